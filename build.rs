@@ -1,6 +1,6 @@
 //! Lowers the requirements and the heads of the cases from YAML to JSON, which the program reads faster at each start.
 //!
-//! The YAML stays the source and is embedded as well. Tests of the package compare both forms.
+//! The YAML remains the source and is also embedded. Tests of the package compare both forms.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,7 +10,7 @@ use std::{env, fs};
 use serde_json::Value;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // The compiler does not see new files in an embedded folder.
+    // The compiler does not notice new files in an embedded folder.
     for folder in ["cases", "schemas", "profiles"] {
         println!("cargo:rerun-if-changed={folder}");
     }
@@ -33,14 +33,14 @@ fn add_heads(folder: &Path, heads: &mut BTreeMap<String, Value>) -> Result<(), B
             add_heads(&path, heads)?;
         } else if path.extension().is_some_and(|extension| extension == "yaml") {
             let below = path.strip_prefix("cases")?.to_string_lossy().replace('\\', "/");
-            // A test reports a file that is not YAML, with the line of the mistake.
+            // A test reports files that are not YAML, with the line of the mistake.
             heads.insert(below, yaml(&head(&read(&path)?)).unwrap_or_default());
         }
     }
     Ok(())
 }
 
-/// Returns the members of a case that a list shows. The transcript is most of a file, and takes most of the time to read.
+/// Returns the members of a case for a list. The transcript is the largest part of a file, and takes the most time to read.
 fn head(text: &str) -> String {
     const SHOWN: [&str; 4] = ["title:", "subject:", "requirements:", "matrix:"];
     let mut is_shown = false;

@@ -11,7 +11,7 @@
 //! harness = false
 //! ```
 //!
-//! and say in `tests/acp.rs` how it is started; `env!("CARGO_BIN_EXE_my-agent")` is the program of your package:
+//! and describe its start in `tests/acp.rs`; `env!("CARGO_BIN_EXE_my-agent")` is the program of your package:
 //!
 //! ```no_run
 //! fn main() -> std::process::ExitCode {
@@ -19,8 +19,8 @@
 //! }
 //! ```
 //!
-//! A client starts its agent itself, so its command line says where the path of the agent goes; and since a client does
-//! nothing without its user, there is more to say about [`Client`]:
+//! A client starts its agent itself, so its command line contains a placeholder for the path of the agent. A client does
+//! nothing without its user, so [`Client`] also needs to know how the user acts:
 //!
 //! ```no_run
 //! use acp_conformance::cargo_test::Client;
@@ -34,23 +34,22 @@
 //! }
 //! ```
 //!
-//! Each case is one test with the id of the case as its name, so `cargo test --test acp cancel` runs what has to do with
-//! cancellation, and `--list`, `--exact`, `--skip`, `--test-threads` and cargo-nextest work as usual; nextest, with
-//! `--partition` too, shows an ignored test as one that passed.
+//! Each case is one test with the id of the case as its name, so `cargo test --test acp cancel` runs the cases about
+//! cancellation, and `--list`, `--exact`, `--skip`, `--test-threads` and cargo-nextest work as usual; nextest shows an ignored
+//! test as passed, also with `--partition`.
 //!
 //! | verdict on the case | the test |
 //! |---|---|
 //! | pass | is ok |
-//! | fail | fails, and shows each broken requirement with the lines that prove it and a command that shows it again |
+//! | fail | fails, and shows each violated requirement with the lines that prove it and a command to reproduce it |
 //! | inconclusive | is ignored with the reason; [`Agent::deny_inconclusive`] or `ACP_INCONCLUSIVE=fail` makes it fail |
 //! | not-applicable | is ignored with the reason |
-//! | harness-error | fails, and says that the program is not to blame |
+//! | harness-error | fails, and reports an error of the harness |
 //!
-//! A program that cannot be started, or with which no conversation comes about, fails every case; so does a mistake in what
-//! was said about it.
+//! If a program cannot be started or no conversation begins, every case fails; so does a mistake in its description.
 //!
-//! What is known to fail is listed with a reason, and is held to it: an expected failure is ignored with its reason,
-//! anything else that is broken in the same case still fails it, and an expectation that is no longer true fails.
+//! List known failures with a reason: an expected failure is ignored with its reason, any other violation in the same case
+//! still fails it, and an expectation that is no longer true fails.
 //!
 //! ```no_run
 //! use acp_conformance::cargo_test::Agent;
@@ -80,42 +79,42 @@ use crate::requirement::Party;
 use crate::run::Limits;
 use crate::transport::relay;
 
-/// The variable whose command line takes the place of the one in [`Agent::from_env_or`].
+/// The variable whose command line replaces the one in [`Agent::from_env_or`].
 pub const AGENT_VARIABLE: &str = "ACP_AGENT";
 
-/// The variable whose command line takes the place of the one in [`Client::from_env_or`].
+/// The variable whose command line replaces the one in [`Client::from_env_or`].
 pub const CLIENT_VARIABLE: &str = "ACP_CLIENT";
 
-/// The variable that makes an inconclusive case fail when it is set to `fail`.
+/// The variable that makes an inconclusive case fail if it is set to `fail`.
 pub const INCONCLUSIVE_VARIABLE: &str = "ACP_INCONCLUSIVE";
 
-/// An agent that is to be tested, and what is expected of it. The methods are named after those of
-/// [`std::process::Command`] where they do the same.
+/// An agent under test and its known failures. The methods have the names of those of [`std::process::Command`] if they do the
+/// same.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is tested before `run`"]
 pub struct Agent(TestPlan);
 
-/// A client that is to be tested, how its user acts on it, and what is expected of it.
+/// A client under test, the ways in which its user acts, and its known failures.
 ///
-/// The command line, the values of [`env`](Self::env) and the texts of [`home_file`](Self::home_file) have places, for
-/// which each case puts in its own values:
+/// The command line, the values of [`env`](Self::env) and the texts of [`home_file`](Self::home_file) can contain placeholders,
+/// which each case replaces by its values:
 ///
 /// | place | value |
 /// |---|---|
-/// | `{agent}` | the path of the program that the client is to start as its agent; without blanks and arguments |
+/// | `{agent}` | the path of the program that the client must start as its agent; without blanks and arguments |
 /// | `{agent_json}` | the same as JSON: `{"command": …, "args": [], "env": {}}` |
-/// | `{agent_dir}` | the folder of that program, to be put on PATH; see [`agent_name`](Self::agent_name) |
+/// | `{agent_dir}` | the folder of that program, for PATH; see [`agent_name`](Self::agent_name) |
 /// | `{cwd}`, `{home}` | the working directory and the HOME of the case |
-/// | `{prompt}`, `{prompt_json}` | what the user says first |
-/// | `{args}` | a whole word of the command, for the words of [`setting`](Self::setting); else they come at the end |
+/// | `{prompt}`, `{prompt_json}` | the first prompt of the user |
+/// | `{args}` | a whole word of the command, for the words of [`setting`](Self::setting); otherwise they come at the end |
 ///
-/// What nobody said how to do with this client makes a case inconclusive, and fails none.
+/// A case with an act or setting that is not described is inconclusive; it never fails.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is tested before `run`"]
 pub struct Client(TestPlan);
 
 impl Agent {
-    /// Gives the wording of the prompt for an intent, with `{path}` and the like for its arguments.
+    /// Gives the wording of the prompt for an intent, with placeholders such as `{path}` for its arguments.
     pub fn prompt(mut self, intent: impl Into<String>, wording: impl Into<String>) -> Self {
         self.0.prompts.insert(intent.into(), wording.into());
         self
@@ -123,20 +122,20 @@ impl Agent {
 }
 
 impl Client {
-    /// Says how the user does an act, such as `cancel`. The texts may hold the arguments of the act, as in
+    /// Describes how the user does an act, such as `cancel`. The texts may contain the arguments of the act, as in
     /// `Means::Line("/mode {modeId}".to_owned())`.
     pub fn act(mut self, name: impl Into<String>, means: Means) -> Self {
         self.0.act(name.into(), means);
         self
     }
 
-    /// Gives the words that take the place of `{args}` in the command when a case wants this setting.
+    /// Sets the words that replace `{args}` in the command if a case needs this setting.
     pub fn setting<W: Into<String>>(mut self, setting: Setting, words: impl IntoIterator<Item = W>) -> Self {
         self.0.setting(setting, words.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Gives the file name of the program that the client starts as its agent, for a client that starts a fixed command.
+    /// Sets the file name of the program that the client starts as its agent, for a client that starts a fixed command.
     pub fn agent_name(mut self, name: impl Into<String>) -> Self {
         self.0.options.controls.agent_name = Some(name.into());
         self
@@ -149,34 +148,34 @@ impl Client {
     }
 }
 
-/// What can be said about either.
+/// The methods of both.
 macro_rules! common_methods {
     ($($subject:ident),*) => { $(
         impl $subject {
-            /// A program that is started with this command line, afresh for each case.
+            /// Creates a program with this command line, which starts once for each case.
             ///
             /// A program with a `/` in it is a path from the current directory, which is the folder of the package under
-            /// `cargo test`; any other is searched in `PATH`.
+            /// `cargo test`; any other is looked up in `PATH`.
             pub fn command<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
                 Self(TestPlan::of_command(Party::$subject, command))
             }
 
-            /// The program that [`AGENT_VARIABLE`] or [`CLIENT_VARIABLE`] names, as in
-            /// `ACP_AGENT='my-agent --acp' cargo test --test acp`; none when the variable is not set. The words are split as a
-            /// shell splits them.
+            /// Creates the program in [`AGENT_VARIABLE`] or [`CLIENT_VARIABLE`], as in
+            /// `ACP_AGENT='my-agent --acp' cargo test --test acp`; `None` if the variable is not set. The words are split as in
+            /// a shell.
             #[must_use]
             pub fn from_env() -> Option<Self> {
                 TestPlan::from_env(Party::$subject).map(Self)
             }
 
-            /// The program that the environment names, or else the one with this command line. Everything else that is said
-            /// about the program holds for either.
+            /// Creates the program in the environment, or else the one with this command line. All other settings apply to
+            /// both.
             pub fn from_env_or<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
                 Self::from_env().unwrap_or_else(|| Self::command(command))
             }
 
-            /// The program of a profile, which says how the user of a client acts, and may say what is expected. A mistake in
-            /// the file fails every case.
+            /// Creates the program of a profile, which describes how the user of a client acts, and may list known failures. A
+            /// mistake in the file fails every case.
             ///
             /// ```no_run
             /// # use acp_conformance::cargo_test::Client;
@@ -186,19 +185,19 @@ macro_rules! common_methods {
                 Self(TestPlan::of_profile(Party::$subject, path.as_ref()))
             }
 
-            /// Reads the arguments of the test program, runs the tests that they ask for, and tells how it went; for `main`.
+            /// Reads the arguments of the test program, runs the requested tests, and reports the results; for `main`.
             ///
-            /// An agent starts this very test program in place of its MCP servers, and a client in place of its agent, which is
-            /// noticed here. So nothing that stands before this in `main` may print, or take long.
+            /// An agent starts this same test program as its MCP servers, and a client as its agent; this function detects
+            /// that. So code before it in `main` must not print, or take long.
             #[must_use]
             pub fn run(self) -> ExitCode {
                 relay::run_if_asked().unwrap_or_else(|| run(self.trials()))
             }
 
-            /// The tests by themselves, for a target that has others beside them.
+            /// Returns the tests alone, for a target that has others too.
             ///
-            /// The subject starts this very test program, see [`run`](Self::run). So `main` has to begin with
-            /// [`run_if_asked`](relay::run_if_asked), or no case finds a conversation:
+            /// The subject starts this same test program, see [`run`](Self::run). So `main` must begin with
+            /// [`run_if_asked`](relay::run_if_asked), or no case gets a conversation:
             ///
             /// ```no_run
             /// use std::process::ExitCode;
@@ -219,7 +218,7 @@ macro_rules! common_methods {
                 Suite::load(self.0).trials()
             }
 
-            /// Starts this program instead of the one that the command line or the profile names, with the same arguments.
+            /// Starts this program instead of that in the command line or the profile, with the same arguments.
             pub fn program(mut self, program: impl AsRef<str>) -> Self {
                 self.0.program(program.as_ref());
                 self
@@ -255,29 +254,28 @@ macro_rules! common_methods {
                 self
             }
 
-            /// Adds the cases below a folder that is laid out like `cases/`; one with the id of a built-in case replaces it.
+            /// Adds the cases below a folder with the layout of `cases/`; a case with the id of a built-in one replaces it.
             pub fn cases(mut self, dir: impl Into<PathBuf>) -> Self {
                 self.0.cases(&dir.into());
                 self
             }
 
-            /// Expects that a case, or a requirement in whatever case, fails.
+            /// Expects that a case, or a requirement in any case, fails.
             ///
-            /// A case has to fail then. A requirement has to fail in one case at least, which a test of its own named
-            /// `expected/<requirement>` makes sure of.
+            /// Then a case must fail. A requirement must fail in at least one case, which a separate test named
+            /// `expected/<requirement>` checks.
             pub fn expect_failure(mut self, id: impl Into<String>, reason: impl Into<String>) -> Self {
                 self.0.expected.push(Expectation::new(id, reason));
                 self
             }
 
-            /// Has a broken SHOULD count like a broken MUST.
+            /// Counts a violated SHOULD like a violated MUST.
             pub fn strict(mut self) -> Self {
                 self.0.options.strict = true;
                 self
             }
 
-            /// Has a case fail that could not be decided. Sensible where nothing is left to chance: without a model, or
-            /// with a scripted one.
+            /// Fails a case that is undecided. Use it if nothing is random: without a model, or with a scripted one.
             pub fn deny_inconclusive(mut self) -> Self {
                 self.0.deny_inconclusive = true;
                 self

@@ -1,8 +1,7 @@
 //! Cases: scripted exchanges with one side of the protocol, as data.
 //!
-//! [`load`] reads files into the shapes of [`mod@file`] and lowers them to the [`model`] that the runner plays;
-//! [`pattern`] matches what the subject says and [`template`] fills in names. The format is described in
-//! `cases/README.md`. Nothing here does anything with a process.
+//! [`load`] reads files into the types of [`mod@file`] and lowers them to the [`model`] for the runner; [`pattern`] matches the
+//! subject's values and [`template`] fills in names. `cases/README.md` describes the format. This module starts no processes.
 
 mod check;
 mod client;

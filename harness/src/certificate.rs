@@ -1,8 +1,8 @@
-//! Certificates: a folder with the traces of all cases and with everything that follows from them, so that somebody else can
-//! judge them again, offline and without the subject.
+//! Certificates: a folder with the traces of all cases and the results that follow from them, so that anyone can check the
+//! traces again, offline and without the subject.
 //!
-//! What is written and what is verified is made by the same code (`judging`) from the same traces. Nothing here is a
-//! signature: whoever can write the folder can write another one. docs/certificates.md says what that means.
+//! The same code (`judging`) makes and verifies a certificate from the same traces. A certificate is not signed: anyone with
+//! write access to the folder can replace it. docs/certificates.md explains the consequences.
 
 mod badge;
 mod compare;

@@ -1,6 +1,6 @@
-//! Two runs of one subject side by side: which verdicts changed, what it can do that it could not, and what it says otherwise.
+//! Compares two runs of one subject: changed verdicts, capabilities and messages.
 //!
-//! A [`Side`] is a report, with what its traces tell if they are there; [`compare`] puts two of them together. It knows no files.
+//! A [`Side`] is a report together with its traces, if there are any; [`compare`] compares two of them. Neither reads files.
 
 mod capabilities;
 mod model;

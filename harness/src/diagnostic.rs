@@ -1,7 +1,7 @@
-//! Mistakes in files that people wrote, and how they are shown.
+//! Mistakes in files that people write, and their display.
 //!
-//! A [`Diagnostic`] says what is wrong (code and message), where (one primary label, further ones), and what to do
-//! (help). All of a file's diagnostics are shown together. What a subject did wrong is a finding and not a diagnostic.
+//! A [`Diagnostic`] describes a mistake (code and message), its place (one primary label, further ones), and the remedy (help).
+//! All of a file's diagnostics are shown together. A mistake of a subject is a finding and not a diagnostic.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,45 +10,45 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::source::{Place, SourceFile, Span};
 
-/// How bad it is.
+/// The severity of a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The file can be used all the same.
+    /// The file can still be used.
     Warning,
     /// The file cannot be used.
     Error,
 }
 
-/// A place with words for it; the words may be empty.
+/// A place with a note, which may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// The file.
     pub source: Arc<SourceFile>,
-    /// What is underlined.
+    /// The underlined part.
     pub span: Span,
-    /// What is said about it.
+    /// The note.
     pub text: String,
 }
 
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// A stable name such as `case::unknown-method`.
     pub code: &'static str,
-    /// What is wrong, in a lower-case sentence without a period.
+    /// The mistake, in a lower-case sentence without a period.
     pub message: String,
-    /// Where it is wrong.
+    /// The place of the mistake.
     pub primary: Label,
-    /// Other places that have to do with it.
+    /// Other related places.
     pub further: Vec<Label>,
-    /// What to do about it.
+    /// The remedies.
     pub help: Vec<String>,
 }
 
 impl Diagnostic {
-    /// A mistake because of which the file cannot be used.
+    /// Creates a mistake that makes the file unusable.
     #[must_use]
     pub fn error(code: &'static str, source: &Arc<SourceFile>, span: Span, message: impl Into<String>) -> Self {
         let primary = Label { source: Arc::clone(source), span, text: String::new() };
@@ -62,54 +62,54 @@ impl Diagnostic {
         }
     }
 
-    /// Says something beside the underlined place.
+    /// Adds a note at the underlined place.
     #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.primary.text = text.into();
         self
     }
 
-    /// Points at another place.
+    /// Adds another place.
     #[must_use]
     pub fn also(mut self, source: &Arc<SourceFile>, span: Span, text: impl Into<String>) -> Self {
         self.further.push(Label { source: Arc::clone(source), span, text: text.into() });
         self
     }
 
-    /// Says what to do.
+    /// Adds a remedy.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());
         self
     }
 
-    /// Says what to do, where there is something to say.
+    /// Adds a remedy, if there is one.
     #[must_use]
     pub fn maybe_help(mut self, text: Option<String>) -> Self {
         self.help.extend(text);
         self
     }
 
-    /// Turns it into a mistake with which the file can still be used.
+    /// Turns the mistake into a warning.
     #[must_use]
     pub fn warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self
     }
 
-    /// Whether the file cannot be used.
+    /// Whether the file is unusable.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// Where the underlined text begins.
+    /// Returns the beginning of the underlined text.
     #[must_use]
     pub fn place(&self) -> Place {
         self.primary.source.place(self.primary.span.start)
     }
 
-    /// Draws the diagnostic with the lines of its file, in the manner of rustc.
+    /// Draws the diagnostic with the lines of its file, in the style of rustc.
     #[must_use]
     pub fn render(&self, look: Look) -> String {
         let level = match self.severity {
@@ -152,7 +152,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// For whom diagnostics are drawn.
+/// The target of drawn diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// For files and snapshots.
@@ -161,14 +161,14 @@ pub enum Look {
     Styled,
 }
 
-/// Draws several diagnostics with an empty line between them, ending with a line feed unless there are none.
+/// Draws several diagnostics separated by empty lines, with a final line feed unless there are none.
 #[must_use]
 pub fn render_all(diagnostics: &[Diagnostic], look: Look) -> String {
     let drawn: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(look)).collect();
     if drawn.is_empty() { String::new() } else { drawn.join("\n\n") + "\n" }
 }
 
-/// Orders diagnostics by file and place, and drops the ones that are said twice.
+/// Sorts diagnostics by file and place, and drops duplicates.
 pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.sort_by(|a, b| {
         let key = |d: &Diagnostic| (d.primary.source.path().to_owned(), d.primary.span.start, d.code);
@@ -177,24 +177,24 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.dedup();
 }
 
-/// The candidate that was most likely meant by `word`, if any is near enough.
+/// Returns the candidate most similar to `word`, if any is similar enough.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     let lower = word.to_lowercase();
     let distances = candidates.into_iter().filter(|candidate| *candidate != word).map(|candidate| {
         let distance = strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
-        // A word left out or added, as in `prompt` for `session/prompt`, is many letters but an easy slip.
+        // A missing or extra word, as in `prompt` for `session/prompt`, is many letters but an easy mistake.
         let part = lower.len() >= 4 && candidate.ends_with(&format!("/{lower}"));
         (if part { 1 } else { distance }, candidate)
     });
     distances.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, found)| found)
 }
 
-/// The sentence "did you mean …", or else the list of what there is.
+/// Returns the sentence "did you mean …", or else the list of candidates.
 #[must_use]
 pub fn did_you_mean<'a>(word: &str, kind: &str, candidates: &[&'a str]) -> Option<String> {
-    /// More than this is no help on one screen.
+    /// The most candidates; more do not help on one screen.
     const MOST: usize = 30;
     match nearest(word, candidates.iter().copied()) {
         Some(found) => Some(format!("did you mean `{found}`?")),

@@ -1,8 +1,7 @@
-//! Structured files with a place for everything in them.
+//! Structured files in which every part has a place.
 //!
-//! A [`Document`] is a JSON value together with the span of each of its parts, read from YAML ([`yaml`]) or TOML
-//! ([`toml`]). Its structure is then compared with a JSON Schema ([`shape`]). So every mistake, whichever stage finds
-//! it, can be shown where it stands.
+//! A [`Document`] is a JSON value together with the span of each of its parts, read from YAML ([`yaml`]) or TOML ([`toml`]).
+//! Its structure is then compared with a JSON Schema ([`shape`]). So every stage can show a mistake at its place in the file.
 
 pub mod shape;
 pub mod toml;
@@ -22,17 +21,17 @@ use crate::source::{SourceFile, Span};
 pub struct Document {
     /// The file it was read from.
     pub source: Arc<SourceFile>,
-    /// What the file says.
+    /// The content of the file.
     pub value: Value,
     spans: HashMap<String, Spans>,
 }
 
-/// Where one part of a document stands.
+/// The place of one part of a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spans {
     /// The value.
     pub value: Span,
-    /// The name of the member, where it is a member of an object.
+    /// The name of the member, if the part is a member of an object.
     pub key: Option<Span>,
 }
 
@@ -44,34 +43,34 @@ impl Document {
         Self { source, value, spans }
     }
 
-    /// Where the value at a JSON pointer stands, or else the nearest thing around it.
+    /// Returns the place of the value at a JSON pointer, or of the nearest part around it.
     #[must_use]
     pub fn span(&self, pointer: &str) -> Span {
         self.nearest(pointer).map_or_else(Span::default, |spans| {
-            // A member without a value has nothing to underline but its name.
+            // A member without a value has only its name to underline.
             if spans.value.start == spans.value.end { spans.key.unwrap_or(spans.value) } else { spans.value }
         })
     }
 
-    /// Where the name of the member at a JSON pointer stands, or else its value.
+    /// Returns the place of the name of the member at a JSON pointer, or else of its value.
     #[must_use]
     pub fn key_span(&self, pointer: &str) -> Span {
         self.nearest(pointer).map_or_else(Span::default, |spans| spans.key.unwrap_or(spans.value))
     }
 
-    /// An error at the value of a pointer.
+    /// Creates an error at the value of a pointer.
     #[must_use]
     pub fn error(&self, code: &'static str, pointer: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code, &self.source, self.span(pointer), message)
     }
 
-    /// An error at the name of the member of a pointer.
+    /// Creates an error at the name of the member of a pointer.
     #[must_use]
     pub fn key_error(&self, code: &'static str, pointer: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code, &self.source, self.key_span(pointer), message)
     }
 
-    /// The places of exactly this part.
+    /// Returns the places of exactly this part.
     pub(crate) fn spans_at(&self, pointer: &str) -> Option<Spans> {
         self.spans.get(pointer).copied()
     }
@@ -87,7 +86,7 @@ impl Document {
     }
 }
 
-/// Decodes the bytes of a file, whose text is wanted without a byte order mark.
+/// Decodes the bytes of a file. The text must not begin with a byte order mark.
 ///
 /// # Errors
 ///
@@ -116,7 +115,7 @@ pub fn decode(path: &str, bytes: &[u8]) -> Result<Arc<SourceFile>, Box<Diagnosti
     Ok(Arc::new(SourceFile::new(path, text)))
 }
 
-/// Goes one step down in a JSON pointer.
+/// Appends one token to a JSON pointer.
 #[must_use]
 pub fn child(pointer: &str, token: impl std::fmt::Display) -> String {
     let mut longer = String::with_capacity(pointer.len() + 16);
@@ -145,49 +144,49 @@ impl<'d> Spot<'d> {
         Self { document, pointer: String::new() }
     }
 
-    /// The member or item below this one.
+    /// Returns the member or item with this name.
     #[must_use]
     pub fn down(&self, token: impl std::fmt::Display) -> Self {
         Self { document: self.document, pointer: child(&self.pointer, token) }
     }
 
-    /// The place that a JSON pointer names, seen from here.
+    /// Returns the place at a JSON pointer relative to this one.
     #[must_use]
     pub fn deep(&self, pointer: &str) -> Self {
         Self { document: self.document, pointer: format!("{}{pointer}", self.pointer) }
     }
 
-    /// The value itself.
+    /// Returns the value itself.
     #[must_use]
     pub fn value(&self) -> Option<&'d Value> {
         self.document.value.pointer(&self.pointer)
     }
 
-    /// The file.
+    /// Returns the file.
     #[must_use]
     pub fn source(&self) -> &'d Arc<SourceFile> {
         &self.document.source
     }
 
-    /// Where the value stands.
+    /// Returns the place of the value.
     #[must_use]
     pub fn span(&self) -> Span {
         self.document.span(&self.pointer)
     }
 
-    /// Where the name of the member stands, or else its value.
+    /// Returns the place of the name of the member, or else of its value.
     #[must_use]
     pub fn key_span(&self) -> Span {
         self.document.key_span(&self.pointer)
     }
 
-    /// An error at the value.
+    /// Creates an error at the value.
     #[must_use]
     pub fn error(&self, code: &'static str, message: impl Into<String>) -> Diagnostic {
         self.document.error(code, &self.pointer, message)
     }
 
-    /// An error at the name of the member.
+    /// Creates an error at the name of the member.
     #[must_use]
     pub fn key_error(&self, code: &'static str, message: impl Into<String>) -> Diagnostic {
         self.document.key_error(code, &self.pointer, message)

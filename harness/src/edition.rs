@@ -1,7 +1,7 @@
 //! The editions that are built into the program: for each one its schemas, its requirements, its cases and its faults.
 //!
-//! An [`Edition`] itself is a value of the core, which embeds no files. A [`Bundle`] adds the files that this program
-//! brings along, and loads them on first use.
+//! An [`Edition`] itself is a value of the core, which embeds no files. A [`Bundle`] adds the files that this program contains,
+//! and loads them on first use.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +18,7 @@ pub struct Bundle {
     edition: OnceLock<Result<Edition, BuiltInError>>,
 }
 
-/// What a [`Bundle`] is made of.
+/// The parts of a [`Bundle`].
 #[derive(Clone, Copy)]
 pub struct Files {
     /// The name, the major version, the schemas and the adapter.
@@ -29,17 +29,17 @@ pub struct Files {
     pub exchanges: &'static str,
     /// The folder of `cases/` that holds the cases: `v1`.
     pub folder: &'static str,
-    /// That folder.
+    /// The content of that folder.
     pub cases: &'static Dir<'static>,
     /// The folder of `cases/` that holds the deliberate faults: `faults`.
     pub fault_folder: &'static str,
-    /// That folder.
+    /// The content of that folder.
     pub faults: &'static Dir<'static>,
-    /// What the build made of the requirements and the cases; without it, a program reads the YAML at each start.
+    /// The requirements and cases as lowered by the build; without them, a program reads the YAML at each start.
     pub lowered: Option<Lowered>,
 }
 
-/// The parts of an edition that each start reads, as JSON: it is read ten times as fast as YAML.
+/// The parts of an edition that each start reads, as JSON, which is ten times faster to read than YAML.
 #[derive(Clone, Copy)]
 pub struct Lowered {
     /// The list of requirements.
@@ -90,7 +90,7 @@ pub static V2: Bundle = Bundle::new(Files {
     }),
 });
 
-/// A built-in file that cannot be used. The tests of this package exclude it for the files that it ships.
+/// A built-in file that cannot be used. The tests of this package exclude this for its own files.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{file}: {message}")]
 pub struct BuiltInError {
@@ -127,7 +127,7 @@ impl Bundle {
     ///
     /// # Panics
     ///
-    /// When a built-in file is broken, which [`Self::check`] reports without a panic.
+    /// If a built-in file is broken, which [`Self::check`] reports without a panic.
     #[must_use]
     pub fn edition(&'static self) -> &'static Edition {
         self.try_edition().unwrap_or_else(|error| panic!("{error}"))
@@ -137,7 +137,7 @@ impl Bundle {
     ///
     /// # Panics
     ///
-    /// When the built-in file is broken, which [`Self::check`] reports without a panic.
+    /// If the built-in file is broken, which [`Self::check`] reports without a panic.
     #[must_use]
     pub fn catalogue(&'static self) -> &'static Catalogue {
         self.try_catalogue().unwrap_or_else(|error| panic!("{error}"))
@@ -220,7 +220,7 @@ impl Bundle {
         below.map(|(path, bytes)| (format!("{}/{path}", self.files.fault_folder), bytes)).collect()
     }
 
-    /// Returns the id of the case that only connects, to see whether the subject speaks the protocol at all.
+    /// Returns the id of the case that only connects, to test whether the subject supports the protocol.
     #[must_use]
     pub fn handshake(&self, subject: Party) -> String {
         format!("{}/{subject}/init/handshake", self.files.folder)
@@ -264,7 +264,7 @@ pub struct UnknownEdition {
 }
 
 impl Editions {
-    /// Returns those that are built in.
+    /// Returns the built-in editions.
     #[must_use]
     pub fn built_in() -> Self {
         Self(vec![&V1, &V2])
@@ -283,7 +283,7 @@ impl Editions {
         self.0.iter().find(|bundle| u64::from(bundle.files.edition.major) == major).copied()
     }
 
-    /// Returns the edition that is used where nothing names one.
+    /// Returns the default edition.
     #[must_use]
     pub fn preferred(&self) -> &'static Bundle {
         self.0[0]
@@ -293,7 +293,7 @@ impl Editions {
     ///
     /// # Errors
     ///
-    /// When there is none; the error lists those that there are.
+    /// There is none; the error lists the existing ones.
     pub fn prefer(&mut self, name: &str) -> Result<(), UnknownEdition> {
         let bundle = self.named(name)?;
         self.0.retain(|known| known.name() != name);
@@ -305,7 +305,7 @@ impl Editions {
     ///
     /// # Errors
     ///
-    /// As [`Self::named`].
+    /// As for [`Self::named`].
     pub fn of(&self, header: &Header) -> Result<&'static Bundle, UnknownEdition> {
         self.named(&header.edition)
     }
@@ -314,7 +314,7 @@ impl Editions {
     ///
     /// # Errors
     ///
-    /// When there is none; the error lists those that there are.
+    /// There is none; the error lists the existing ones.
     pub fn named(&self, name: &str) -> Result<&'static Bundle, UnknownEdition> {
         self.0.iter().find(|bundle| bundle.name() == name).copied().ok_or_else(|| UnknownEdition {
             name: name.to_owned(),

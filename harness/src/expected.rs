@@ -1,4 +1,4 @@
-//! What is known to fail: the baseline of a subject, with a reason for each entry.
+//! Known failures: the baseline of a subject, with a reason for each entry.
 //!
 //! ```
 //! use acp_conformance::edition::V1;
@@ -21,7 +21,7 @@
 //! assert!(entries.unwrap()[0].covers("cancel.stop-reason", "v1/agent/cancel/while-asking"));
 //! ```
 //!
-//! The same tables stand in a profile. [`Expectation::standing`] is the only place that decides whether an entry is still
+//! A profile can contain the same tables. [`Expectation::standing`] is the only place that decides whether an entry is still
 //! true; `report` and `cargo_test` ask it.
 
 mod date;
@@ -47,37 +47,37 @@ use crate::requirement::{Catalogue, Party};
 use crate::source::{SourceFile, Span};
 use crate::verdict::Verdict;
 
-/// The reason of an entry that a program wrote; the loader warns of it until a person has written a better one.
+/// The reason of an entry that a program wrote; the loader warns about it until a person writes a better one.
 pub const PLACEHOLDER: &str = "to be filled in";
 
-/// Something that is known to fail: a requirement in whatever case, a case by whatever requirement, or the one in the other.
+/// A known failure: of a requirement in any case, of a case by any requirement, or of a requirement in one case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
     /// The requirement, by its id.
     pub requirement: Option<String>,
     /// The case, by its id.
     pub case: Option<String>,
-    /// Why it fails.
+    /// The reason for the failure.
     pub reason: String,
-    /// Where to read more about it.
+    /// The address of more information.
     pub link: Option<String>,
     /// The last day on which the failure is accepted.
     pub expires: Option<Date>,
-    /// Where the case or the requirement is named, if it stands in a file.
+    /// The place of the name, if the entry comes from a file.
     pub(crate) place: Option<(Arc<SourceFile>, Span)>,
 }
 
-/// What became of an expectation in a run.
+/// The result of an expectation in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// It fails, as expected.
     Holds,
-    /// It does not fail any longer: it passed, or the subject no longer advertises what it is about.
+    /// It no longer fails: it passed, or the subject no longer advertises the capability.
     Stale,
-    /// Its last day is past.
+    /// Its last day has passed.
     Expired,
-    /// The run did not tell: it was not exercised, or not decided, or not in all of the cases.
+    /// The run did not decide it: it was not exercised or not decided, or not all of the cases ran.
     Open,
 }
 
@@ -89,7 +89,7 @@ impl Standing {
     }
 }
 
-/// What is wrong with what an expectation names.
+/// The mistake in the name of an expectation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistake {
     pub(crate) code: &'static str,
@@ -98,7 +98,7 @@ pub(crate) struct Mistake {
 }
 
 impl Expectation {
-    /// An expectation about a case, or about a requirement; the ids of cases have slashes.
+    /// Creates an expectation about a case or a requirement; only the ids of cases have slashes.
     #[must_use]
     pub fn new(id: impl Into<String>, reason: impl Into<String>) -> Self {
         let id = id.into();
@@ -106,14 +106,14 @@ impl Expectation {
         Self { requirement, case, reason: reason.into(), link: None, expires: None, place: None }
     }
 
-    /// Whether the failure of this requirement in this case is what is expected here.
+    /// Whether it expects the failure of this requirement in this case.
     #[must_use]
     pub fn covers(&self, requirement: &str, case: &str) -> bool {
         let fits = |wanted: &Option<String>, id: &str| wanted.as_deref().is_none_or(|wanted| wanted == id);
         fits(&self.requirement, requirement) && fits(&self.case, case)
     }
 
-    /// Whether it can be about this party. The id of a case names its party.
+    /// Whether it can apply to this party. The id of a case names its party.
     #[must_use]
     pub fn concerns(&self, party: Party, catalogue: &Catalogue) -> bool {
         match (&self.requirement, &self.case) {
@@ -123,8 +123,8 @@ impl Expectation {
         }
     }
 
-    /// What becomes of it, where a run came to this verdict on what it names. Only a `whole` run, one of all cases, can tell
-    /// that a requirement does not fail in any of them.
+    /// Returns its result, if a run came to this verdict on its case or requirement. Only a `whole` run, one of all cases, can
+    /// prove that a requirement does not fail in any of them.
     #[must_use]
     pub fn standing(&self, verdict: Verdict, whole: bool, today: Date) -> Standing {
         let told = whole || self.case.is_some();
@@ -136,26 +136,26 @@ impl Expectation {
         }
     }
 
-    /// Whether its last day is past.
+    /// Whether its last day has passed.
     #[must_use]
     pub fn is_expired(&self, today: Date) -> bool {
         self.expires.is_some_and(|last| last < today)
     }
 
-    /// What is wrong with the entry and what to do about it, if it is no longer true.
+    /// Returns the mistake in the entry and its remedy, if the entry is no longer true.
     #[must_use]
     pub fn remedy(&self, standing: Standing, verdict: Verdict) -> Option<String> {
         let seen = if verdict == Verdict::NotApplicable { "no longer applies" } else { "no longer fails" };
         match (standing, self.expires) {
             (Standing::Stale, _) => Some(format!("it {seen}: take the entry out")),
             (Standing::Expired, Some(last)) => {
-                Some(format!("its last day was {last}: mend it, or set a later day with a new reason"))
+                Some(format!("it expired on {last}: fix the failure, or set a later day with a new reason"))
             }
             _ => None,
         }
     }
 
-    /// Why the requirement that it names is none, or none of that party.
+    /// Returns the mistake in the id of its requirement, which must exist for this party.
     pub(crate) fn mistaken_requirement(&self, party: Option<Party>, catalogue: &Catalogue) -> Option<Mistake> {
         let id = self.requirement.as_deref()?;
         match (catalogue.find(id), party) {
@@ -170,7 +170,7 @@ impl Expectation {
                 let near = nearest(id, known.map(|known| known.id.as_str()));
                 Some(Mistake {
                     code: "expected::unknown-requirement",
-                    message: format!("there is no requirement `{id}`"),
+                    message: format!("unknown requirement `{id}`"),
                     help: near.map_or_else(
                         || "`acp-conformance list --requirements` shows them all".to_owned(),
                         |near| format!("did you mean `{near}`?"),
@@ -180,12 +180,12 @@ impl Expectation {
         }
     }
 
-    /// Why the case that it names is none of these.
+    /// Returns the mistake in the id of its case, which must be one of these.
     pub(crate) fn mistaken_case(&self, cases: &[&str]) -> Option<Mistake> {
         let id = self.case.as_deref().filter(|id| !cases.contains(id))?;
         Some(Mistake {
             code: "expected::unknown-case",
-            message: format!("there is no case `{id}`"),
+            message: format!("unknown case `{id}`"),
             help: nearest(id, cases.iter().copied()).map_or_else(
                 || "`acp-conformance list` shows the cases; --cases adds those of a folder".to_owned(),
                 |near| format!("did you mean `{near}`?"),
@@ -200,7 +200,7 @@ impl fmt::Display for Expectation {
     }
 }
 
-/// How the one in the other is called.
+/// Returns the name of a requirement, a case, or a requirement in a case.
 #[must_use]
 pub fn name(requirement: Option<&str>, case: Option<&str>) -> String {
     match (requirement, case) {

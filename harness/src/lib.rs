@@ -1,9 +1,9 @@
-//! A conformance harness for the [Agent Client Protocol](https://agentclientprotocol.com): drives an agent through
-//! scripted transcripts, records every byte, and judges the record.
+//! A conformance harness for the [Agent Client Protocol](https://agentclientprotocol.com): drives an agent through scripted
+//! transcripts, records every byte, and checks the record.
 //!
 //! Data flows one way. A [`case`] is read from a file and [`run`] against a subject, which yields a [`trace`]; the
-//! [`mod@judge`] turns the trace into findings, and [`report`] joins the findings of all cases. Nothing to the right knows
-//! anything to its left, so a trace can be judged again without the subject.
+//! [`mod@judge`] turns the trace into findings, and [`report`] joins the findings of all cases. No part depends on an earlier
+//! one, so a trace can be checked again without the subject.
 //!
 //! ```no_run
 //! use acp_conformance::case::embedded;
@@ -20,8 +20,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! To run all cases as tests of your own crate, see [`cargo_test`]. The modules below stand in groups, in the order in
-//! which they may use each other; ARCHITECTURE.md says what belongs where.
+//! To run all cases as tests of your own crate, see [`cargo_test`]. The modules below are grouped in the order in which they
+//! may use each other; ARCHITECTURE.md describes their contents.
 
 // Files that people write, and the mistakes in them.
 pub mod diagnostic;
@@ -29,26 +29,26 @@ pub mod document;
 pub mod output_file;
 pub mod source;
 
-// The pure half, which has a package of its own.
+// The pure half, in a separate package.
 pub use acp_conformance_core::{judge, protocol, recording, redact, requirement, trace, verdict, wire};
 
-// The editions that are built in: schemas, requirements, cases.
+// The built-in editions: schemas, requirements, cases.
 pub mod edition;
 
-// What is to be done: cases, subjects, what is known to fail, deliberate faults.
+// The input of a run: cases, subjects, known failures, deliberate faults.
 pub mod case;
 pub mod expected;
 pub mod fault;
 pub mod profile;
 pub mod record;
 
-// The processes, and the script that is played with them.
+// The processes, and the run of cases with them.
 pub mod manual;
 pub mod model;
 pub mod run;
 pub mod transport;
 
-// What comes out, and the ways in.
+// The output, and the entry points.
 pub mod cargo_test;
 pub mod certificate;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! The program: reads the arguments, runs the command, and ends with its exit code.
+//! The program: reads the arguments, runs the command, and exits with its code.
 
 use std::process::ExitCode;
 
@@ -7,15 +7,15 @@ use acp_conformance::edition::Editions;
 use acp_conformance::transport::{between, relay};
 
 fn main() -> ExitCode {
-    // A client under test starts this program in place of its agent.
+    // A client under test starts this program as its agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
-    // So does the monitor.
+    // The monitor also starts this program.
     if let Some(code) = between::detach_if_asked() {
         return code;
     }
-    // A reader that has seen enough, such as `head`, ends the program quietly.
+    // If a reader such as `head` closes the output early, the program exits without an error.
     match run(Args::of_command_line(), Editions::built_in()) {
         Ok(exit) => exit.into(),
         Err(error) => {

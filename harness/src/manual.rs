@@ -1,4 +1,4 @@
-//! What a person does by hand who operates a client: the folder with their agent, what they are asked to do, and their keys.
+//! Support for a person who operates a client by hand: the folder with their agent, their instructions, and their keys.
 
 mod agent_folder;
 mod order;

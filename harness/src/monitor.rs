@@ -1,9 +1,9 @@
-//! A real session between a client and its agent, passed on unchanged and judged beside.
+//! Forwards a real session between a client and its agent unchanged, and checks both sides.
 //!
-//! Two threads pump bytes and do nothing else. Before they pass a piece on they put it into the tap, so that no
-//! answer is ever seen before its request. The scribe makes the trace of it, in a file; the judge
-//! follows that file at its own pace. So whatever waits to be judged waits on disk, and nobody waits for the
-//! judge. Whatever goes wrong in here is told once and ends the record, but never the session.
+//! Two threads only pump bytes. They put each piece into the tap before they forward it, so that no answer appears before its
+//! request. The scribe writes the trace to a file; the judge follows that file at its own pace. So unread events wait on disk,
+//! and the session never waits for the judge. An error in the monitor is reported once and ends the record, but never the
+//! session.
 
 mod follow;
 mod live_judge;

@@ -1,4 +1,4 @@
-//! Files that the program writes for its user. A file takes its place only when it is complete, so a run that is interrupted
+//! Files that the program writes for its user. A file replaces the previous one only when it is complete, so an interrupted run
 //! neither leaves an empty report nor destroys the previous one.
 
 use std::fs::{File, OpenOptions, Permissions};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, tempfile_in};
 
-/// A file that is written while a run goes on and that replaces the previous one at the end.
+/// A file that is written during a run and replaces the previous one at the end.
 ///
 /// Until then its text is in a nameless file of the same folder, which the system removes when the program ends.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl OutputFile {
     ///
     /// # Errors
     ///
-    /// That the path is a folder, that its folder does not exist, or that either cannot be written.
+    /// The path is a folder, its folder does not exist, or either cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
         match place(path)? {
             Place::Regular(path) => Ok(Self { draft: tempfile_in(folder(&path))?, path: Some(path) }),
@@ -35,16 +35,16 @@ impl OutputFile {
     ///
     /// # Errors
     ///
-    /// That the system has no further file descriptor.
+    /// The system has no free file descriptor.
     pub fn writer(&self) -> io::Result<BufWriter<File>> {
         self.draft.try_clone().map(BufWriter::new)
     }
 
-    /// Replaces the previous file by what was written.
+    /// Replaces the previous file by the new text.
     ///
     /// # Errors
     ///
-    /// Those of writing; the previous file is then unchanged.
+    /// Errors of writing; then the previous file is unchanged.
     pub fn put(mut self) -> io::Result<()> {
         let Some(path) = self.path else { return Ok(()) };
         self.draft.rewind()?;
@@ -56,7 +56,7 @@ impl OutputFile {
 ///
 /// # Errors
 ///
-/// Those of `write`, and as for [`OutputFile`]; the previous file is then unchanged.
+/// Errors of `write`, and those of [`OutputFile`]; then the previous file is unchanged.
 pub fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     match place(path)? {
         Place::Regular(path) => replace(&path, write),
@@ -64,15 +64,15 @@ pub fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<
     }
 }
 
-/// Where a file goes.
+/// The target of a file.
 enum Place {
     /// A regular file that may exist, by its path without symbolic links.
     Regular(PathBuf),
-    /// A pipe or a device, such as /dev/stdout, which nothing may replace.
+    /// A pipe or a device, such as /dev/stdout, which must not be replaced.
     Special(File),
 }
 
-/// Follows symbolic links, so that the link stays, and refuses what an ordinary write would refuse.
+/// Follows symbolic links, so that the link stays, and refuses targets that an ordinary write would refuse.
 fn place(path: &Path) -> io::Result<Place> {
     match OpenOptions::new().write(true).open(path) {
         Ok(file) if file.metadata()?.is_file() => path.canonicalize().map(Place::Regular),
@@ -88,7 +88,7 @@ fn folder(path: &Path) -> &Path {
 
 /// Writes into a new file of the same folder and renames it.
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    // The system takes the mask of the user from these permissions, as for any new file.
+    // The system applies the user's mask to these permissions, as for any new file.
     let usual = Permissions::from_mode(0o666);
     let file = Builder::new().prefix(".acp-conformance-").permissions(usual).tempfile_in(folder(path))?;
     if let Ok(previous) = path.metadata() {
@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// The files of a folder, by name.
+    /// Lists the files of a folder, by name.
     fn files(dir: &Path) -> Vec<String> {
         let entries = fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry").file_name());
         let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();

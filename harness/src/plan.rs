@@ -1,5 +1,5 @@
-//! From what a user asks for to what runs: how the subject is started, and which cases there are. The command line and
-//! `cargo_test` fill in the same [`StartOptions`]. Nothing here prints or knows how options are parsed.
+//! From the user's options to a run: the start of the subject, and the existing cases. The command line and `cargo_test` fill
+//! in the same [`StartOptions`]. This module does not print or parse options.
 
 mod advice;
 mod options;
@@ -18,15 +18,15 @@ pub use profiles::{
 pub(crate) use selection::end_of;
 pub use selection::{Selection, load_cases, matches};
 
-/// A result with the mistakes in the files that were read for it; none of them is an error.
+/// A result with the mistakes in the files that were read for it, which are all warnings.
 pub type Checked<T> = Result<(T, Vec<Diagnostic>), PlanError>;
 
-/// Why nothing can be run.
+/// The reason why nothing can run.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct PlanError {
     message: String,
-    /// The mistakes in the file that is to blame, if one is.
+    /// The mistakes in the file that caused the error, if one did.
     pub problems: Vec<Diagnostic>,
     source: Option<io::Error>,
 }

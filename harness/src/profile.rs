@@ -37,7 +37,7 @@
 //! assert_eq!(profile.unwrap().command, ["example-agent", "--acp"]);
 //! ```
 //!
-//! The profile of a client says where the program goes that the client takes for its agent, and how its user acts:
+//! The profile of a client contains a placeholder for the path of its agent, and describes how its user acts:
 //!
 //! ```
 //! use acp_conformance::edition::V1;
@@ -70,13 +70,14 @@
 //! assert_eq!(controls.exit_codes[&5], "a permission was refused");
 //! ```
 //!
-//! The texts have [`places`], for which each case puts in its own values:
+//! The texts can contain [`places`], which each case replaces by its values:
 //!
 //! | in | places |
 //! |---|---|
-//! | command, environment and HOME of an agent | `{home}`, `{cache}`: a folder that all cases of a run share, for what a program unpacks at its first start, and `{model}`: the origin of a scripted model |
+//! | command, environment and HOME of an agent | `{home}`, `{cache}`: a folder that all cases of a run share, for files that a
+//! program unpacks at its first start, and `{model}`: the origin of a scripted model |
 //! | those of a client | `{agent}`, `{agent_json}`, `{agent_dir}`, `{cwd}`, `{home}`, `{cache}`, `{prompt}`, `{prompt_json}` |
-//! | the command of a client, as a whole word | `{args}`: the words of the settings; else they come at the end |
+//! | the command of a client, as a whole word | `{args}`: the words of the settings; otherwise they come at the end |
 //! | the settings `mcp-servers` and `directories` | `{mcp_servers}` and `{directories}`, as JSON |
 //! | an act | its arguments, each also as JSON with `_json` and as the name that people see with `_name`, and `{cwd}`, `{home}`, `{agent}` |
 
@@ -115,50 +116,50 @@ pub fn schema() -> Value {
 /// How to start and drive one subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// A short name, by which it is chosen.
+    /// A short name, that selects it.
     pub name: String,
-    /// What the subject is.
+    /// The party of the subject.
     pub kind: Party,
     /// The name for people.
     pub title: String,
-    /// Where to read about the subject.
+    /// The address of the subject's page.
     pub homepage: Option<String>,
-    /// How to install it.
+    /// The command that installs it.
     pub install: Option<String>,
-    /// A command that prints the version that is installed.
+    /// A command that prints the installed version.
     pub version: Option<Vec<String>>,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Environment variables that it gets.
+    /// Additional environment variables.
     pub env: BTreeMap<String, String>,
     /// Files that are written into the HOME of each case: relative path and text.
     pub home: BTreeMap<String, String>,
     /// The limits that it needs.
     pub limits: LimitOverrides,
-    /// The wording of prompts by intent, with `{path}` and the like for arguments.
+    /// The wording of prompts by intent, with placeholders such as `{path}` for arguments.
     pub prompts: BTreeMap<String, String>,
-    /// What the scripted model has to know of an agent.
+    /// Hints for the scripted model of an agent.
     pub hints: Hints,
-    /// What is known to fail, and why.
+    /// The known failures with their reasons.
     pub expected: Vec<Expectation>,
-    /// How the user of a client acts on it; as usual for an agent.
+    /// The acts and settings of a client's user; defaults for an agent.
     pub controls: Controls,
-    /// The profile that this one builds on, until it is put over that.
+    /// The base profile, before the two are merged.
     pub base: Option<String>,
     /// The directory in which the subject starts; the current one if there is none.
     pub dir: Option<PathBuf>,
-    /// How its cases run where no option says otherwise.
+    /// The settings of its runs, which options override.
     pub run: RunSettings,
 }
 
-/// How cases run where no option says otherwise.
+/// The settings of runs, which options override.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunSettings {
-    /// A folder with more cases.
+    /// A folder with additional cases.
     pub cases: Option<String>,
     /// The forms of the result.
     pub formats: Vec<String>,
-    /// How many cases run at once.
+    /// The number of parallel conversations.
     pub jobs: Option<NonZeroUsize>,
     /// Whether a failed SHOULD counts like a failed MUST.
     pub strict: bool,
@@ -167,7 +168,7 @@ pub struct RunSettings {
 }
 
 impl Profile {
-    /// Puts what this profile says over what another one says.
+    /// Merges this profile over another one.
     #[must_use]
     pub fn over(self, base: Self) -> Self {
         let has_command = !self.command.is_empty();
@@ -192,29 +193,30 @@ impl Profile {
     }
 }
 
-/// How the user of a client acts on it, and what else differs between clients.
+/// The acts and settings of a client's user, and other differences between clients.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Controls {
-    /// How each act is done, by its name; see [`ACTS`](crate::case::ACTS).
+    /// The means of each act, by its name; see [`ACTS`](crate::case::ACTS).
     pub acts: BTreeMap<String, Means>,
-    /// What takes the place of `{args}` in the command for a setting that a case asks for.
+    /// The words that replace `{args}` in the command for a setting that a case needs.
     pub settings: BTreeMap<Setting, Vec<String>>,
-    /// The file name of the program that the client takes for its agent, where the client starts a fixed one.
+    /// The file name of the program that the client starts as its agent, if that name is fixed.
     pub agent_name: Option<String>,
     /// Whether the client runs on a terminal.
     pub terminal: bool,
-    /// What exit codes of the client mean, for people.
+    /// The meaning of exit codes of the client, for people.
     pub exit_codes: BTreeMap<i32, String>,
 }
 
-/// How an act reaches the client. The texts may hold arguments of the act, such as `{text}`, or `{text_json}` as JSON.
+/// The means by which an act reaches the client. The texts may contain arguments of the act, such as `{text}`, or `{text_json}`
+/// as JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Means {
-    /// It is a line on the client's standard input.
+    /// A line on the client's standard input.
     Line(String),
-    /// It is typed on the client's terminal.
+    /// Keys typed on the client's terminal.
     Keys(String),
-    /// It is done by another program.
+    /// Another program does it.
     Hook(Vec<String>),
     /// The client gets a signal, such as `SIGINT`.
     Signal(String),
@@ -222,12 +224,12 @@ pub enum Means {
     Person(String),
 }
 
-/// Something that has to be said when the client is started.
+/// A setting that must be fixed when the client starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Setting {
-    /// The user allows whatever is asked.
+    /// The user allows every request.
     PermissionAllow,
-    /// The user rejects whatever is asked.
+    /// The user rejects every request.
     PermissionReject,
     /// The user does not answer.
     PermissionHold,
@@ -238,7 +240,7 @@ pub enum Setting {
 }
 
 impl Controls {
-    /// Puts what is said in `other` over this.
+    /// Merges `other` over this.
     pub fn overlay(&mut self, other: Self) {
         self.acts.extend(other.acts);
         self.settings.extend(other.settings);
@@ -253,7 +255,7 @@ impl Setting {
     pub const ALL: [Self; 5] =
         [Self::PermissionAllow, Self::PermissionReject, Self::PermissionHold, Self::McpServers, Self::Directories];
 
-    /// The name in a profile.
+    /// Returns the name in a profile.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -266,13 +268,13 @@ impl Setting {
     }
 }
 
-/// Reads a profile; there is one only if there is no error.
+/// Reads a profile; it exists only without errors.
 #[must_use]
 pub fn load_text(path: &str, text: &str, catalogue: &Catalogue) -> (Option<Profile>, Vec<Diagnostic>) {
     load_bytes(path, text.as_bytes(), catalogue)
 }
 
-/// Reads a profile that may not even be text.
+/// Reads a profile that may not be text.
 #[must_use]
 pub fn load_bytes(path: &str, bytes: &[u8], catalogue: &Catalogue) -> (Option<Profile>, Vec<Diagnostic>) {
     let source = match decode(path, bytes) {
@@ -294,7 +296,7 @@ pub fn load_bytes(path: &str, bytes: &[u8], catalogue: &Catalogue) -> (Option<Pr
 ///
 /// # Errors
 ///
-/// Only that the file cannot be read; its mistakes are diagnostics.
+/// The file cannot be read; mistakes in it are diagnostics.
 pub fn load_file(path: &Path, catalogue: &Catalogue) -> std::io::Result<(Option<Profile>, Vec<Diagnostic>)> {
     Ok(load_bytes(&path.display().to_string(), &std::fs::read(path)?, catalogue))
 }

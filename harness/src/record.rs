@@ -1,8 +1,9 @@
-//! Makes a case of a trace: the exchange as a transcript, with names and patterns in place of what differs from run to run.
+//! Turns a trace into a case: the exchange as a transcript, with names and patterns instead of values that differ from run to
+//! run.
 //!
-//! [`record`] gives the text of a case file, which is meant to be edited and kept. The lines of the subject ask for what
-//! is likely to be so again: words of the protocol, ids that come back, files of the working directory. What the tester
-//! would answer by itself is left out.
+//! [`record`] returns the text of a case file for people to edit and keep. Its lines for the subject expect only values that
+//! are likely to repeat: words of the protocol, ids that come back, files of the working directory. Answers that the tester
+//! gives by default are left out.
 
 mod draft;
 mod exchange;

@@ -1,4 +1,4 @@
-//! What a run found, as data and as text. Renderers read events and the model; they never look at processes or judge.
+//! The results of a run, as data and as text. Renderers read events and the model; they use no processes and no judge.
 
 mod broken;
 mod collect;

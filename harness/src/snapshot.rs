@@ -1,8 +1,8 @@
-//! Transcripts as text files, so that what a subject says can be reviewed and kept: one file a case, in folders like those of
+//! Transcripts as text files, to review and keep the messages of a subject: one file for each case, in folders like those of
 //! `cases/`.
 //!
-//! [`text()`] is the transcript without what differs from run to run, [`changes`] shows how two of them differ, and [`SnapshotFolder`] keeps
-//! them: what is new lies as `….txt.new` beside what was kept until somebody accepts or rejects it.
+//! [`text()`] is the transcript without the parts that differ from run to run, [`changes`] shows how two of them differ, and
+//! [`SnapshotFolder`] keeps them: a new version is in `….txt.new` next to the accepted one until it is accepted or rejected.
 
 mod folder;
 mod text;

@@ -1,7 +1,7 @@
-//! Text files that people wrote, and places in them.
+//! Text files that people write, and places in them.
 //!
-//! A [`Span`] is a range of bytes, which programs compute with; a [`Place`] is a line and a column, which people read.
-//! A [`SourceFile`] turns the one into the other. Nothing here knows what the text means.
+//! A [`Span`] is a range of bytes, which programs compute with; a [`Place`] is a line and a column, which people read. A
+//! [`SourceFile`] converts one to the other. This module does not interpret the text.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,13 +16,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range from `start` up to `end`.
+    /// Creates the range from `start` up to `end`.
     #[must_use]
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
-    /// The same as a range of the standard library.
+    /// Returns the same as a range of the standard library.
     #[must_use]
     pub const fn range(self) -> Range<usize> {
         self.start..self.end
@@ -44,7 +44,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A text file with the name under which it is shown.
+/// A text file with its display name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
     path: String,
@@ -53,7 +53,7 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// A file with this name and text.
+    /// Creates a file with this name and text.
     #[must_use]
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -61,25 +61,25 @@ impl SourceFile {
         Self { path: path.into(), text, line_starts }
     }
 
-    /// The name under which the file is shown.
+    /// Returns the display name.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text of a span; empty where the span does not fit the file.
+    /// Returns the text of a span; empty if the span does not fit the file.
     #[must_use]
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or_default()
     }
 
-    /// The line and column of a byte; a byte behind the end counts as the end.
+    /// Returns the line and column of a byte; a byte after the end counts as the end.
     #[must_use]
     pub fn place(&self, offset: usize) -> Place {
         let mut offset = offset.min(self.text.len());
@@ -91,7 +91,7 @@ impl SourceFile {
         Place { line, column: self.text[start..offset].chars().count() + 1 }
     }
 
-    /// The part of a span that lies on its first line, without blanks at its end and at least one character wide.
+    /// Returns the part of a span on its first line, without blanks at its end and at least one character wide.
     #[must_use]
     pub fn first_line(&self, span: Span) -> Span {
         let start = span.start.min(self.text.len());
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(file.place(4), Place { line: 1, column: 4 });
         assert_eq!(file.place(6), Place { line: 2, column: 1 });
         assert_eq!(file.place(1), Place { line: 1, column: 1 }, "inside a character");
-        assert_eq!(file.place(99), Place { line: 3, column: 1 }, "behind the end");
+        assert_eq!(file.place(99), Place { line: 3, column: 1 }, "after the end");
     }
 
     #[test]

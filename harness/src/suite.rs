@@ -28,7 +28,7 @@ pub struct SuiteOptions {
 
 /// Follows a suite.
 pub trait SuiteListener {
-    /// Why the suite has to end.
+    /// The reason why the suite has to end.
     type Error;
 
     /// A case has begun.
@@ -38,7 +38,7 @@ pub trait SuiteListener {
     /// Any; it ends the suite, here and below.
     fn started(&mut self, case: &str) -> Result<(), Self::Error>;
 
-    /// The transcript of a case is over; its conversation goes on.
+    /// The transcript of a case is over; its conversation continues.
     ///
     /// # Errors
     ///
@@ -67,17 +67,17 @@ pub struct Settled<'s> {
     pub report: &'s CaseReport,
     /// Its trace, or its part of the trace of a conversation. A case that was skipped has none.
     pub trace: Option<&'s Trace>,
-    /// How long it ran.
+    /// The time that it ran.
     pub took: Duration,
-    /// How long the judge took; zero for a case of a shared conversation.
+    /// The time for checking it; zero for a case of a shared conversation.
     pub judging: Duration,
 }
 
 /// A suite that is running.
 pub struct Suite<'s, L> {
-    /// What the cases show.
+    /// The results of the cases.
     pub collector: &'s mut Collector,
-    /// What follows it.
+    /// The listener.
     pub listener: &'s mut L,
 }
 
@@ -86,7 +86,7 @@ impl<L: SuiteListener> Suite<'_, L> {
     ///
     /// # Errors
     ///
-    /// Those of the listener.
+    /// Errors of the listener.
     pub fn run(&mut self, cases: Vec<Case>, subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
         let is_thorough = options.isolate || options.thorough;
         let positions = if is_thorough { Vec::new() } else { repeated_shapes(&cases) };
@@ -129,11 +129,11 @@ impl<L: SuiteListener> Suite<'_, L> {
         Ok(())
     }
 
-    /// Takes in the trace of a case that had a conversation of its own.
+    /// Processes the trace of a case that had a conversation of its own.
     ///
     /// # Errors
     ///
-    /// Those of the listener.
+    /// Errors of the listener.
     pub fn ended(&mut self, trace: &Trace, took: Duration) -> Result<(), L::Error> {
         let file = self.listener.keep(trace)?;
         let arrived = Instant::now();
@@ -168,7 +168,7 @@ impl<L: SuiteListener> Suite<'_, L> {
         problem.map_or(Ok(any_ended), Err)
     }
 
-    /// Takes in a conversation that held several cases. Those that do not pass are settled later.
+    /// Processes a conversation that held several cases. Those that do not pass are settled later.
     fn conversation_ended(&mut self, trace: &Trace) -> Result<(), L::Error> {
         let file = self.listener.keep(trace)?;
         let settled = self.collector.add_conversation(trace, file.as_deref());

@@ -1,4 +1,4 @@
-//! How messages travel: the processes at the other end, their pipes, the relays that they start, and HTTP endpoints.
+//! How messages travel: the processes of subjects, their pipes, the relays that they start, and HTTP endpoints.
 //!
 //! This is the only part of the program that starts processes.
 
@@ -15,6 +15,6 @@ pub mod signal;
 mod unix;
 pub mod web;
 
-/// How long a server waits before it takes connections again, when it could not take one: there may be no file left to open
-/// for a while, and who calls meanwhile waits.
+/// The pause of a server after it could not accept a connection, for example because no file may be opened for a while. Callers
+/// wait meanwhile.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(20);

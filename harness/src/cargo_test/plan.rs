@@ -1,4 +1,4 @@
-//! What is to be tested and what is expected of it, whichever side it is on.
+//! The subject under test and its known failures, for either party.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::report::{CASE_PLACE, today};
 use crate::requirement::Party;
 use crate::run::{Limits, Subject};
 
-/// An agent or a client with all that was said about it.
+/// An agent or a client with its settings.
 #[derive(Debug, Clone)]
 pub(super) struct TestPlan {
     pub(super) bundle: &'static Bundle,
-    /// How the subject is started; paths in it do not depend on the current directory.
+    /// The start of the subject; paths in it do not depend on the current directory.
     pub(super) options: StartOptions,
     profile: Option<Profile>,
     /// The wording of prompts by intent.
@@ -26,10 +26,10 @@ pub(super) struct TestPlan {
     /// Files of each fresh HOME, with their texts.
     pub(super) home_files: Vec<(String, String)>,
     pub(super) expected: Vec<Expectation>,
-    /// By which it is told whether the last day of an expectation is past.
+    /// Today's date, for expired expectations.
     pub(super) today: Date,
     pub(super) deny_inconclusive: bool,
-    /// What is wrong with what was said, so that nothing can be run.
+    /// The mistakes in the settings, with which nothing can run.
     mistakes: Vec<String>,
     /// The variable of the environment that names the subject, with its value.
     variable: Option<(&'static str, String)>,
@@ -51,7 +51,7 @@ impl TestPlan {
         }
     }
 
-    /// Returns the command that runs one case of this test target again, with [`CASE_PLACE`] in the place of its id.
+    /// Returns the command that runs one case of this test target again, with [`CASE_PLACE`] instead of its id.
     pub(super) fn reproduce(&self) -> String {
         let this = std::env::current_exe().unwrap_or_default();
         let stem = this.file_stem().unwrap_or_default().to_string_lossy();
@@ -75,7 +75,7 @@ impl TestPlan {
         plan
     }
 
-    /// The subject that the environment names.
+    /// Returns the subject in the environment.
     pub(super) fn from_env(party: Party) -> Option<Self> {
         let variable = match party {
             Party::Agent => AGENT_VARIABLE,
@@ -84,7 +84,7 @@ impl TestPlan {
         let line = std::env::var_os(variable)?;
         let line = line.to_string_lossy();
         let plan = shell_words::split(&line).map(|words| Self::of_command(party, words)).unwrap_or_else(|error| {
-            let mistake = format!("{variable} is no command line: {error}");
+            let mistake = format!("{variable} is not a command line: {error}");
             Self { mistakes: vec![mistake], ..Self::of_command(party, [line.clone()]) }
         });
         Some(Self { variable: Some((variable, line.into_owned())), ..plan })
@@ -121,7 +121,7 @@ impl TestPlan {
         self.options.cwd = Some(before.join(dir));
     }
 
-    /// Sets the limits that are not those of the profile.
+    /// Sets the limits that differ from those of the profile.
     pub(super) fn limits(&mut self, limits: Limits) {
         let own = self.profile.as_ref().map(|profile| profile.limits).unwrap_or_default();
         let before = Limits::default().with(&own);
@@ -144,7 +144,7 @@ impl TestPlan {
         self.options.controls.settings.insert(setting, words);
     }
 
-    /// Returns the subject, or why nothing can be run.
+    /// Returns the subject, or the reason why nothing can run.
     pub(super) fn subject(&self) -> Result<Subject, String> {
         if !self.mistakes.is_empty() {
             return Err(self.mistakes.join("\n"));
@@ -158,7 +158,7 @@ impl TestPlan {
         Ok(subject)
     }
 
-    /// The folder of further cases.
+    /// Sets the folder of additional cases.
     pub(super) fn cases(&mut self, dir: &Path) {
         self.options.case_dir = Some(here().join(dir));
     }
@@ -168,7 +168,7 @@ fn here() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 
-/// What is wrong with a profile.
+/// Describes the mistakes in a profile.
 fn mistake(path: &Path, error: &PlanError) -> String {
     let errors: Vec<Diagnostic> = error.problems.iter().filter(|problem| problem.is_error()).cloned().collect();
     let path = path.display();

@@ -18,25 +18,25 @@ use crate::requirement::{Level, Party};
 use crate::run::{Subject, run_case};
 use crate::verdict::Verdict;
 
-/// All that the trials share.
+/// The data that all trials share.
 pub(super) struct Suite {
     plan: TestPlan,
-    /// The subject, or why nothing can be run.
+    /// The subject, or the reason why nothing can run.
     subject: Result<Subject, String>,
     cases: Vec<Case>,
     problems: Vec<Diagnostic>,
-    /// What came of each case, once it has been run: an expectation may want to know it too.
+    /// The result of each case, once it has run; an expectation may need it too.
     results: Vec<OnceLock<CaseResult>>,
 }
 
-/// What came of one case.
+/// The result of one case.
 struct CaseResult {
     report: CaseReport,
-    /// The broken requirements, whether they decide or not.
+    /// The violated requirements, whether they decide or not.
     broken: Vec<RequirementReport>,
-    /// What it says of each requirement that it exercised.
+    /// The verdict on each requirement that it exercised.
     verdicts: BTreeMap<String, Verdict>,
-    /// Why there was no conversation, if there was none.
+    /// The reason why there was no conversation, if there was none.
     silence: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl Suite {
         self.plan.options.party
     }
 
-    /// Whether the test of a case tells by itself what becomes of the expectation.
+    /// Whether the test of a case itself decides about the expectation.
     fn is_of_a_case(&self, expectation: &Expectation) -> bool {
         expectation.requirement.is_none() && expectation.mistaken_case(&self.case_ids()).is_none()
     }
@@ -85,13 +85,13 @@ impl Suite {
         self.cases.iter().map(|case| case.id.as_str()).collect()
     }
 
-    /// The entry by which this requirement is expected to fail in this case.
+    /// Returns the entry that expects this requirement to fail in this case.
     fn expected(&self, requirement: &str, case: &str) -> Option<&Expectation> {
         let mut entries = self.plan.expected.iter();
         entries.find(|entry| entry.covers(requirement, case) && !entry.is_expired(self.plan.today))
     }
 
-    /// Whether the case went as it should.
+    /// Returns the result of the test of a case.
     fn case(&self, index: usize) -> TestResult {
         let subject = self.subject.as_ref()?;
         let party = self.party();
@@ -126,7 +126,7 @@ impl Suite {
         }
     }
 
-    /// A case with broken requirements: fine as long as all of them are expected.
+    /// Returns the result of a case with violations: it passes if all of them are expected.
     fn broken(&self, index: usize, broken: &[&RequirementReport]) -> TestResult {
         let case = &self.cases[index];
         let (expected, surprises): (Vec<_>, Vec<_>) = broken
@@ -148,7 +148,7 @@ impl Suite {
         Err(format!("{}\n{text}", case.title).into())
     }
 
-    /// Whether an expectation about a requirement is still true.
+    /// Returns the result of the test of an expectation about a requirement.
     fn expectation(&self, expectation: &Expectation) -> TestResult {
         let cases = self.case_ids();
         let mistake = expectation
@@ -166,12 +166,12 @@ impl Suite {
         }
     }
 
-    /// What the cases that an expectation is about say of its requirement.
+    /// Returns the verdict on an expectation's requirement in its cases.
     fn verdict_on(&self, expectation: &Expectation, subject: &Subject) -> Verdict {
         let id = expectation.requirement.as_deref().unwrap_or_default();
         let here = |index: &usize| expectation.covers(id, &self.cases[*index].id);
         let mut order: Vec<usize> = (0..self.cases.len()).filter(here).collect();
-        // Those that were written for it are the likely ones; the sort keeps the order of the rest.
+        // The cases that name it are the likeliest to fail; the sort keeps the order of the others.
         order.sort_by_key(|&index| !self.cases[index].requirements.iter().any(|one| one == id));
         let mut joined = Verdict::NotExercised;
         for index in order {
@@ -184,7 +184,7 @@ impl Suite {
         joined
     }
 
-    /// Fails where an expectation is no longer true.
+    /// Fails if an expectation is no longer true.
     fn held(&self, expectation: &Expectation, verdict: Verdict) -> Result<(), Failed> {
         let standing = expectation.standing(verdict, true, self.plan.today);
         match expectation.remedy(standing, verdict) {
@@ -212,9 +212,9 @@ impl Suite {
         CaseResult { report, broken, verdicts, silence }
     }
 
-    /// Why no conversation comes about with this program, if that is what the case shows.
+    /// Returns why no conversation begins with this program, if the case shows that.
     ///
-    /// A case of a client may rightly end before the first prompt, so there it is the handshake that tells.
+    /// A case of a client may end before the first prompt without a failure, so for a client the handshake decides.
     fn obstacle(&self, index: usize, subject: &Subject) -> Option<&String> {
         let silence = self.result(index, subject).silence.as_ref()?;
         if self.party() == Party::Agent {
@@ -224,7 +224,7 @@ impl Suite {
         self.result(first, subject).silence.as_ref()
     }
 
-    /// Whether a broken requirement of this level fails a case.
+    /// Whether a violated requirement of this level fails a case.
     fn decides(&self, level: Level) -> bool {
         level == Level::Must || (self.plan.options.strict && level == Level::Should)
     }
@@ -238,14 +238,14 @@ mod tests {
 
     const HANDSHAKE: &str = "v1/agent/init/handshake";
 
-    /// Answers the initialize and the fence of the handshake; the version is what is put in.
+    /// Answers `initialize` and the fence of the handshake, with this version.
     fn agent(version: &str) -> Agent {
         let hello = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{{"protocolVersion":{version}}}}}"#);
         let fence = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}"#;
         Agent::command(["sh", "-c", &format!("read a; echo '{hello}'; read b; echo '{fence}'; read c")])
     }
 
-    /// What the test of the handshake says.
+    /// Runs the test of the handshake.
     fn tested(agent: Agent) -> Result<String, String> {
         handshake_of(agent.0)
     }
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// What the test of the first expectation says.
+    /// Runs the test of the first expectation.
     fn expectation(agent: Agent) -> Result<String, String> {
         let suite = Suite::load(agent.0);
         let outcome = suite.expectation(&suite.plan.expected[0].clone());
@@ -333,7 +333,7 @@ mod tests {
         }
         assert_eq!(expectation(limited(HANDSHAKE, "2026-11-21")), Ok(String::new()));
         let expired = expectation(limited(HANDSHAKE, "2026-11-20")).expect_err("its day is past");
-        assert!(expired.contains("its last day was 2026-11-20"), "{expired}");
+        assert!(expired.contains("it expired on 2026-11-20"), "{expired}");
         let suite = Suite::load(limited(elsewhere, "2027-01-31").0);
         assert!(!suite.is_of_a_case(&suite.plan.expected[0]));
     }
@@ -352,7 +352,7 @@ mod tests {
             (cancel("cancle"), "did you mean `cancel`?"),
             (cancel("cancel").setting(Setting::Directories, ["{dirs}"]), "the places here are: `{directories}`"),
             (typed, "add --terminal"),
-            (profile, "it is the profile of an agent, and a client is to be tested"),
+            (profile, "it is the profile of an agent, but a client is tested"),
             (Client::profile("no-such-profile.toml"), "no-such-profile.toml: no such file"),
             (Client::profile("Cargo.toml"), "the key `kind` is missing"),
         ] {
@@ -386,7 +386,7 @@ mod tests {
         let misspelt = Suite::load(client.expect_failure("fs.raed.text", "known").0);
         let failure = misspelt.expectation(&misspelt.plan.expected[0]).err().expect("there is none");
         let message = failure.message().unwrap_or_default();
-        assert!(message.starts_with("there is no requirement `fs.raed.text`"), "{message}");
+        assert!(message.starts_with("unknown requirement `fs.raed.text`"), "{message}");
     }
 
     #[test]

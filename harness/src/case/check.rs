@@ -1,4 +1,4 @@
-//! Lowers a case file to the [`Case`] that the runner plays, and finds all of its mistakes on the way.
+//! Lowers a case file to the [`Case`] for the runner, and reports all of its mistakes.
 //!
 //! This file holds the requirements, the needs, the workspace and the limits. The tester and the user are set up in
 //! [`crate::case::setup`], the steps are in [`crate::case::steps`], the messages in [`crate::case::line`].
@@ -25,15 +25,15 @@ pub(crate) struct Checker<'a> {
     pub document: &'a Document,
     pub subject: Party,
     pub requirements: Vec<String>,
-    /// What the tester declares, for samples of its messages.
+    /// The tester's capabilities, for samples of its messages.
     pub capabilities: Value,
-    /// What the user of the client does and wants.
+    /// The acts and settings of the client's user.
     pub user: UserSetup,
     pub scope: Scope,
-    /// The names of the MCP servers that the tester plays.
+    /// The names of the tester's MCP servers.
     pub mcp: Vec<String>,
     pub by_hand: BTreeSet<String>,
-    /// The includes that are being put in, outermost first.
+    /// The includes that are being expanded, outermost first.
     pub open: Vec<String>,
     /// Where the subject's input was closed.
     pub closed: Option<Mark>,
@@ -43,7 +43,7 @@ pub(crate) struct Checker<'a> {
     pub problems: Vec<Diagnostic>,
 }
 
-/// Lowers a file whose structure is right. There is a case only if there is no error.
+/// Lowers a file with a valid structure. There is a case only if there is no error.
 pub(crate) fn lower(
     id: String,
     file: CaseFile,
@@ -110,7 +110,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is wrong with the id of a requirement, which must be known and bind the subject.
+    /// Returns the mistake in the id of a requirement, which must exist and be a requirement for the subject.
     pub fn unfit_requirement(&self, spot: &Spot<'_>, id: &str) -> Option<Diagnostic> {
         let catalogue = &self.vocabulary.edition.catalogue;
         let Some(found) = catalogue.find(id) else {
@@ -123,7 +123,7 @@ impl Checker<'_> {
                 None => did_you_mean(id, &format!("the {area} requirements of the {} are", self.subject), &near),
             };
             let fallback = || "cases/requirements/v1.yaml lists them all".to_owned();
-            let problem = spot.error("case::unknown-requirement", format!("there is no requirement `{id}`"));
+            let problem = spot.error("case::unknown-requirement", format!("unknown requirement `{id}`"));
             return Some(problem.help(help.unwrap_or_else(fallback)));
         };
         if found.party == self.subject {
@@ -199,7 +199,7 @@ impl Checker<'_> {
     }
 }
 
-/// The limits of a file.
+/// Converts the limits of a file.
 pub(crate) fn limits(file: &LimitsFile) -> LimitOverrides {
     LimitOverrides {
         start: file.start.as_ref().map(DurationText::duration),

@@ -1,4 +1,4 @@
-//! Lowers the steps that only the case of a client has: acts of its user, and orders to the process of its agent.
+//! Lowers the steps that only the case of a client can have: acts of its user, and orders to the process of its agent.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl Checker<'_> {
         self.push(spot, Action::Act(act), Vec::new(), None);
     }
 
-    /// Checks the arguments of an act, and the names in them; those of `known` behind `?` may be left out.
+    /// Checks the arguments of an act, and the names in them; those of `known` with `?` are optional.
     fn arguments(&mut self, spot: &Spot<'_>, act: &str, known: &[&str], given: &Map<String, Value>) {
         let names: Vec<_> = known.iter().map(|name| name.trim_start_matches('?')).collect();
         let mut strange = false;
@@ -52,14 +52,14 @@ impl Checker<'_> {
             let help = did_you_mean(name, "its arguments are", &names);
             self.problems.push(problem.help(help.unwrap_or_else(|| "it takes no arguments".to_owned())));
         }
-        // An argument under a wrong name is not missing as well.
+        // An argument under a wrong name is not also missing.
         for name in known.iter().filter(|name| !strange && !name.starts_with('?') && !given.contains_key(**name)) {
             let problem = spot.error("case::missing-argument", format!("the act `{act}` lacks its `{name}`"));
             self.problems.push(problem.help(format!("write `user: {{ act: {act}, {} }}`", sketch(known))));
         }
     }
 
-    /// Lowers a look at the page of the case.
+    /// Lowers a check of the page's visits.
     pub fn page(&mut self, spot: &Spot<'_>, look: &PageFile) {
         if !self.of_a_client(spot, "only a client is asked to visit a page") {
             return;
@@ -101,7 +101,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a client is judged; complains about the step if not.
+    /// Whether the subject is a client; reports an error at the step if not.
     fn of_a_client(&mut self, spot: &Spot<'_>, why: &str) -> bool {
         if self.subject == Party::Agent {
             let key = spot.pointer.rsplit('/').next().unwrap_or_default();
@@ -112,7 +112,7 @@ impl Checker<'_> {
     }
 }
 
-/// The arguments of an act with a place for each value.
+/// Returns the arguments of an act with a placeholder for each value.
 fn sketch(known: &[&str]) -> String {
     let needed = known.iter().filter(|name| !name.starts_with('?'));
     needed.map(|name| format!("{name}: …")).collect::<Vec<_>>().join(", ")

@@ -1,8 +1,8 @@
-//! The case file as it is written: the serde shape from which `schemas/case.schema.json` is generated.
+//! The serde types of a case file, from which `schemas/case.schema.json` is generated.
 //!
-//! A step is one struct of which exactly one member is given, and a line is one struct for both sides: so a mistake has
-//! one plain message, where a union would have one for each variant. What a member may stand beside is told by the
-//! lowering ([`crate::case::load`]).
+//! A step is one struct with exactly one member set, and a line is one struct for both sides. So a mistake has one plain
+//! message, while a union would have one for each variant. The lowering ([`crate::case::load`]) reports members that cannot be
+//! combined.
 
 mod client;
 mod editors;
@@ -20,8 +20,8 @@ pub use self::words::{DurationText, Label, OneOrMany, ServerName, parse_duration
 use crate::document::shape;
 use crate::requirement::Party;
 
-/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`: a value of the matrix may stand
-/// anywhere but in the matrix. What a shape of the case has in its place is compared with the schema of its types.
+/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`: a value of the matrix is allowed anywhere
+/// except in the matrix. The values that replace it in a shape are compared with the schema of its types.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = shape::schema::<CaseFile>();
@@ -33,7 +33,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// Named values of named dimensions, as in `id: { zero: 0, text: a }`; `<matrix.id>` stands for the value.
+/// Named values of named dimensions, as in `id: { zero: 0, text: a }`; `<matrix.id>` is replaced by the value.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct MatrixFile(pub BTreeMap<String, BTreeMap<String, Value>>);
@@ -43,29 +43,29 @@ pub struct MatrixFile(pub BTreeMap<String, BTreeMap<String, Value>>);
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(title = "acp-conformance-case/1")]
 pub struct CaseFile {
-    /// What the case shows, in a sentence.
+    /// The behaviour that the case shows, in a sentence.
     #[schemars(length(min = 1))]
     pub title: String,
-    /// The side that is judged: `agent` or `client`.
+    /// The tested party: `agent` or `client`.
     pub subject: Party,
-    /// The requirements for which the case is written, as a list of ids of the catalogue.
+    /// The requirements of the case, as a list of ids of the catalogue.
     #[schemars(length(min = 1))]
     pub requirements: Vec<String>,
     /// The shapes in which the case is run: dimensions, each with named values.
     pub matrix: Option<MatrixFile>,
-    /// What the subject must advertise for the case to apply, such as `agent.loadSession`.
+    /// The capabilities that the subject must advertise, such as `agent.loadSession`.
     #[serde(default)]
     pub needs: OneOrMany,
-    /// How the tester plays the client, where the subject is an agent.
+    /// The tester's setup as the client, if the subject is an agent.
     pub client: Option<SetupFile>,
-    /// How the tester plays the agent, where the subject is a client.
+    /// The tester's setup as the agent, if the subject is a client.
     pub agent: Option<SetupFile>,
-    /// What the user of the client does and wants, where the subject is a client.
+    /// The acts and settings of the client's user, if the subject is a client.
     pub user: Option<UserFile>,
     /// Files that are created below the working directory: relative path and text.
     #[serde(default)]
     pub workspace: BTreeMap<String, String>,
-    /// How long to wait, where the usual limits do not fit.
+    /// The time limits that differ from the usual ones.
     pub limits: Option<LimitsFile>,
     /// The steps in order, as a list.
     #[schemars(length(min = 1))]
@@ -76,7 +76,7 @@ pub struct CaseFile {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct IncludeFile {
-    /// What the steps do, in a sentence.
+    /// The purpose of the steps, in a sentence.
     #[schemars(length(min = 1))]
     pub title: String,
     /// The steps in order, as a list.
@@ -84,29 +84,29 @@ pub struct IncludeFile {
     pub transcript: Vec<StepFile>,
 }
 
-/// How the tester plays its side where the transcript does not say.
+/// The behaviour of the tester where the transcript has no line.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SetupFile {
-    /// The capabilities that the tester declares, as they go on the wire.
+    /// The capabilities that the tester declares, as on the wire.
     #[serde(default, deserialize_with = "present")]
     pub capabilities: Option<Value>,
-    /// The name, title and version by which the tester introduces itself.
+    /// The name, title and version of the tester in `initialize`.
     #[serde(default, deserialize_with = "present")]
     pub info: Option<Value>,
-    /// How a request for permission is answered; `allow` if not given.
+    /// The answer to permission requests; `allow` if absent.
     pub permission: Option<PermissionFile>,
     /// A fixed answer to every request of a method, instead of the tester's own service.
     #[serde(default)]
     pub answers: BTreeMap<String, AnswerFile>,
-    /// The names of the MCP servers that the tester plays.
+    /// The names of the tester's MCP servers.
     pub mcp: Option<Vec<ServerName>>,
     /// `true`: there is a page that the client may be asked to visit, at the URL `<page>`.
     #[schemars(extend("const" = true))]
     pub page: Option<bool>,
-    /// The ways to log in that an agent announces, as they go on the wire.
+    /// The login methods that an agent announces, as on the wire.
     pub auth_methods: Option<Vec<Value>>,
-    /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
+    /// Additional members of an agent's answers to session/new, session/load and session/resume, such as `modes`.
     pub session: Option<Map<String, Value>>,
     /// How the tester writes its messages.
     #[serde(default)]
@@ -117,9 +117,9 @@ pub struct SetupFile {
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireFile {
-    /// The ids of its requests; `integer` if not given.
+    /// The ids of its requests; `integer` if absent.
     pub ids: Option<IdsFile>,
-    /// Whether everything that may have a `_meta` has one.
+    /// Whether every object that may have a `_meta` has one.
     pub meta: Option<bool>,
 }
 
@@ -139,7 +139,7 @@ pub enum IdsFile {
     Digits,
 }
 
-/// How a request for permission is answered.
+/// The answer to permission requests.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PermissionFile {
@@ -147,7 +147,7 @@ pub enum PermissionFile {
     Allow,
     /// The first option that rejects.
     Reject,
-    /// Not before the turn is cancelled or ends.
+    /// No answer until the turn is cancelled or ends.
     Hold,
     /// With the outcome `cancelled`.
     Cancel,
@@ -166,17 +166,17 @@ pub struct AnswerFile {
     pub error: Option<Value>,
 }
 
-/// How long to wait.
+/// Time limits.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsFile {
-    /// Until the subject speaks for the first time.
+    /// For the first message of the subject.
     pub start: Option<DurationText>,
-    /// Until a request other than a prompt is answered.
+    /// For the answer to a request other than a prompt.
     pub answer: Option<DurationText>,
-    /// Until a turn ends.
+    /// For the end of a turn.
     pub turn: Option<DurationText>,
-    /// Until the subject is gone after its input was closed.
+    /// For the exit of the subject after its input was closed.
     pub exit: Option<DurationText>,
 }
 
@@ -185,17 +185,17 @@ pub struct LimitsFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct StepFile {
-    /// A line of the agent: it must come, or the tester says it.
+    /// A line of the agent: it must come, or the tester sends it.
     pub agent: Option<LineFile>,
-    /// A line of the agent that is hoped for: without it the case decides nothing.
+    /// An optional line of the agent: without it the case decides nothing.
     #[serde(rename = "agent?")]
     pub agent_hoped: Option<LineFile>,
     /// A line of the agent that may come any number of times.
     #[serde(rename = "agent*")]
     pub agent_any: Option<LineFile>,
-    /// A line of the client: it must come, or the tester says it.
+    /// A line of the client: it must come, or the tester sends it.
     pub client: Option<LineFile>,
-    /// A line of the client that is hoped for: without it the case decides nothing.
+    /// An optional line of the client: without it the case decides nothing.
     #[serde(rename = "client?")]
     pub client_hoped: Option<LineFile>,
     /// A line of the client that may come any number of times.
@@ -206,28 +206,28 @@ pub struct StepFile {
     /// Lines of the subject that must all come, in any order.
     #[schemars(length(min = 1))]
     pub any_order: Option<Vec<LineFile>>,
-    /// Lines of the tester, written in one write; each as behind `client:` or `agent:`.
+    /// Lines of the tester in one write; each as after `client:` or `agent:`.
     #[schemars(length(min = 1))]
     pub together: Option<Vec<LineFile>>,
     /// Exact bytes to the subject.
     pub raw: Option<RawFile>,
-    /// A request that must be answered: what has not come by then will not come.
+    /// A request that must be answered: a message that has not come by then will not come.
     pub fence: Option<FenceFile>,
     /// The text that the agent streamed in the turn of a prompt.
     pub reply: Option<ReplyFile>,
-    /// As `reply`, but another text leaves the case undecided.
+    /// Like `reply`, but another text leaves the case undecided.
     #[serde(rename = "reply?")]
     pub reply_hoped: Option<ReplyFile>,
-    /// A look at a file.
+    /// A check of a file.
     pub file: Option<LookFile>,
-    /// A look at a process that wrote its id into a file.
+    /// A check of a process that wrote its id into a file.
     pub process: Option<ProcessFile>,
-    /// A message to an MCP server that the tester plays.
+    /// A message to an MCP server of the tester.
     pub mcp: Option<McpFile>,
-    /// As `mcp`, but without it the case decides nothing.
+    /// Like `mcp`, but without it the case decides nothing.
     #[serde(rename = "mcp?")]
     pub mcp_hoped: Option<McpFile>,
-    /// A look at whether the page of the case was visited.
+    /// A check whether the page of the case was visited.
     pub page: Option<PageFile>,
     /// The user of the client does something.
     pub user: Option<ActFile>,
@@ -237,11 +237,11 @@ pub struct StepFile {
     pub agent_process: Option<AgentProcessFile>,
     /// Closes the subject's input: `close: stdin`.
     pub close: Option<CloseFile>,
-    /// Awaits that the subject ends the connection, whether its process goes on or not.
+    /// Awaits that the subject ends the connection, whether its process keeps running or not.
     pub end: Option<FenceFile>,
-    /// Awaits the end of the subject's process.
+    /// Awaits the exit of the subject's process.
     pub exit: Option<ExitFile>,
-    /// Puts in the steps of `agent/include/<name>.yaml` or `client/include/<name>.yaml`, by the subject.
+    /// Inserts the steps of `agent/include/<name>.yaml` or `client/include/<name>.yaml`, by the subject.
     pub include: Option<String>,
 }
 
@@ -269,13 +269,13 @@ pub struct LineFile {
     pub within: Option<DurationText>,
     /// Subject: objects must match member for member, not by subset.
     pub exact: Option<bool>,
-    /// Tester: the id on the wire, where it matters.
+    /// Tester: the id on the wire, if it matters.
     #[serde(default, deserialize_with = "present")]
     pub wire_id: Option<Value>,
     /// Tester: written in pieces of so many bytes.
     #[schemars(range(min = 1))]
     pub split: Option<usize>,
-    /// Tester: breaks the protocol on purpose.
+    /// Tester: violates the protocol on purpose.
     pub illegal: Option<bool>,
 }
 
@@ -287,7 +287,7 @@ pub struct RawFile {
     pub text: Option<String>,
     /// The bytes in base64.
     pub base64: Option<String>,
-    /// Whether a line feed follows; yes if not given.
+    /// Whether a line feed follows; yes if absent.
     pub newline: Option<bool>,
     /// Whether this is a valid message written in an unusual way.
     pub legal: Option<bool>,
@@ -296,7 +296,7 @@ pub struct RawFile {
     pub split: Option<usize>,
 }
 
-/// A fence is written `fence: {}`, or with what its answer decides.
+/// A fence is written `fence: {}`, or with the requirements that its answer decides.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FenceFile {
@@ -311,7 +311,7 @@ pub struct FenceFile {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplyFile {
-    /// The prompt whose turn it is.
+    /// The label of the prompt.
     pub id: Label,
     /// Text that must be in it.
     pub contains: Option<String>,
@@ -319,14 +319,14 @@ pub struct ReplyFile {
     pub equals: Option<String>,
     /// Text that must not be in it.
     pub lacks: Option<String>,
-    /// `false`: there must be some text, whatever it says.
+    /// `false`: there must be some text.
     pub empty: Option<bool>,
     /// The requirements that this decides.
     #[serde(default)]
     pub decides: OneOrMany,
 }
 
-/// A look at a file.
+/// A check of a file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LookFile {
@@ -341,17 +341,17 @@ pub struct LookFile {
     /// The requirements that this decides.
     #[serde(default)]
     pub decides: OneOrMany,
-    /// How long the file may take to become so.
+    /// The time within which the file must match.
     pub within: Option<DurationText>,
 }
 
-/// A message to an MCP server that the tester plays.
+/// A message to an MCP server of the tester.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpFile {
     /// The name of the server.
     pub server: String,
-    /// The method of MCP, such as `initialize`, or a list of methods, one of which will do.
+    /// The method of MCP, such as `initialize`, or a list of alternative methods.
     pub method: OneOrMany,
     /// The parameters, as a pattern.
     #[serde(default, deserialize_with = "present")]
@@ -363,18 +363,18 @@ pub struct McpFile {
     pub within: Option<DurationText>,
 }
 
-/// A look at whether the page of the case was visited.
+/// A check whether the page of the case was visited.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageFile {
-    /// Whether a request for it, or for anything beside it, has to have come.
+    /// Whether a request for it, or for another path of its server, must have come.
     pub visited: bool,
     /// The requirements that this decides.
     #[serde(default)]
     pub decides: OneOrMany,
 }
 
-/// What is closed.
+/// The stream that is closed.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CloseFile {
@@ -382,15 +382,15 @@ pub enum CloseFile {
     Stdin,
 }
 
-/// The end of the subject's process.
+/// The exit of the subject's process.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExitFile {
-    /// The status it must end with; any if not given.
+    /// The exit code that it must have; any if absent.
     pub code: Option<i32>,
     /// The requirements that this decides.
     #[serde(default)]
     pub decides: OneOrMany,
-    /// How long to wait for the end.
+    /// How long to wait for the exit.
     pub within: Option<DurationText>,
 }

@@ -3,7 +3,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::document::{Document, decode, yaml};
 
-/// The document of a file, with mistakes that leave it readable; or else the mistakes alone.
+/// Parses a file. Returns the document with mistakes that leave it readable, or else only the mistakes.
 pub(crate) fn document(path: &str, bytes: &[u8]) -> Result<(Document, Vec<Diagnostic>), Vec<Diagnostic>> {
     let source = decode(path, bytes).map_err(|problem| vec![*problem])?;
     match yaml::read(&source) {
@@ -17,7 +17,8 @@ pub(crate) fn joined(mut first: Vec<Diagnostic>, second: Vec<Diagnostic>) -> Vec
     first
 }
 
-/// Does the work for each item, in their order: to read the cases is most of what a short command does.
+/// Does the work for each item in parallel and keeps their order, since reading the cases takes most of the time of a short
+/// command.
 pub(crate) fn on_all_cores<'i, T: Sync, R: Send>(items: &'i [T], work: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let part = items.len().div_ceil(cores).max(1);

@@ -1,4 +1,4 @@
-//! What a list shows of the built-in cases, read without everything that running them takes.
+//! The facts about built-in cases for lists, read without the parts that only a run needs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::edition::Bundle;
 use crate::requirement::Party;
 use crate::source::SourceFile;
 
-/// What a list shows of a case.
+/// The facts about a case for a list.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct Headline {
     /// The id.
     #[serde(skip)]
     pub id: String,
-    /// What the case shows, in a sentence.
+    /// The behaviour that the case shows, in a sentence.
     pub title: String,
-    /// The side that is judged.
+    /// The tested party.
     pub subject: Party,
-    /// The requirements for which the case is written.
+    /// The requirements of the case.
     pub requirements: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl From<Case> for Headline {
     }
 }
 
-/// The headlines of the cases that are embedded in the program, in the order of [`crate::case::embedded_and`].
+/// Returns the headlines of the embedded cases, in the order of [`crate::case::embedded_and`].
 #[must_use]
 pub fn headlines(bundle: &'static Bundle) -> Vec<Headline> {
     let heads = bundle.case_heads().and_then(|heads| serde_json::from_str(heads).ok());
@@ -47,7 +47,7 @@ pub fn headlines(bundle: &'static Bundle) -> Vec<Headline> {
     headlines
 }
 
-/// The headlines of a file, one for each shape; none if it cannot be read, which the tests of this package exclude.
+/// Returns the headlines of a file, one for each shape; none if it cannot be read, which the tests of this package exclude.
 fn of_file(path: &str, head: Value) -> Vec<Headline> {
     let document = Document::new(Arc::new(SourceFile::new(path, "")), head, SpanMap::new());
     let headline = |filled: matrix::Filled| {

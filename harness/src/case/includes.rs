@@ -1,4 +1,4 @@
-//! The steps that several cases share, by name and by the side that is judged.
+//! The steps that several cases share, by name and by tested party.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -15,32 +15,32 @@ use crate::requirement::Party;
 
 static INCLUDE: LazyLock<Shape> = LazyLock::new(Shape::of::<IncludeFile>);
 
-/// A file of steps as it was read, or what is wrong with it.
+/// A parsed file of steps, or the mistakes in it.
 type Read = Result<(Document, IncludeFile), Vec<Diagnostic>>;
 
-/// The files that transcripts can include, by their side and name; without a side, they are for both.
+/// The files that transcripts can include, by party and name; without a party, they are for both.
 #[derive(Debug, Default)]
 pub struct Includes {
     files: BTreeMap<(Option<Party>, String), Read>,
 }
 
-/// Why an include cannot be put in.
+/// The reason why an include cannot be inserted.
 #[derive(Debug)]
 pub(crate) enum IncludeError<'a> {
-    /// There is none of this name; these there are.
+    /// No include has this name; these exist.
     Unknown(Vec<&'a str>),
-    /// It has mistakes of its own.
+    /// It has mistakes itself.
     Broken(&'a [Diagnostic]),
 }
 
 impl Includes {
-    /// No includes.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The includes that are built in for an edition.
+    /// Returns the built-in includes of an edition.
     #[must_use]
     pub fn of(bundle: &Bundle) -> Self {
         let mut includes = Self::new();
@@ -50,10 +50,10 @@ impl Includes {
         includes
     }
 
-    /// Adds a file, or puts it in the place of the one that has the side and the name; `shown` is its name for people.
+    /// Adds a file, or replaces the one with the same party and name; `shown` is its name for people.
     ///
-    /// The path tells both: `v1/agent/include/session.yaml` is `session` for cases that judge an agent, and
-    /// `include/session.yaml` is for those of either side. A file outside of such a folder is left out.
+    /// The path contains both: `v1/agent/include/session.yaml` is `session` for cases that test an agent, and
+    /// `include/session.yaml` is for those of both parties. A file outside such a folder is ignored.
     pub fn add(&mut self, path: &str, shown: &str, bytes: &[u8]) {
         let Some(key) = key(path) else { return };
         let read = document(shown, bytes).and_then(|(mut document, problems)| {
@@ -66,7 +66,7 @@ impl Includes {
         self.files.insert(key, read);
     }
 
-    /// The include of this name for a case that judges this side; one of its side comes first.
+    /// Returns the include with this name for a case that tests this party; one for only this party comes first.
     pub(crate) fn get(&self, subject: Party, name: &str) -> Result<&(Document, IncludeFile), IncludeError<'_>> {
         let sides = [Some(subject), None];
         match sides.into_iter().find_map(|side| self.files.get(&(side, name.to_owned()))) {
@@ -80,7 +80,7 @@ impl Includes {
         }
     }
 
-    /// The mistakes in the structure of the files, whether a case includes them or not.
+    /// Returns the mistakes in the structure of the files, whether a case includes them or not.
     pub(crate) fn problems(&self) -> Vec<Diagnostic> {
         self.files.values().filter_map(|file| file.as_ref().err()).flatten().cloned().collect()
     }
@@ -91,7 +91,7 @@ pub(crate) fn is_include(path: &str) -> bool {
     key(path).is_some()
 }
 
-/// The side and the name of an include: what stands before and behind the folder `include/`.
+/// Returns the party and the name of an include: the parts of the path before and after the folder `include/`.
 fn key(path: &str) -> Option<(Option<Party>, String)> {
     let (above, below) = match path.strip_prefix("include/") {
         Some(below) => ("", below),

@@ -1,4 +1,4 @@
-//! Lowers messages: what the tester says, and what the subject is expected to say.
+//! Lowers messages: the tester's, and the expected ones of the subject.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
 use crate::document::Spot;
 use crate::requirement::Party;
 
-/// What to do about an invalid message of the tester, unless it is a slip.
+/// The remedy for an invalid message of the tester, unless it is a mistake.
 const ON_PURPOSE: &str = "mark the line `illegal: true` if the tester is to break the protocol here";
 
 fn says_nothing(spot: &Spot<'_>) -> Diagnostic {
@@ -21,7 +21,7 @@ fn says_nothing(spot: &Spot<'_>) -> Diagnostic {
     problem.help("a message has exactly one of `method`, `result` and `error`")
 }
 
-/// What a line says; an `id` alone is an answer of whatever content.
+/// The content of a line; an `id` alone means any answer.
 enum Said {
     Call { label: Option<String>, method: String, params: Option<Value> },
     Result { label: String, result: Value },
@@ -92,7 +92,7 @@ impl Checker<'_> {
         Some(Outgoing { body, illegal, split })
     }
 
-    /// Lowers a message that is expected of the subject; under `never` it binds nothing and need not have an id.
+    /// Lowers an expected message of the subject; under `never` it binds no names and need not have an id.
     pub fn incoming(&mut self, spot: &Spot<'_>, line: LineFile, presence: Presence, never: bool) -> Option<Incoming> {
         let subject = self.subject;
         let foreign =
@@ -108,7 +108,7 @@ impl Checker<'_> {
                     let problem =
                         self.scope.ask(&spot.down("id"), label, subject, &method).err().map(|problem| *problem);
                     self.note(problem);
-                    // What the case answers, or asks under the same id, may come behind a request that is only hoped for.
+                    // The case's answer to an optional request, or a second request with the same id, may follow.
                     self.scope.bind(&format!("{label}-id"));
                 }
                 let params = params.and_then(|params| self.pattern(&spot.down("params"), &params, !never));
@@ -141,14 +141,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Takes a line apart: a message has exactly one of method, result and error.
+    /// Splits a line: a message has exactly one of method, result and error.
     fn said(&mut self, spot: &Spot<'_>, line: LineFile) -> Option<Said> {
         let given =
             [("method", line.method.is_some()), ("result", line.result.is_some()), ("error", line.error.is_some())];
         let given: Vec<_> = given.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect();
         if let [first, second, ..] = given.as_slice() {
-            let problem =
-                spot.down(second).key_error("case::two-messages", format!("`{second}` cannot stand beside `{first}`"));
+            let problem = spot
+                .down(second)
+                .key_error("case::two-messages", format!("`{second}` cannot be combined with `{first}`"));
             let first = spot.down(first);
             let problem = problem.also(first.source(), first.key_span(), "already says what this is");
             self.problems.push(problem.help("a message has exactly one of `method`, `result` and `error`"));
@@ -183,9 +184,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a party has a method, and that its id is given or left out as it must be.
+    /// Checks that a party has a method, and that its id is present or absent as required.
     ///
-    /// `has_id` is `None` where it may be either; an illegal line may call anything.
+    /// `has_id` is `None` if both are allowed; an illegal line may call any method.
     pub fn call(
         &self,
         spot: &Spot<'_>,
@@ -233,7 +234,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Finds the method that a line of `by` answers, and notes the answer if it is sure to come.
+    /// Finds the method that a line of `by` answers, and records the answer if it is certain to come.
     fn answered(&mut self, spot: &Spot<'_>, label: &str, by: Party, sure: bool) -> Option<String> {
         let id = spot.down("id");
         let method = match self.scope.answer(&id, label, by) {
@@ -266,7 +267,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the names and the intent in something that the tester says.
+    /// Checks the names and the intent in a value of the tester.
     fn said_value(&mut self, spot: &Spot<'_>, key: &str, value: Option<&Value>, method: &str) {
         let Some(value) = value else { return };
         let here = spot.down(key);
@@ -306,7 +307,7 @@ impl Checker<'_> {
         self.problems.push(problem);
     }
 
-    /// Complains about a prompt by intent where nothing would expand it.
+    /// Reports a prompt by intent that would not be expanded.
     fn no_intent(&mut self, spot: &Spot<'_>, value: &Value) {
         if value.pointer("/prompt/intent").is_some() {
             let problem =
@@ -325,7 +326,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Compares what the tester says with the schema, and notes what is wrong.
+    /// Compares a payload of the tester with the schema, and records the differences.
     pub fn misfits(&mut self, spot: &Spot<'_>, payload: PayloadKind<'_>, value: &Value, help: &str) {
         let mut value = value.clone();
         if let (PayloadKind::Params("session/prompt"), Some(prompt)) = (payload, value.get_mut("prompt")) {
@@ -337,11 +338,11 @@ impl Checker<'_> {
         }
     }
 
-    /// The first few ways in which a payload departs from the schema, with samples in place of names.
+    /// Returns the first differences of a payload from the schema, with samples instead of names.
     pub fn misfits_of(&self, sender: Party, payload: PayloadKind<'_>, value: &Value) -> Vec<Misfit> {
-        /// More than this of one message helps nobody.
+        /// More than this for one message does not help.
         const MOST: usize = 4;
-        // A name can stand for anything, so one of the samples has to fit rather than a certain one.
+        // A name can have any value, so it is enough if one of the samples fits.
         let samples = [json!("/sample"), json!(1), json!({}), json!([]), json!(true)];
         let mut first: Option<Vec<Misfit>> = None;
         for sample in samples {
@@ -388,7 +389,7 @@ fn not_a_pattern(spot: &Spot<'_>, error: PatternError) -> Diagnostic {
         .help("a literal `<` is written `<lt>`")
 }
 
-/// Puts a block of text where an intent stands.
+/// Replaces an intent by a block of text.
 fn expand(prompt: &mut Value) {
     let block = json!({"type": "text", "text": "sample"});
     match prompt {
@@ -402,12 +403,12 @@ fn expand(prompt: &mut Value) {
     }
 }
 
-/// Whether a method is outside of what the schema lists.
+/// Whether a method is not in the schema.
 fn is_extension(method: &str) -> bool {
     method.starts_with('_') || method.starts_with("$/")
 }
 
-/// An error at a method, which is the value of a line or the name of a fixed answer.
+/// Creates an error at a method, which is the value of a line or the name of a fixed answer.
 fn key_or_value(spot: &Spot<'_>, method: &str, code: &'static str, message: String) -> Diagnostic {
     match spot.value() {
         Some(Value::String(_)) => spot.error(code, message),

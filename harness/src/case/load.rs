@@ -1,7 +1,7 @@
 //! Reads case files: from text, from a directory, and those embedded in the program.
 //!
-//! Loading never stops at the first problem: there is a list of cases and a list of diagnostics, and a case that has an
-//! error is in the second only.
+//! Loading never stops at the first problem: it returns a list of cases and a list of diagnostics. A case with an error is only
+//! in the second list.
 //!
 //! ```
 //! use acp_conformance::case::{Includes, Vocabulary, load_text};
@@ -35,23 +35,23 @@ use crate::source::{SourceFile, Span};
 
 static CASE: LazyLock<Shape> = LazyLock::new(Shape::of::<CaseFile>);
 
-/// Returns whether this is the case that only connects, to see whether the subject speaks the protocol at all.
+/// Returns whether this is the case that only connects, to test whether the subject supports the protocol.
 #[must_use]
 pub fn is_handshake(id: &str) -> bool {
     id.ends_with("/init/handshake")
 }
 
-/// Folders of a directory of cases that hold something else.
+/// Folders in a directory of cases that hold other files.
 const NO_CASES: [&str; 2] = ["requirements", "faults"];
 
-/// Reads one file, which has a case for each shape of its matrix; the id is the part of the path behind `cases/`, without
-/// extension, and with the shape behind `@` if there is a matrix.
+/// Reads one file, which has a case for each shape of its matrix; the id is the part of the path after `cases/`, without
+/// extension, and with `@` and the shape at its end if there is a matrix.
 #[must_use]
 pub fn load_text(path: &str, text: &str, vocabulary: &Vocabulary, includes: &Includes) -> (Vec<Case>, Vec<Diagnostic>) {
     load_bytes(path, text.as_bytes(), vocabulary, includes)
 }
 
-/// Reads one file that may not even be text.
+/// Reads one file that may not be text.
 #[must_use]
 pub fn load_bytes(
     path: &str,
@@ -63,9 +63,9 @@ pub fn load_bytes(
     load(below.strip_suffix(".yaml").unwrap_or(below), path, bytes, vocabulary, includes)
 }
 
-/// Reads every case below a directory that is laid out like `cases/`, with ids relative to it.
+/// Reads every case below a directory with the layout of `cases/`, with ids relative to it.
 ///
-/// Its includes are added to the embedded ones, or replace those of the same side and name.
+/// Its includes are added to the embedded ones, or replace those with the same party and name.
 #[must_use]
 pub fn load_dir(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     let mut problems = Vec::new();
@@ -100,7 +100,7 @@ pub fn embedded(bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     embedded_of(None, bundle)
 }
 
-/// Reads the embedded cases in the folder of one side, or all.
+/// Reads the embedded cases in the folder of one party, or all.
 fn embedded_of(side: Option<Party>, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     let includes = Includes::of(bundle);
     let mut files = bundle.case_files();
@@ -125,9 +125,8 @@ pub fn embedded_case(id: &str, bundle: &'static Bundle) -> Option<Case> {
     cases.into_iter().find(|case| case.id == id)
 }
 
-/// Reads the embedded cases and those of a directory, whose files add to them or replace those of the same path; sorted
-/// by id, and the shapes of one file in the order of its matrix. Of the embedded ones, those that judge the other side are
-/// left out if only one is wanted.
+/// Reads the embedded cases and those of a directory, whose files add to them or replace those with the same path; sorted by
+/// id, and the shapes of one file in the order of its matrix. With `side`, the embedded cases for the other party are left out.
 #[must_use]
 pub fn embedded_and(dir: Option<&Path>, side: Option<Party>, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     let (mut cases, mut problems) = embedded_of(side, bundle);
@@ -173,7 +172,7 @@ fn load(
         Err(more) => (Vec::new(), more),
         Ok(shapes) => lower_all(id, shapes, vocabulary, includes),
     };
-    // What was not understood as YAML can only be misunderstood further on.
+    // Text that is not valid YAML leads only to misleading further problems.
     let unclear: Vec<_> = problems.iter().map(|problem| problem.primary.clone()).collect();
     problems.extend(more.into_iter().filter(|problem| !unclear.contains(&problem.primary)));
     diagnostic::sort(&mut problems);
@@ -215,7 +214,7 @@ fn lower(
     (case.map(|case| case.in_shape(&filled.shape)), joined(problems, more))
 }
 
-/// Complains about a case that stands in the folder of the other side.
+/// Reports a case that is in the folder of the other party.
 fn misplaced(id: &str, file: &CaseFile, document: &Document) -> Option<Diagnostic> {
     let foreign = file.subject.other();
     let inside = id.split('/').any(|folder| folder == foreign.name());

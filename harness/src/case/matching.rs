@@ -1,4 +1,4 @@
-//! Compares a value of the subject with a pattern, and says where they first differ.
+//! Compares a value of the subject with a pattern, and returns the first difference.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use crate::protocol::is_absolute;
 /// The first difference between a pattern and a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where in the value, as a JSON pointer; empty for the whole.
+    /// The place in the value, as a JSON pointer; empty for the whole.
     pub pointer: String,
-    /// What the pattern asks for.
+    /// The expectation of the pattern.
     pub expected: String,
-    /// What is there, shortened.
+    /// The actual value, shortened.
     pub found: String,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Mismatch {
 }
 
 impl Pattern {
-    /// Compares a value with the pattern. New names are bound only if all of it matches.
+    /// Compares a value with the pattern. New names are bound only if the whole value matches.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl Pattern {
     }
 }
 
-/// A comparison on its way through a value.
+/// A comparison in progress.
 struct Walk<'a> {
     bound: &'a Bindings,
     fresh: Vec<(String, Value)>,
@@ -49,7 +49,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Compares a value with a pattern; the names that are new come back with their values.
+    /// Compares a value with a pattern; returns new names with their values.
     fn compare(
         node: &PatternNode,
         value: &Value,
@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
             (PatternNode::Text(_) | PatternNode::Contains(_), _) => false,
             (PatternNode::OneOf(choices), value) => choices.iter().any(|choice| is_choice(choice, value)),
             (PatternNode::Not(inner), value) => {
-                // What an inner pattern would bind must not leak out of a denial.
+                // Names that an inner pattern would bind must not leave a negation.
                 let known = self.fresh.len();
                 let matched = self.node(inner, value).is_ok();
                 self.fresh.truncate(known);
@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
         if fits { Ok(()) } else { Err(self.mismatch(node, shorten(value))) }
     }
 
-    /// Whether the items stand in the list, in a row and at an end where it may not go on; the first place counts.
+    /// Whether the list contains the items in sequence, at an end where no others may follow; the first place counts.
     fn part(&mut self, before: bool, items: &[PatternNode], after: bool, have: &[Value]) -> bool {
         let Some(spare) = have.len().checked_sub(items.len()) else { return false };
         let starts = if before && !after { spare..=spare } else { 0..=spare };
@@ -171,7 +171,7 @@ impl ValueKind {
     }
 }
 
-/// Whether a value is the one written as `choice`: a string, or any other scalar in its JSON spelling.
+/// Whether a value is the one written as `choice`: a string, or another scalar in its JSON spelling.
 fn is_choice(choice: &str, value: &Value) -> bool {
     match value {
         Value::String(text) => text == choice,
@@ -179,7 +179,7 @@ fn is_choice(choice: &str, value: &Value) -> bool {
     }
 }
 
-/// Equality as JSON has it: 1 and 1.0 are one number, and the order of members does not matter.
+/// Compares values as JSON does: 1 and 1.0 are the same number, and the order of members does not matter.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64(),

@@ -1,8 +1,8 @@
-//! A case in many shapes: the values of a matrix are put into the places that name them, before anything else is checked.
+//! A case in many shapes: the values of a matrix replace the references to them before any other check.
 //!
-//! `<matrix.NAME>` stands for the value of a dimension, `<matrix.NAME.MEMBER>` for a part of it. Each combination makes a
-//! document of its own, in which every part keeps its place in the file. What the mistakes in the matrix itself are is
-//! told by [`crate::case::matrix::check`].
+//! `<matrix.NAME>` is replaced by the value of a dimension, `<matrix.NAME.MEMBER>` by a part of it. Each combination makes a
+//! separate document, in which every part keeps its place in the file. [`crate::case::matrix::check`] reports the mistakes in
+//! the matrix itself.
 
 mod check;
 mod fill;
@@ -17,13 +17,13 @@ use crate::source::Span;
 
 pub(crate) use self::check::without_references;
 
-/// More combinations than this are a mistake, or too much to wait for.
+/// The most combinations; more are a mistake, or would take too long.
 const MOST: usize = 64;
 
 /// The key above the transcript.
 const KEY: &str = "matrix";
 
-/// The value that stands for no member at all.
+/// The value for an absent member.
 const ABSENT: &str = "<absent>";
 
 /// A case in one of its shapes.
@@ -33,24 +33,24 @@ pub(crate) struct Filled {
     pub shape: String,
     /// The file without its matrix, with the values of this shape.
     pub document: Document,
-    /// Where a value was put in, and where that value stands in the matrix.
+    /// The places where a value was inserted, each with the place of the value in the matrix.
     grafts: Vec<(Span, Span)>,
 }
 
-/// One value of a dimension: the name of the dimension, that of the value, and the value.
+/// One value of a dimension: the names of the dimension and of the value, and the value.
 type Choice<'d> = (&'d str, &'d str, &'d Value);
 
-/// The document in all of its shapes; one without a matrix has one.
+/// Returns the document in all of its shapes; one without a matrix has one.
 ///
 /// # Errors
 ///
-/// Every mistake in the matrix, and in the places that name its values.
+/// Every mistake in the matrix, and in the references to its values.
 pub(crate) fn shapes(document: Document) -> Result<Vec<Filled>, Vec<Diagnostic>> {
     check::check(&document)?;
     Ok(unchecked_shapes(document))
 }
 
-/// As [`shapes`], for a document without mistakes in it, or for a part of one that has its matrix.
+/// Like [`shapes`], for a document without mistakes, or for a part of one that has its matrix.
 pub(crate) fn unchecked_shapes(document: Document) -> Vec<Filled> {
     let Some(Value::Object(dimensions)) = document.value.get(KEY) else {
         return vec![Filled { shape: String::new(), document, grafts: Vec::new() }];
@@ -59,7 +59,7 @@ pub(crate) fn unchecked_shapes(document: Document) -> Vec<Filled> {
     filled.collect()
 }
 
-/// All combinations of one value of each dimension, in the order of the file.
+/// Returns all combinations of one value of each dimension, in the order of the file.
 fn combinations(dimensions: &Map<String, Value>) -> Vec<Vec<Choice<'_>>> {
     let mut all = vec![Vec::new()];
     for (dimension, values) in dimensions {
@@ -74,14 +74,14 @@ fn combinations(dimensions: &Map<String, Value>) -> Vec<Vec<Choice<'_>>> {
 }
 
 impl Case {
-    /// The case with the shape in its id and title.
+    /// Adds the shape to the id and title of the case.
     pub(crate) fn in_shape(self, shape: &str) -> Self {
         let (id, title) = named(self.id, self.title, shape);
         Self { id, title, ..self }
     }
 }
 
-/// The id and the title of a case in a shape, from those that its file gives.
+/// Returns the id and the title of a case in a shape, from those in its file.
 pub(crate) fn named(id: String, title: String, shape: &str) -> (String, String) {
     if shape.is_empty() {
         return (id, title);
@@ -89,7 +89,7 @@ pub(crate) fn named(id: String, title: String, shape: &str) -> (String, String) 
     (format!("{id}@{shape}"), format!("{title} ({})", shape.replace(',', ", ")))
 }
 
-/// Joins what was found wrong in the shapes of one case: a mistake of all shapes is told once, and one of some names them.
+/// Joins the mistakes in the shapes of one case: a mistake of all shapes is reported once, and a mistake of some names them.
 pub(crate) fn join(found: Vec<(&Filled, Vec<Diagnostic>)>) -> Vec<Diagnostic> {
     let count = found.len();
     let mut joined: Vec<(Diagnostic, Vec<&Filled>)> = Vec::new();
@@ -107,7 +107,7 @@ pub(crate) fn join(found: Vec<(&Filled, Vec<Diagnostic>)>) -> Vec<Diagnostic> {
     joined.into_iter().map(told).collect()
 }
 
-/// Says in which shapes a mistake shows, and where the value stands that makes it one.
+/// Adds the shapes with a mistake, and the place of the value that causes it.
 fn in_shapes(problem: Diagnostic, shapes: &[&Filled]) -> Diagnostic {
     let at = problem.primary.span;
     let value = shapes[0].grafts.iter().find(|(place, _)| *place == at).map(|(_, value)| *value);
@@ -116,7 +116,7 @@ fn in_shapes(problem: Diagnostic, shapes: &[&Filled]) -> Diagnostic {
         Some(value) => problem.also(&source, value, "with this value"),
         None => problem,
     };
-    /// More names than this are no help on one line.
+    /// The most names; more do not help on one line.
     const NAMED: usize = 6;
     let names: Vec<_> = shapes.iter().take(NAMED).map(|filled| format!("`{}`", filled.shape)).collect();
     problem.help(match shapes.len() - names.len() {

@@ -1,4 +1,4 @@
-//! Lowers what a case says of the MCP servers that the tester plays.
+//! Lowers the parts of a case about the tester's MCP servers.
 
 use crate::case::check::Checker;
 use crate::case::file::{DurationText, McpFile, ServerName};
@@ -9,7 +9,7 @@ use crate::document::Spot;
 use crate::requirement::Party;
 
 impl Checker<'_> {
-    /// Lowers the names of the servers, and gives the names of their places a value.
+    /// Lowers the names of the servers, and binds the names for their paths.
     pub fn mcp_servers(&mut self, spot: &Spot<'_>, names: Vec<ServerName>) -> Vec<String> {
         for (i, ServerName(name)) in names.into_iter().enumerate() {
             if self.mcp.contains(&name) {
@@ -26,7 +26,7 @@ impl Checker<'_> {
         self.mcp.clone()
     }
 
-    /// Lowers a look at what a server is told.
+    /// Lowers an expected message to a server.
     pub fn mcp(&mut self, spot: &Spot<'_>, presence: Presence, look: McpFile) {
         let McpFile { server, method, params, decides, within } = look;
         self.known_server(spot, &server);
@@ -55,7 +55,7 @@ impl Checker<'_> {
         if self.mcp.iter().any(|known| known == server) {
             return;
         }
-        let problem = spot.down("server").error("case::unknown-server", format!("there is no MCP server `{server}`"));
+        let problem = spot.down("server").error("case::unknown-server", format!("unknown MCP server `{server}`"));
         let known: Vec<_> = self.mcp.iter().map(String::as_str).collect();
         let help = match self.subject {
             Party::Client => Some("the tester plays MCP servers for an agent; a client only names them".to_owned()),

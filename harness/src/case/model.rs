@@ -1,7 +1,7 @@
-//! A case as the runner takes it: checked, with its includes put in and its patterns compiled.
+//! A case in the form for the runner: checked, with its includes inserted and its patterns compiled.
 //!
-//! Everything here is plain data. [`crate::case::load`] makes it; whatever stands in a [`Case`] has been found to be
-//! sound, so the runner need not look again.
+//! Everything here is plain data. [`crate::case::load`] creates it; all parts of a [`Case`] are valid, so the runner need not
+//! check them again.
 
 mod wire;
 
@@ -22,22 +22,22 @@ pub use crate::source::{Place, SourceFile};
 /// One scripted exchange.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The edition of the protocol that the case speaks.
+    /// The edition of the protocol that the case uses.
     pub edition: &'static Edition,
-    /// The path below the directory of cases without extension, such as `v1/agent/cancel/idle`; the shape behind `@`,
-    /// where the file has several.
+    /// The path below the directory of cases without extension, such as `v1/agent/cancel/idle`; with `@` and the shape at its
+    /// end, if the file has several.
     pub id: String,
-    /// What the case shows, in a sentence.
+    /// The behaviour that the case shows, in a sentence.
     pub title: String,
-    /// The side that is judged.
+    /// The tested party.
     pub subject: Party,
-    /// The requirements for which the case was written.
+    /// The requirements of the case.
     pub requirements: Vec<String>,
-    /// What the subject must advertise for the case to apply.
+    /// The capabilities that the subject must advertise for the case to apply.
     pub needs: Vec<Need>,
-    /// How the tester plays its side.
+    /// The setup of the tester.
     pub tester: TesterSetup,
-    /// What the user of the client does and wants, where the subject is a client.
+    /// The acts and settings of the client's user, if the subject is a client.
     pub user: UserSetup,
     /// Files created below the working directory: relative path and text.
     pub workspace: Vec<(String, String)>,
@@ -47,24 +47,24 @@ pub struct Case {
     pub steps: Vec<Step>,
     /// The file it was read from.
     pub source: Arc<SourceFile>,
-    /// Whether the file is one of the user's own; others are built into the program.
+    /// Whether the file belongs to the user; other files are built into the program.
     pub is_own: bool,
 }
 
 impl Case {
-    /// The id of the file in which the case with this id stands: without the shape, if it has one.
+    /// Returns the id of the file with this case: without the shape, if it has one.
     #[must_use]
     pub fn file_of(id: &str) -> &str {
         id.split_once('@').map_or(id, |(file, _)| file)
     }
 
-    /// The file, where it is one of the user's own and not built into the program.
+    /// Returns the file, if it belongs to the user and is not built in.
     #[must_use]
     pub fn own_file(&self) -> Option<&str> {
         self.is_own.then(|| self.source.path())
     }
 
-    /// The name of the include in which a step stands; none where it stands in the case file itself.
+    /// Returns the name of the include with a step; `None` if the step is in the case file itself.
     #[must_use]
     pub fn include_of<'s>(&self, step: &'s Step) -> Option<&'s str> {
         let path = Some(step.source.path()).filter(|path| *path != self.source.path())?;
@@ -72,20 +72,20 @@ impl Case {
     }
 }
 
-/// Something that the subject must advertise.
+/// A capability that the subject must advertise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// The object in which to look.
+    /// The object that contains it.
     pub root: NeedRoot,
-    /// The members to follow; the last must be there, and be neither null, false nor an empty list.
+    /// The members to follow; the last must be present, and neither null, false nor an empty list.
     pub path: Vec<String>,
     /// Whether the subject must *not* advertise it.
     pub unmet: bool,
-    /// What is to be advertised, such as `agent.loadSession`.
+    /// The capability as text, such as `agent.loadSession`.
     pub text: String,
 }
 
-/// The object in which a [`Need`] looks.
+/// The object that a [`Need`] refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NeedRoot {
     /// `agentCapabilities` of the result of initialize.
@@ -98,33 +98,33 @@ pub enum NeedRoot {
     Initialize,
 }
 
-/// How the tester plays its side where the transcript does not say.
+/// The behaviour of the tester where the transcript has no line.
 #[derive(Debug, Clone)]
 pub struct TesterSetup {
     /// The capabilities it declares.
     pub capabilities: Value,
-    /// The name and version by which the tester introduces itself, where the case says so.
+    /// The name and version of the tester in `initialize`, if the case sets them.
     pub info: Option<Value>,
-    /// How it answers a request for permission.
+    /// The answer to permission requests.
     pub permission: PermissionPolicy,
     /// Fixed answers by method, instead of the tester's own service.
     pub answers: BTreeMap<String, FixedAnswer>,
-    /// The names of the MCP servers that the tester plays.
+    /// The names of the tester's MCP servers.
     pub mcp: Vec<String>,
     /// Whether there is a page that the client may be asked to visit.
     pub page: bool,
     /// Methods that the transcript answers itself.
     pub by_hand: BTreeSet<String>,
-    /// The ways to log in that an agent announces.
+    /// The login methods that an agent announces.
     pub auth_methods: Vec<Value>,
-    /// Further members of what an agent answers to session/new, session/load and session/resume, such as `modes`.
+    /// Additional members of an agent's answers to session/new, session/load and session/resume, such as `modes`.
     pub session: serde_json::Map<String, Value>,
-    /// How it writes its messages.
+    /// The way in which it writes messages.
     pub wire: WireSetup,
 }
 
 impl TesterSetup {
-    /// The setup with the names in its values replaced.
+    /// Returns the setup with the names in its values replaced.
     #[must_use]
     pub fn filled(&self, bindings: &Bindings) -> Self {
         let answer = |answer: &FixedAnswer| match answer {
@@ -142,16 +142,16 @@ impl TesterSetup {
     }
 }
 
-/// What the user of a client does at the start, and how the client is to be set up for it.
+/// The user's acts at the start, and the setup of the client for them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserSetup {
     /// The first prompt.
     pub prompt: String,
     /// How the user answers requests for permission.
     pub permission: UserPermission,
-    /// MCP servers that the user has configured, as they go on the wire.
+    /// MCP servers that the user has configured, as on the wire.
     pub mcp_servers: Vec<Value>,
-    /// Additional directories that the user has configured; the texts may hold names.
+    /// Additional directories that the user has configured; the texts may contain names.
     pub directories: Vec<Template>,
 }
 
@@ -174,51 +174,51 @@ pub enum UserPermission {
     Allow,
     /// With the first option that rejects.
     Reject,
-    /// Not, unless by an act.
+    /// Only by an act.
     Hold,
 }
 
-/// Something that the user of a client does: one of [`ACTS`](crate::case::ACTS), with its arguments.
+/// An act of a client's user: one of [`ACTS`](crate::case::ACTS), with its arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Act {
     /// Its name, such as `cancel`.
     pub name: String,
-    /// Its arguments; the values may hold names to interpolate.
+    /// Its arguments; the values may contain names to interpolate.
     pub arguments: serde_json::Map<String, Value>,
 }
 
 /// An order to the process that the client takes for its agent.
 #[derive(Debug, Clone)]
 pub enum AgentProcess {
-    /// It writes this to its standard error.
+    /// It writes this to standard error.
     Stderr(Template),
-    /// It closes its standard output, and goes on running.
+    /// It closes standard output, and keeps running.
     CloseStdout,
     /// It exits with this code.
     Exit(i32),
-    /// It does not end when its input ends, nor by SIGTERM.
+    /// It ignores the end of its input and SIGTERM.
     Linger,
-    /// It is ended by SIGKILL.
+    /// It is killed with SIGKILL.
     Kill,
     /// A login prints this on its terminal.
     Stdout(Template),
 }
 
-/// A look at a process that wrote its id into a file.
+/// A check of a process that wrote its id into a file.
 #[derive(Debug, Clone)]
 pub struct ProcessLook {
     /// The path of the file.
     pub pid_file: Template,
-    /// Whether it has to be running.
+    /// Whether it must be running.
     pub running: bool,
 }
 
-/// A message that an MCP server of the tester is to be told.
+/// An expected message to an MCP server of the tester.
 #[derive(Debug, Clone)]
 pub struct McpLook {
     /// The name of the server.
     pub server: String,
-    /// The methods, one of which will do.
+    /// The methods, one of which is expected.
     pub methods: Vec<String>,
     /// The parameters, if they matter.
     pub params: Option<Pattern>,
@@ -226,7 +226,7 @@ pub struct McpLook {
     pub presence: Presence,
 }
 
-/// How the tester answers a request for permission.
+/// The tester's answer to permission requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionPolicy {
     /// Chooses the first option that allows.
@@ -252,18 +252,18 @@ pub enum FixedAnswer {
 /// Limits that a case sets for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LimitOverrides {
-    /// Until the subject answers or speaks first.
+    /// For the first answer or message of the subject.
     pub start: Option<Duration>,
-    /// Until a request other than a prompt is answered.
+    /// For the answer to a request other than a prompt.
     pub answer: Option<Duration>,
-    /// Until a turn ends.
+    /// For the end of a turn.
     pub turn: Option<Duration>,
-    /// Until the subject is gone after its input was closed.
+    /// For the exit of the subject after its input was closed.
     pub exit: Option<Duration>,
 }
 
 impl LimitOverrides {
-    /// Returns these limits with those of `other` in place of them.
+    /// Returns these limits with those of `other` instead, where it has some.
     #[must_use]
     pub fn with(self, other: &Self) -> Self {
         Self {
@@ -278,30 +278,30 @@ impl LimitOverrides {
 /// One step of the transcript.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Where it begins in [`Step::source`].
+    /// The place of its beginning in [`Step::source`].
     pub place: Place,
     /// The lines of the file, for reports.
     pub text: String,
-    /// The file in which the step stands: the case's own or an included one.
+    /// The file with the step: the case's own or an included one.
     pub source: Arc<SourceFile>,
-    /// What is done or awaited.
+    /// The action or expectation.
     pub action: Action,
-    /// The requirements that this step decides; without any it never accuses.
+    /// The requirements that this step decides; without any, it fails none.
     pub decides: Vec<String>,
     /// How long to wait, instead of the usual limit.
     pub within: Option<Duration>,
 }
 
-/// What a step does or awaits.
+/// The action or expectation of a step.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// The tester's messages, in one write.
     Send(Vec<Outgoing>),
     /// One line of the subject.
     Expect {
-        /// What it looks like.
+        /// Its form.
         line: Incoming,
-        /// Whether it has to come.
+        /// Whether it must come.
         presence: Presence,
     },
     /// Lines of the subject that must all come, in any order.
@@ -310,17 +310,17 @@ pub enum Action {
     Never(Incoming),
     /// Exact bytes to the subject.
     Raw(RawBytes),
-    /// A request that must be answered: what has not come before the answer will not come.
+    /// A request that must be answered: a message that has not come before the answer will not come.
     Fence,
-    /// A look at the text that the agent streamed in a turn.
+    /// A check of the text that the agent streamed in a turn.
     Reply(ReplyText),
-    /// A look at a file.
+    /// A check of a file.
     File(FileLook),
-    /// A look at a process.
+    /// A check of a process.
     Process(ProcessLook),
     /// A message to an MCP server of the tester.
     Mcp(McpLook),
-    /// A look at whether the page of the case was visited, and whether it has to have been.
+    /// A check whether the page of the case was visited, or was not.
     Page(bool),
     /// The user of the client does something.
     Act(Act),
@@ -332,14 +332,14 @@ pub enum Action {
     CloseStdin,
     /// Awaits that the subject ends the connection.
     End,
-    /// Awaits the end of the subject's process.
+    /// Awaits the exit of the subject's process.
     Exit {
-        /// The status it must end with, if that matters.
+        /// The exit code that it must have, if that matters.
         code: Option<i32>,
     },
 }
 
-/// Whether something has to come.
+/// Whether a message must come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// Its absence is a failure.
@@ -353,11 +353,11 @@ pub enum Presence {
 /// A message of the tester.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
-    /// What it says.
+    /// Its content.
     pub body: Body,
-    /// Whether it breaks the protocol on purpose.
+    /// Whether it violates the protocol on purpose.
     pub illegal: bool,
-    /// Writes it in pieces of so many bytes.
+    /// The size of the pieces in bytes, if it is written in pieces.
     pub split: Option<usize>,
 }
 
@@ -372,7 +372,7 @@ impl Outgoing {
     }
 }
 
-/// What a message of the tester says. The values may hold names to interpolate.
+/// The content of a tester's message. The values may contain names to interpolate.
 #[derive(Debug, Clone)]
 pub enum Body {
     /// A request.
@@ -383,7 +383,7 @@ pub enum Body {
         method: String,
         /// The parameters, if there are any.
         params: Option<Value>,
-        /// The id on the wire, where the case chooses it.
+        /// The id on the wire, if the case sets it.
         wire_id: Option<Value>,
     },
     /// A notification.
@@ -409,17 +409,17 @@ pub enum Body {
     },
 }
 
-/// A message of the subject, as it is expected.
+/// An expected message of the subject.
 #[derive(Debug, Clone)]
 pub struct Incoming {
-    /// What it says.
+    /// Its content.
     pub body: IncomingBody,
     /// Whether objects must match member for member, instead of by subset.
     pub exact: bool,
 }
 
 impl IncomingBody {
-    /// The tester's request that is answered; none where the subject asks or tells something.
+    /// Returns the tester's request that is answered; `None` for a request or notification.
     #[must_use]
     pub fn answers(&self) -> Option<&str> {
         match self {
@@ -429,13 +429,12 @@ impl IncomingBody {
     }
 }
 
-/// What an expected message says.
+/// The content of an expected message.
 #[derive(Debug, Clone)]
 pub enum IncomingBody {
     /// A request or a notification.
     Call {
-        /// The name that the request gets. `None` is a notification, except under [`Action::Never`], where it is
-        /// either.
+        /// The name for the request. `None` is a notification, except under [`Action::Never`], where it can be both.
         label: Option<String>,
         /// The method.
         method: String,
@@ -446,38 +445,38 @@ pub enum IncomingBody {
     Result {
         /// The request that is answered.
         label: String,
-        /// What the result looks like.
+        /// The pattern of the result.
         result: Pattern,
     },
     /// The error that answers the tester's request `label`.
     Error {
         /// The request that is answered.
         label: String,
-        /// What the error object looks like.
+        /// The pattern of the error object.
         error: Pattern,
     },
-    /// An answer to the tester's request `label`, whatever it says.
+    /// Any answer to the tester's request `label`.
     Answer {
         /// The request that is answered.
         label: String,
     },
 }
 
-/// Exact bytes, with the line feed where one was asked for.
+/// Exact bytes, with a line feed if one was requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawBytes {
-    /// What is written.
+    /// The bytes.
     pub bytes: Vec<u8>,
     /// Whether this is a valid message in an unusual spelling.
     pub legal: bool,
-    /// Writes it in pieces of so many bytes.
+    /// The size of the pieces in bytes, if they are written in pieces.
     pub split: Option<usize>,
 }
 
-/// A look at the text of a turn: the `agent_message_chunk` texts, put together.
+/// A check of the text of a turn: the joined `agent_message_chunk` texts.
 #[derive(Debug, Clone)]
 pub struct ReplyText {
-    /// The prompt whose turn it is.
+    /// The label of the prompt.
     pub label: String,
     /// Whether its absence is a failure.
     pub presence: Presence,
@@ -487,32 +486,32 @@ pub struct ReplyText {
     pub equals: Option<Template>,
     /// Text that must not be in it.
     pub lacks: Option<Template>,
-    /// Whether there must be none at all, or some.
+    /// Whether the text must be empty, or must not be.
     pub empty: Option<bool>,
 }
 
-/// A look at a file.
+/// A check of a file.
 #[derive(Debug, Clone)]
 pub struct FileLook {
     /// Its path.
     pub path: Template,
-    /// How it must be.
+    /// Its expected state.
     pub want: FileWant,
 }
 
-/// How a file must be.
+/// The expected state of a file.
 #[derive(Debug, Clone)]
 pub enum FileWant {
     /// It has exactly this text.
     Content(Template),
-    /// It has this text somewhere.
+    /// It contains this text.
     Contains(Template),
-    /// It is not there.
+    /// It does not exist.
     Absent,
 }
 
 impl Bindings {
-    /// The names that are bound before a case begins: the directories, and what the tester declares.
+    /// Returns the names that are bound before a case begins: the directories, and the tester's declarations.
     #[must_use]
     pub fn for_case(case: &Case, cwd: &str, home: &str) -> Self {
         let mut bindings = Self::new();

@@ -1,9 +1,9 @@
-//! Patterns: what a value of the subject must look like.
+//! Patterns for values of the subject.
 //!
-//! A pattern is written as a JSON value. Objects match by subset unless asked for exactly, lists item by item, numbers
-//! by value; `<...>` at an end of a list stands for further items. Strings of the form `<…>` stand for a kind (`<any>`, `<int>`), for a choice (`<one-of a|b>`), for a part
-//! (`<contains x>`), for a denial (`<not x>`), for absence (`<absent>`), or for a name that binds at first sight.
-//! How a pattern and a value are compared is in [`crate::case::matching`].
+//! A pattern is written as a JSON value. Objects match by subset unless asked for exactly, lists item by item, numbers by
+//! value; `<...>` at an end of a list means further items. Strings of the form `<…>` mean a kind (`<any>`, `<int>`), a choice
+//! (`<one-of a|b>`), a part (`<contains x>`), a negation (`<not x>`), absence (`<absent>`), or a name that is bound at its
+//! first use. [`crate::case::matching`] compares a pattern and a value.
 
 use std::fmt;
 
@@ -11,18 +11,18 @@ use serde_json::Value;
 
 use crate::case::template::{Template, is_name};
 
-/// Every word that stands for a kind of value.
+/// All words for a kind of value.
 pub const KINDS: [&str; 10] =
     ["any", "string", "int", "number", "bool", "object", "array", "absolute-path", "non-empty", "absent"];
 
-/// Every word that takes an argument.
+/// All words with an argument.
 pub const FORMS: [&str; 3] = ["one-of", "contains", "not"];
 
 /// A compiled pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern {
     pub(super) node: PatternNode,
-    /// As it stands in the case, for reports.
+    /// The pattern as written in the case, for reports.
     written: Value,
 }
 
@@ -44,12 +44,12 @@ pub(crate) enum PatternNode {
     Absent,
     Object(Vec<(String, Self)>),
     Array(Vec<Self>),
-    /// Items in a row, with any others where the list goes on.
+    /// Items in sequence, with any others where the list continues.
     Part {
         /// Whether others may come before them.
         before: bool,
         items: Vec<Self>,
-        /// Whether others may come behind them.
+        /// Whether others may follow them.
         after: bool,
     },
 }
@@ -67,21 +67,21 @@ pub(crate) enum ValueKind {
     NonEmpty,
 }
 
-/// Why a value is not a pattern.
+/// The reason why a value is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternError {
-    /// Where in the value, as a JSON pointer.
+    /// The place in the value, as a JSON pointer.
     pub pointer: String,
-    /// The word that is not understood, where it is a word.
+    /// The unknown word, if it is a word.
     pub word: String,
-    /// What is wrong with it.
+    /// The mistake.
     pub message: String,
 }
 
-/// How a name is used in a pattern.
+/// The use of a name in a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameUse {
-    /// Where in the pattern, as a JSON pointer.
+    /// The place in the pattern, as a JSON pointer.
     pub pointer: String,
     /// The name.
     pub name: String,
@@ -94,20 +94,20 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// Every string of the form `<…>` that means nothing.
+    /// Every string of the form `<…>` without a meaning.
     pub fn compile(value: &Value) -> Result<Self, Vec<PatternError>> {
         let mut errors = Vec::new();
         let node = PatternNode::compile(value, &mut String::new(), &mut errors);
         if errors.is_empty() { Ok(Self { node, written: value.clone() }) } else { Err(errors) }
     }
 
-    /// The pattern as the case file has it.
+    /// Returns the pattern as in the case file.
     #[must_use]
     pub const fn written(&self) -> &Value {
         &self.written
     }
 
-    /// Every name in the pattern, in order.
+    /// Returns every name in the pattern, in order.
     #[must_use]
     pub fn names(&self) -> Vec<NameUse> {
         let mut uses = Vec::new();
@@ -142,7 +142,7 @@ impl PatternNode {
         }
     }
 
-    /// Reads a string of a pattern; the error is the word that is not understood and what is wrong with it.
+    /// Reads a string of a pattern; the error is the unknown word and its mistake.
     fn compile_text(text: &str) -> Result<Self, (String, String)> {
         let template = || Ok(Self::Text(Template::parse(text)));
         let Some(inner) = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) else {
@@ -220,7 +220,7 @@ impl PatternNode {
         }
     }
 
-    /// What the node asks for, in words.
+    /// Describes the expectation of the node.
     pub fn describe(&self, bindings: &impl Fn(&str) -> Option<Value>) -> String {
         match self {
             Self::Kind(kind) => kind.words().to_owned(),
@@ -250,12 +250,12 @@ impl PatternNode {
     }
 }
 
-/// Whether this item of a list stands for any number of items.
+/// Whether this item of a list means any number of items.
 fn is_gap(item: &Value) -> bool {
     item.as_str() == Some("<...>")
 }
 
-/// Goes one step down in a pointer and comes back.
+/// Calls `act` one level deeper in a pointer, and restores the pointer.
 pub(crate) fn below<T>(pointer: &mut String, token: &str, act: impl FnOnce(&mut String) -> T) -> T {
     let length = pointer.len();
     pointer.push('/');
@@ -296,7 +296,7 @@ impl ValueKind {
     }
 }
 
-/// The JSON text of a value, cut where it gets too long for a line of a report.
+/// Returns the JSON text of a value, shortened to fit a line of a report.
 pub(crate) fn shorten(value: &Value) -> String {
     const MOST: usize = 160;
     let text = value.to_string();

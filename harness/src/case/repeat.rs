@@ -1,4 +1,4 @@
-//! Long texts: `<repeat 65536 x>` is 65536 times `x`, anywhere in a text.
+//! Long texts: `<repeat 65536 x>` means 65536 times `x`, anywhere in a text.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use crate::document::{Document, child};
 
 const BEGIN: &str = "<repeat ";
 
-/// The longest text that a case can ask for, in bytes.
+/// The longest text that a case can request, in bytes.
 const LONGEST: usize = 4 << 20;
 
-/// Writes out every repetition in a document.
+/// Expands every repetition in a document.
 pub(crate) fn expand(document: &mut Document) -> Vec<Diagnostic> {
     let mut wrong = Vec::new();
     expand_value(&mut document.value, "", &mut wrong);
@@ -44,7 +44,7 @@ fn expand_text(text: &str) -> Result<String, String> {
         let inside = &rest[start + BEGIN.len()..];
         let end = inside.find('>').ok_or("the repetition has no closing `>`")?;
         let (times, piece) = inside[..end].split_once(' ').ok_or("the repetition has no text")?;
-        let count: usize = times.parse().map_err(|_| format!("`{times}` is no number of times"))?;
+        let count: usize = times.parse().map_err(|_| format!("`{times}` is not a number"))?;
         if count.saturating_mul(piece.len()) > LONGEST {
             return Err(format!("the text would be longer than {} MiB", LONGEST >> 20));
         }

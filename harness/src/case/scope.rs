@@ -1,4 +1,4 @@
-//! What the lines of a transcript have in common: the requests by label, and the names that have a value.
+//! The data that the lines of a transcript share: the requests by label, and the names with a value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::source::{SourceFile, Span};
 /// The names that have a value in every case.
 pub(crate) const BUILT_IN: [&str; 5] = ["cwd", "home", "start", "client-capabilities", "agent-capabilities"];
 
-/// The mistake because of which something is not taken.
+/// The mistake because of which something is refused.
 pub(crate) type Refusal = Box<Diagnostic>;
 
 /// A place that a later diagnostic may point back to.
@@ -30,7 +30,7 @@ pub(crate) struct Asked {
     answered: Option<Mark>,
 }
 
-/// The requests and names that are known at some step of a transcript.
+/// The requests and names that exist at a step of a transcript.
 #[derive(Debug)]
 pub(crate) struct Scope {
     requests: BTreeMap<String, Asked>,
@@ -38,17 +38,17 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// What is known before the first step.
+    /// Creates the scope before the first step.
     pub fn new() -> Self {
         Self { requests: BTreeMap::new(), names: BUILT_IN.map(str::to_owned).into() }
     }
 
-    /// The request with this label.
+    /// Returns the request with this label.
     pub fn request(&self, label: &str) -> Option<&Asked> {
         self.requests.get(label)
     }
 
-    /// Notes a request; its label must be new.
+    /// Adds a request; its label must be new.
     pub fn ask(&mut self, spot: &Spot<'_>, label: &str, by: Party, method: &str) -> Result<(), Refusal> {
         let place = (Arc::clone(spot.source()), spot.span());
         if let Some(first) = self.requests.get(label) {
@@ -84,7 +84,7 @@ impl Scope {
         Ok(asked)
     }
 
-    /// Notes that a request has its answer; it must be the first.
+    /// Marks a request as answered; this must be its first answer.
     pub fn close(&mut self, spot: &Spot<'_>, label: &str) -> Result<(), Refusal> {
         let Some(asked) = self.requests.get_mut(label) else { return Ok(()) };
         if let Some((source, span)) = &asked.answered {
@@ -98,12 +98,12 @@ impl Scope {
         Ok(())
     }
 
-    /// Gives a name a value, as far as this check is concerned.
+    /// Marks a name as bound for this check.
     pub fn bind(&mut self, name: &str) {
         self.names.insert(name.to_owned());
     }
 
-    /// Complains about every use of a name without a value; `binds` tells whether a pattern may give it one.
+    /// Reports every use of a name without a value; with `binds`, a pattern may bind it.
     pub fn check_uses(&mut self, spot: &Spot<'_>, uses: &[NameUse], binds: bool) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for name in uses {
@@ -117,12 +117,12 @@ impl Scope {
         problems
     }
 
-    /// Complains about the names of a text that have no value.
+    /// Reports the names of a text that have no value.
     pub fn check_text(&self, spot: &Spot<'_>, text: &str) -> Vec<Diagnostic> {
         Template::parse(text).names().filter_map(|name| self.check_name(spot, name)).collect()
     }
 
-    /// Complains about patterns, and names without a value, in something that the tester says.
+    /// Reports patterns, and names without a value, in a value of the tester.
     pub fn check_said(&self, spot: &Spot<'_>, value: &Value) -> Vec<Diagnostic> {
         match value {
             Value::String(text) => match form(text) {
@@ -155,7 +155,7 @@ impl Scope {
     }
 }
 
-/// The word of a pattern that takes an argument, where the whole text is one.
+/// Returns the word of a pattern with an argument, if the whole text is one.
 fn form(text: &str) -> Option<&'static str> {
     let inner = text.strip_prefix('<')?.strip_suffix('>')?;
     FORMS.into_iter().find(|word| inner.split(' ').next() == Some(word))
@@ -166,7 +166,7 @@ fn no_pattern(spot: &Spot<'_>, word: &str) -> Diagnostic {
         .help("a pattern is the whole of a value in a line of the subject; a literal `<` is written `<lt>`")
 }
 
-/// An error at a name within a text, as narrowly as the source allows.
+/// Creates an error at a name in a text, as precisely as the source allows.
 pub(crate) fn narrow(spot: &Spot<'_>, word: &str, code: &'static str, message: String) -> Diagnostic {
     let span = spot.span();
     let needle = format!("<{word}");

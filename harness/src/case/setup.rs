@@ -1,4 +1,4 @@
-//! Lowers how the tester plays its side, and what the user of a client does and wants.
+//! Lowers the setup of the tester, and the acts and settings of the client's user.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,12 @@ use crate::case::vocabulary::PayloadKind;
 use crate::document::{Spot, child};
 use crate::requirement::Party;
 
-/// What to do about an invalid value in the setup, unless it is a slip.
+/// The remedy for an invalid value in the setup, unless it is a mistake.
 const ON_PURPOSE: &str =
     "an answer that breaks the protocol on purpose is a line of the transcript with `illegal: true`";
 
 impl Checker<'_> {
-    /// Lowers the setup of the tester; only that of its own side may be given.
+    /// Lowers the setup of the tester; only that of its own party is allowed.
     pub fn setup(&mut self, client: Option<SetupFile>, agent: Option<SetupFile>) -> TesterSetup {
         let tester = self.subject.other();
         let (own, foreign) = if tester == Party::Client { (client, agent) } else { (agent, client) };
@@ -71,7 +71,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Puts what an agent declares into the results in which it goes on the wire, and compares them with the schema.
+    /// Inserts an agent's declarations into the results that contain them on the wire, and compares those with the schema.
     fn agent_samples(&mut self, spot: &Spot<'_>, own: &SetupFile) {
         let members = [
             ("capabilities", "agentCapabilities", own.capabilities.clone()),
@@ -105,7 +105,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Compares the part of a sample at a JSON pointer with the schema; the rest of the sample is not the file's.
+    /// Compares the part of a sample at a JSON pointer with the schema; the rest of the sample does not come from the file.
     fn part_misfits(&mut self, spot: &Spot<'_>, sender: Party, payload: PayloadKind<'_>, sample: &Value, part: &str) {
         for misfit in self.misfits_of(sender, payload, sample) {
             let Some(at) = misfit.at.strip_prefix(part) else { continue };
@@ -142,7 +142,7 @@ impl Checker<'_> {
         lowered
     }
 
-    /// Lowers what the user of a client does and wants.
+    /// Lowers the acts and settings of the client's user.
     pub fn user(&mut self, user: Option<UserFile>) {
         let Some(user) = user else { return };
         let spot = Spot::root(self.document).down("user");
@@ -173,7 +173,7 @@ impl Checker<'_> {
         };
     }
 
-    /// Checks a path: it is absolute, and its names have values.
+    /// Checks a path: it must be absolute, and its names must have values.
     pub fn absolute(&mut self, spot: &Spot<'_>, path: &str) {
         if !path.starts_with(['/', '<']) {
             let problem = spot.error("case::relative-path", format!("`{path}` is not absolute"));
@@ -184,7 +184,7 @@ impl Checker<'_> {
     }
 }
 
-/// What the tester declares if the case does not say: as a client everything, as an agent nothing.
+/// Returns the tester's default capabilities: all as a client, none as an agent.
 fn default_capabilities(tester: Party) -> Value {
     match tester {
         Party::Client => json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),

@@ -1,4 +1,4 @@
-//! Lowers the steps of a transcript, and puts in the steps of includes.
+//! Lowers the steps of a transcript, and inserts the steps of includes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,7 +122,7 @@ impl Checker<'_> {
         self.steps.push(Step { place, text, source: Arc::clone(source), action, decides, within });
     }
 
-    /// Complains about a step that comes too late to be taken.
+    /// Reports a step that comes too late to have an effect.
     fn after_the_end(&mut self, spot: &Spot<'_>, key: &str) {
         let speaks = key == self.subject.other().name() || matches!(key, "raw" | "fence" | "together");
         let looks = matches!(key, "file" | "process" | "page" | "reply" | "reply?" | "include");
@@ -195,13 +195,13 @@ impl Checker<'_> {
                 }
             },
             (Some(_), Some(_)) => {
-                let problem = spot.down("base64").key_error("case::raw", "`base64` cannot stand beside `text`");
+                let problem = spot.down("base64").key_error("case::raw", "`base64` cannot be combined with `text`");
                 self.problems.push(problem.help("keep one of the two"));
                 return;
             }
             (None, None) => {
                 let problem = spot.key_error("case::raw", "nothing is written");
-                self.problems.push(problem.help("give the bytes as `text:`, or as `base64:` where they are no text"));
+                self.problems.push(problem.help("give the bytes as `text:`, or as `base64:` if they are not UTF-8"));
                 return;
             }
         };
@@ -287,7 +287,7 @@ impl Checker<'_> {
         Some(Template::parse(&text))
     }
 
-    /// The requirements that a step decides: known, declared and the subject's.
+    /// Returns the requirements that a step decides: they must exist, be declared and be requirements for the subject.
     pub fn decides(&mut self, spot: &Spot<'_>, decides: &OneOrMany) -> Vec<String> {
         let spot = spot.down("decides");
         for (pointer, id) in &decides.items {
@@ -321,13 +321,13 @@ impl Checker<'_> {
             }
             Err(IncludeError::Broken(problems)) => self.note(problems.iter().cloned()),
             Err(IncludeError::Unknown(names)) => {
-                let problem = spot.error("case::unknown-include", format!("there is no include `{name}`"));
+                let problem = spot.error("case::unknown-include", format!("unknown include `{name}`"));
                 self.problems.push(problem.maybe_help(did_you_mean(name, "the includes are", &names)));
             }
         }
     }
 
-    /// Notes mistakes.
+    /// Adds mistakes.
     pub fn note(&mut self, problems: impl IntoIterator<Item = Diagnostic>) {
         self.problems.extend(problems);
     }

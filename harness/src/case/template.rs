@@ -1,13 +1,13 @@
-//! Names in text: `<cwd>/new.txt`, and the values that names stand for.
+//! Names in text: `<cwd>/new.txt`, and the values of the names.
 //!
-//! A name is a lower-case letter followed by lower-case letters, digits and hyphens, between angle brackets. Anything
-//! else that has angle brackets stays as it is, and `<lt>` is a literal `<`.
+//! A name is a lower-case letter followed by lower-case letters, digits and hyphens, between angle brackets. Other text with
+//! angle brackets stays unchanged, and `<lt>` is a literal `<`.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Text with names in it.
+/// Text that may contain names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<TemplatePart>,
@@ -20,7 +20,7 @@ enum TemplatePart {
 }
 
 impl Template {
-    /// Takes text apart. Every text is a template; many have no names.
+    /// Splits text. Every text is a template; many have no names.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut parts = Vec::new();
@@ -54,7 +54,7 @@ impl Template {
         Self { parts }
     }
 
-    /// The names in the text, in order, doubled ones too.
+    /// Returns the names in the text, in order, including duplicates.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             TemplatePart::Name(name) => Some(name.as_str()),
@@ -62,7 +62,7 @@ impl Template {
         })
     }
 
-    /// The name, where the whole text is one.
+    /// Returns the name, if it is the whole text.
     #[must_use]
     pub fn single_name(&self) -> Option<&str> {
         match self.parts.as_slice() {
@@ -71,7 +71,7 @@ impl Template {
         }
     }
 
-    /// The text with every bound name replaced; a name that is not bound stays as it is written.
+    /// Returns the text with every bound name replaced; an unbound name stays unchanged.
     #[must_use]
     pub fn render(&self, bindings: &Bindings) -> String {
         self.render_with(|name| bindings.get(name))
@@ -93,7 +93,7 @@ impl Template {
     }
 }
 
-/// The name at the very start of a text, without its brackets.
+/// Returns the name at the start of a text, without its brackets.
 fn name_at_start(text: &str) -> Option<&str> {
     let (name, _) = text.strip_prefix('<')?.split_once('>')?;
     is_name(name).then_some(name)
@@ -106,39 +106,39 @@ pub fn is_name(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-/// What the names of a case stand for at some moment of its run.
+/// The values of the names of a case at one point of its run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bindings {
     values: BTreeMap<String, Value>,
 }
 
 impl Bindings {
-    /// No names at all.
+    /// Creates bindings without names.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Binds a name, or binds it anew.
+    /// Binds a name, or replaces its value.
     pub fn set(&mut self, name: impl Into<String>, value: Value) {
         self.values.insert(name.into(), value);
     }
 
-    /// The value of a name.
+    /// Returns the value of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
 
-    /// Every name with its value, by name.
+    /// Returns every name with its value, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.values.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The value with every bound name in its strings replaced.
+    /// Returns the value with every bound name in its strings replaced.
     ///
-    /// A string that is nothing but a name becomes the value itself, whatever its kind. Names of members are left
-    /// alone. A name that is not bound stays as it is written; see [`Bindings::unbound`].
+    /// A string that is only a name becomes the value itself, of any type. Names of members are not replaced. An unbound name
+    /// stays unchanged; see [`Bindings::unbound`].
     #[must_use]
     pub fn interpolate(&self, value: &Value) -> Value {
         match value {
@@ -157,9 +157,9 @@ impl Bindings {
         }
     }
 
-    /// The bytes with every bound name replaced by its value as it stands in JSON text, strings without their quotes.
+    /// Returns the bytes with every bound name replaced by its value as in JSON text, strings without their quotes.
     ///
-    /// Everything else stays byte for byte, `<lt>` and unknown names included.
+    /// All other bytes stay unchanged, including `<lt>` and unknown names.
     #[must_use]
     pub fn interpolate_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
@@ -183,7 +183,7 @@ impl Bindings {
         out
     }
 
-    /// The names in the strings of a value that are not bound, each once.
+    /// Returns the unbound names in the strings of a value, each once.
     #[must_use]
     pub fn unbound(&self, value: &Value) -> Vec<String> {
         let mut missing = Vec::new();

@@ -1,11 +1,11 @@
-//! What a case may speak of: the requirements, and the messages of the protocol.
+//! The vocabulary of a case: the requirements, and the messages of the protocol.
 
 use serde_json::Value;
 
 use crate::protocol::{Edition, Kind, Method};
 use crate::requirement::Party;
 
-/// What is known about a method.
+/// The kind of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MethodKind {
     /// It is answered.
@@ -16,10 +16,10 @@ pub enum MethodKind {
     Unknown,
 }
 
-/// Which part of which message a value is.
+/// The part of a message that a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadKind<'a> {
-    /// The parameters of a method; `null` where the message has none.
+    /// The parameters of a method; `null` if the message has none.
     Params(&'a str),
     /// The result of a method.
     Result(&'a str),
@@ -27,12 +27,12 @@ pub enum PayloadKind<'a> {
     Error,
 }
 
-/// Why a value does not fit its schema.
+/// The reason why a value does not fit its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// Where in the value, as a JSON pointer.
+    /// The place in the value, as a JSON pointer.
     pub at: String,
-    /// What is wrong there.
+    /// The mistake at that place.
     pub message: String,
 }
 
@@ -46,7 +46,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The vocabulary of an edition, with the methods that are still drafts.
+    /// Returns the vocabulary of an edition, including the methods of drafts.
     #[must_use]
     pub fn of(edition: &'static Edition) -> Self {
         let tables = [&edition.methods, &edition.draft_methods];
@@ -57,7 +57,7 @@ impl Vocabulary {
         Self { edition, methods }
     }
 
-    /// Returns how a party's method is called. Callers handle methods that begin with `_` or `$/`.
+    /// Returns the kind of a party's method. Callers handle methods that begin with `_` or `$/`.
     #[must_use]
     pub fn kind_of(&self, sender: Party, method: &str) -> MethodKind {
         let Edition { methods, draft_methods, .. } = self.edition;
@@ -93,7 +93,7 @@ impl Vocabulary {
     }
 }
 
-/// Begins the line of a prompt that carries its intent as JSON, for whoever obeys without a model.
+/// Begins the line of a prompt with its intent as JSON, for subjects that obey without a model.
 pub const MARKER: &str = "acp-intent: ";
 
 /// Every intent that a prompt can have.
@@ -128,7 +128,7 @@ pub const INTENTS: [&str; 28] = [
     "elicit",
 ];
 
-/// Every act of a client's user, with the arguments that it takes; those behind `?` may be left out.
+/// Every act of a client's user, with the arguments that it takes; those with `?` are optional.
 pub const ACTS: [(&str, &[&str]); 19] = [
     ("prompt", &["text", "?attach"]),
     ("cancel", &[]),
@@ -151,7 +151,7 @@ pub const ACTS: [(&str, &[&str]); 19] = [
     ("quit", &[]),
 ];
 
-/// Every message that an MCP server may be told by its client, apart from answers.
+/// Every message that a client may send to an MCP server, apart from answers.
 pub const MCP_METHODS: [&str; 17] = [
     "initialize",
     "ping",

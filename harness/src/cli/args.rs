@@ -57,7 +57,7 @@ pub enum Command {
     Client(Box<ClientArgs>),
     /// Proxy a live session between a client and an agent and check both
     Monitor(MonitorArgs),
-    /// Serve a scripted model on loopback, so that agents do what a prompt says without a real model
+    /// Serve a scripted model on loopback, so that agents follow a prompt without a real model
     Model(ModelArgs),
     /// Check recorded traffic, without starting a program
     Check(CheckArgs),

@@ -37,7 +37,7 @@ pub(super) fn run(args: &CertifyArgs, bundle: &'static Bundle) -> anyhow::Result
     }
 }
 
-/// A run of everything.
+/// Returns the options for a run of all cases.
 fn whole(start: &StartArgs) -> RunArgs {
     RunArgs { start: start.clone(), ..RunArgs::default() }
 }
@@ -95,7 +95,7 @@ fn profile_mark(name: &str, bundle: &'static Bundle) -> anyhow::Result<ProfileMa
     Ok(ProfileMark { name: profile.name, sha256: sha256(&bytes) })
 }
 
-/// A certificate says of the subject what the run said, also when the traces in it are redacted.
+/// Checks that the certificate has the same results as the run, even if its traces are redacted.
 fn says_the_same(run: &RunReport, kept: &RunReport) -> anyhow::Result<()> {
     let pairs = run.requirements.iter().zip(&kept.requirements);
     let different = pairs.filter(|(run, kept)| run.verdict != kept.verdict).map(|(run, kept)| {

@@ -1,4 +1,4 @@
-//! `check`: judges recorded traffic, offline and without the subject.
+//! `check`: checks recorded traffic, offline and without the subject.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -72,7 +72,7 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Progr
     Ok(worst)
 }
 
-/// Weighs what is expected against each report. The cases that are named may be built in, or among those that were recorded.
+/// Applies the expected failures to each report. The named cases may be built in, or among the recorded ones.
 fn weigh(baseline: &mut Baseline, bundle: &'static Bundle, mut reports: Vec<&mut RunReport>) -> anyhow::Result<()> {
     let (cases, _) = case::embedded(bundle);
     let recorded: Vec<String> =
@@ -88,7 +88,7 @@ fn weigh(baseline: &mut Baseline, bundle: &'static Bundle, mut reports: Vec<&mut
     Ok(())
 }
 
-/// What is broken counts more than what could not be told.
+/// Returns the worse exit code; a violation counts more than missing coverage.
 fn worse(before: ProgramExit, report: &RunReport, allow_incomplete: bool) -> ProgramExit {
     let rank = |exit: ProgramExit| match exit {
         ProgramExit::Good => 0,
@@ -106,18 +106,17 @@ struct Reports {
     collectors: BTreeMap<(&'static str, Party), Collector>,
     /// The cases that have a trace of their own.
     alone: BTreeSet<String>,
-    /// Whether a trace is not the run of a case, so that its requirements need not all be exercised.
+    /// Whether a trace is not the run of a case, so that not all of its requirements need be exercised.
     foreign: bool,
 }
 
 impl Reports {
-    /// Adds a recording to the report of each party that was asked for. Returns the charts of its cases, by the names that these
-    /// have in reports.
+    /// Adds a recording to the report of each requested party. Returns the charts of its cases, by their names in reports.
     ///
-    /// A case that also has a trace of its own counts by that one, as in the run that wrote both.
+    /// A case that also has a separate trace counts by that one, as in the run that wrote both.
     fn add(&mut self, recording: JudgedTape<'_>, args: &CheckArgs) -> anyhow::Result<Vec<(String, Chart)>> {
         let JudgedTape { tape, header, edition, mut judged, evidence, mut charts } = recording;
-        // Each process is counted, also one whose case counts by its lone run.
+        // Each process counts, even one whose case counts by its run alone.
         let starts = judged.iter().map(JudgedTrace::starts).sum();
         if header.conversation.is_some() {
             judged.retain(|judged| !self.alone.contains(&tape.id_of(judged)));
@@ -150,10 +149,10 @@ impl Reports {
     }
 }
 
-/// How many recordings are judged before their results are added to the report, so that memory is bounded.
+/// The number of recordings that are checked before their results are added to the report, which limits the memory.
 const AT_ONCE: usize = 64;
 
-/// A recording that was judged.
+/// A checked recording.
 struct JudgedTape<'t> {
     tape: &'t Tape,
     header: Header,
@@ -163,7 +162,7 @@ struct JudgedTape<'t> {
     charts: Vec<(String, Chart)>,
 }
 
-/// Something recorded, which can be played more than once.
+/// A recording that can be read several times.
 struct Tape {
     name: String,
     what: Source,
@@ -171,7 +170,7 @@ struct Tape {
 
 enum Source {
     File(PathBuf),
-    /// What came on standard input, which can be read only once by itself.
+    /// A copy of standard input, which can be read only once.
     Copied(File),
     Sides(Vec<(Party, PathBuf)>),
 }
@@ -193,7 +192,7 @@ impl Tape {
         Recording::open(input, editions.preferred().edition()).with_context(|| self.name.clone())
     }
 
-    /// Whether it is the trace of a conversation that holds several cases. Reads the first line of a file.
+    /// Whether it is the trace of a conversation that holds several cases. It reads the first line of a file.
     fn is_conversation(&self) -> bool {
         let Source::File(path) = &self.what else { return false };
         let header = File::open(path).ok().and_then(|file| TraceReader::new(BufReader::new(file)).ok());
@@ -244,12 +243,12 @@ impl Tape {
         Ok(JudgedTape { tape: self, header, edition, judged, evidence, charts })
     }
 
-    /// The file, where it is one.
+    /// Returns the file, if it is one.
     fn file(&self) -> Option<String> {
         if let Source::File(path) = &self.what { Some(path.display().to_string()) } else { None }
     }
 
-    /// The parties that were recorded.
+    /// Returns the recorded parties.
     fn parties(&self) -> Vec<Party> {
         match &self.what {
             Source::Sides(sides) => sides.iter().map(|(party, _)| *party).collect(),
@@ -257,12 +256,12 @@ impl Tape {
         }
     }
 
-    /// How reports call a case of it.
+    /// Returns the name of a case of it in reports.
     fn id_of(&self, judged: &JudgedTrace) -> String {
         judged.header().case.clone().unwrap_or_else(|| self.name.clone())
     }
 
-    /// The charts of its cases for a page, by id. The recording is read once more for them.
+    /// Returns the charts of its cases for a page, by id. This reads the recording once more.
     fn charts(
         &self,
         judged: &[JudgedTrace],
@@ -274,7 +273,7 @@ impl Tape {
         let begin = |judged: &JudgedTrace| (self.id_of(judged), Charting::new(judged.header(), judged.evidence()));
         let mut charts: Vec<(String, Charting)> = judged.iter().map(begin).collect();
         if header.conversation.is_some() {
-            // It was run here, so it is bounded.
+            // It was recorded here, so its size is limited.
             let events = recording.collect::<Result<_, _>>().with_context(|| self.name.clone())?;
             for part in (Trace { header, events }).by_case() {
                 let chart = charts.iter_mut().find(|(id, _)| part.header.case.as_ref() == Some(id));
@@ -289,7 +288,8 @@ impl Tape {
         Ok(charts.into_iter().map(|(id, chart)| (id, chart.close())).collect())
     }
 
-    /// The events that prove something: the recording is played once more, so that nothing has to be kept the first time.
+    /// Returns the events that prove a finding. This reads the recording once more, so that the first reading need not keep all
+    /// events.
     fn evidence(
         &self,
         judged: &[JudgedTrace],
@@ -313,7 +313,7 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
     Ok(Box::new(File::open(path).with_context(|| format!("cannot open {}", path.display()))?))
 }
 
-/// What was named, with the traces in folders that were.
+/// Returns the named recordings, and the traces in named folders.
 fn tapes(args: &CheckArgs) -> anyhow::Result<Vec<Tape>> {
     let sides = [(Party::Agent, &args.agent), (Party::Client, &args.client)];
     let sides: Vec<(Party, PathBuf)> =
@@ -350,7 +350,7 @@ pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Trace> {
     Ok(Trace { header, events })
 }
 
-/// The trace files that were named, or that lie in folders that were.
+/// Returns the named trace files, and those in named folders.
 pub(super) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {

@@ -39,7 +39,7 @@ pub(super) fn run(args: &DiffArgs, editions: &Editions) -> anyhow::Result<Progra
     Ok(if report.regression { ProgramExit::NotConformant } else { ProgramExit::Good })
 }
 
-/// What a path names: a report, the folder of a report with its traces, traces, or a single one.
+/// Reads the path of a report, a folder with a report and traces, a folder of traces, or a trace.
 fn side(path: &Path, editions: &Editions) -> anyhow::Result<Side> {
     let shown = path.display().to_string();
     let is_trace = |path: &Path| path.extension().is_some_and(|extension| extension == "jsonl");
@@ -70,7 +70,7 @@ fn report(path: &Path, editions: &Editions) -> anyhow::Result<RunReport> {
     reports.pop().context("no report")
 }
 
-/// Traces, judged by this program.
+/// Checks traces with this program.
 fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Result<Side> {
     let mut collector: Option<Collector> = None;
     let mut party = None;
@@ -111,14 +111,14 @@ fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Resu
     Ok(side)
 }
 
-/// Adds the transcript of every case. A case that also has a trace of its own counts by that one.
+/// Adds the transcript of every case. A case that also has a separate trace counts by that one.
 fn add_traces(side: &mut Side, found: &[PathBuf], editions: &Editions) -> anyhow::Result<()> {
     let (shared, alone): (Vec<_>, Vec<_>) =
         traces(found, editions)?.into_iter().partition(|(_, trace)| trace.header.conversation.is_some());
     for (path, trace) in shared.iter().chain(&alone) {
         let name = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         for mut part in trace.by_case() {
-            // What follows the mark is a fence between two cases.
+            // The events after the mark belong to a fence between two cases.
             let end = part.events.iter().position(|event| event.what == What::Case(CaseMark::Ends));
             part.events.truncate(end.unwrap_or(part.events.len()));
             side.add(part.header.case.clone().unwrap_or_else(name), &part);

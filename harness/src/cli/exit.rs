@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use crate::report::model::{ExpectedReport, RunReport};
 use crate::verdict::Conformance;
 
-/// How the program ends.
+/// The exit code of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ProgramExit {
     /// 0: conformant, or a command that found nothing wrong, such as an intact certificate.
     Good = 0,
-    /// 1: not conformant, a certificate that does not match, or what was kept of an earlier run is no longer true.
+    /// 1: not conformant, a certificate that does not match, or a difference from the kept results of an earlier run.
     NotConformant = 1,
     /// 2: a wrong argument, a subject that cannot be started, or a bad case, profile or trace file.
     Usage = 2,
@@ -24,8 +24,8 @@ pub enum ProgramExit {
 }
 
 impl ProgramExit {
-    /// The code for a report: that of its conformance, apart from what is expected to fail. An expectation that is no longer true
-    /// counts like something broken, and a partial report is incomplete at best.
+    /// Returns the code for a report: that of its conformance, apart from expected failures. A stale expectation counts like a
+    /// violation, and a partial report is at best incomplete.
     #[must_use]
     pub fn of_report(report: &RunReport, allow_incomplete: bool) -> Self {
         let conformance = report.expected.as_ref().map_or(report.verdict, |expected| expected.otherwise);
@@ -37,7 +37,7 @@ impl ProgramExit {
         if is_true { exit } else { exit.or_broken() }
     }
 
-    /// The code where something of an earlier run is no longer true, unless something worse was found.
+    /// Returns the code for a difference from an earlier run, unless this code is worse.
     #[must_use]
     pub const fn or_broken(self) -> Self {
         match self {
@@ -46,7 +46,7 @@ impl ProgramExit {
         }
     }
 
-    /// The code for a conformance.
+    /// Returns the code for a conformance.
     #[must_use]
     pub const fn of(conformance: Conformance, allow_incomplete: bool) -> Self {
         match conformance {

@@ -16,7 +16,7 @@ use crate::report::model::RunReport;
 use crate::report::today;
 use crate::requirement::{Catalogue, Party};
 
-/// What is expected of a subject.
+/// The expected failures of a subject.
 pub(super) struct Baseline {
     file: Option<File>,
     others: Vec<Expectation>,
@@ -33,12 +33,12 @@ struct File {
 }
 
 impl Baseline {
-    /// Reads the expected failures of this party, or of either. A profile or earlier reports may add entries; for the same
+    /// Reads the expected failures of this party, or of both. A profile or earlier reports may add entries; for the same
     /// requirement or case, the file has precedence. Returns `None` without any entry.
     ///
     /// # Errors
     ///
-    /// That the file cannot be read, or has mistakes, which have been shown.
+    /// The file cannot be read, or has mistakes, which have been shown.
     pub(super) fn load(
         args: &ExpectedArgs,
         others: Option<Vec<Expectation>>,
@@ -57,28 +57,28 @@ impl Baseline {
         Ok(Some(Self { file, others, update: args.update_expected, today, bundle }))
     }
 
-    /// Whether the failure of this requirement in this case is known.
+    /// Whether the failure of this requirement in this case is expected.
     pub(super) fn covers(&self, requirement: &str, case: &str) -> bool {
         self.entries().iter().any(|entry| entry.covers(requirement, case) && !entry.is_expired(self.today))
     }
 
-    /// Makes sure that the cases that are named are among these.
+    /// Checks that all named cases are among these.
     ///
     /// # Errors
     ///
-    /// That one is not; it has been shown.
+    /// One is not; its mistake has been shown.
     pub(super) fn check_cases(&self, cases: &[&str]) -> anyhow::Result<()> {
         let problems = expected::unknown_cases(&self.entries(), cases);
         show(&problems);
         if problems.is_empty() { Ok(()) } else { bail!("the expected failures name unknown cases") }
     }
 
-    /// Puts into a report what became of the expectations, after the file was brought up to date. The run was `whole` if it ran
-    /// all cases that there are for the subject.
+    /// Adds the results of the expectations to a report, after updating the file. The run was `whole` if it ran all cases for
+    /// the subject.
     ///
     /// # Errors
     ///
-    /// That the file cannot be written.
+    /// The file cannot be written.
     pub(super) fn weigh(&mut self, report: &mut RunReport, whole: bool) -> anyhow::Result<()> {
         let weighing = Weighing { whole, strict: report.strict, today: self.today, catalogue: self.bundle.catalogue() };
         if self.update {
@@ -88,7 +88,7 @@ impl Baseline {
         Ok(())
     }
 
-    /// All entries; those of the file come first.
+    /// Returns all entries; those of the file come first.
     fn entries(&self) -> Vec<Expectation> {
         let of_file = self.file.iter().flat_map(|file| &file.entries);
         of_file.chain(&self.others).cloned().collect()

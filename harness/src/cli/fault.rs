@@ -1,4 +1,4 @@
-//! `--fault`: gives the subject a fault, to see whether it is noticed.
+//! `--fault`: plants a fault in the subject, to see whether a check detects it.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use crate::report::model::RunReport;
 use crate::requirement::Party;
 use crate::verdict::Verdict;
 
-/// The fault of this name, or in this file; of this party, if one is given.
+/// Finds the fault with this name, or in this file; of this party, if one is given.
 ///
 /// # Errors
 ///
-/// When there is none, when the file has mistakes, or when the fault is nothing that can be put into a foreign program.
+/// The fault does not exist, the file has mistakes, or the fault cannot be planted in a foreign program.
 pub(super) fn find(name: &str, party: Option<Party>, cases: &[Case], bundle: &'static Bundle) -> anyhow::Result<Fault> {
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let fault = if name.contains(['/', '.']) {

@@ -1,4 +1,4 @@
-//! `init`: starts a program, finds out what it is, and writes the file of a project.
+//! `init`: starts a program, determines what it is, and writes the file of a project.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,10 +21,10 @@ use crate::requirement::Party;
 use crate::run::{Subject, run_case};
 use crate::verdict::Verdict;
 
-/// The case that shows whether an agent calls tools.
+/// The case that tests whether an agent calls tools.
 const TOOL_CASE: &str = "v1/agent/fs/read";
 
-/// The variables by which agents find their model, with the scripted one.
+/// The variables that lead agents to their model, with values for the scripted one.
 const MODEL_VARIABLES: [(&str, &str); 6] = [
     ("OPENAI_BASE_URL", "{model}/v1"),
     ("OPENAI_API_KEY", "none"),
@@ -34,7 +34,7 @@ const MODEL_VARIABLES: [(&str, &str); 6] = [
     ("GEMINI_API_KEY", "none"),
 ];
 
-/// What a trial run of an agent showed.
+/// The result of a trial run of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tools {
     /// It called a tool.
@@ -45,7 +45,7 @@ enum Tools {
     NotCalled,
 }
 
-/// What was found out about the program.
+/// The facts about the program.
 struct Found {
     party: Party,
     name: Option<String>,
@@ -87,7 +87,7 @@ pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
     Ok(ProgramExit::Good)
 }
 
-/// Tries the agent as it is, then with its built-in profile, then with the scripted model.
+/// Tries the agent unchanged, then with its built-in profile, then with the scripted model.
 fn of_agent(args: &InitArgs, name: Option<String>, bundle: &'static Bundle) -> anyhow::Result<Found> {
     let party = Party::Agent;
     let mut found = Found { party, name, profile: None, env: BTreeMap::new(), tools: None };
@@ -121,7 +121,7 @@ fn subject(
     Ok(subject)
 }
 
-/// Finds out whether the agent calls a tool when a prompt asks for it.
+/// Determines whether the agent calls a tool when a prompt asks for it.
 fn tools(subject: &Subject, bundle: &'static Bundle) -> anyhow::Result<Tools> {
     let case = embedded_case(TOOL_CASE, bundle).context("a built-in case is missing")?;
     let trace = run_case(&case, subject);
@@ -134,7 +134,7 @@ fn tools(subject: &Subject, bundle: &'static Bundle) -> anyhow::Result<Tools> {
     })
 }
 
-/// The file of the project.
+/// Returns the file of the project.
 fn text(found: &Found, command: &[String]) -> String {
     let quoted = |text: &str| toml_edit::value(text).to_string();
     let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
@@ -165,7 +165,7 @@ fn text(found: &Found, command: &[String]) -> String {
     text
 }
 
-/// Says what was found, and what to do next.
+/// Prints the facts and the next steps.
 fn tell(found: &Found) -> anyhow::Result<()> {
     use std::io::Write as _;
     let mut out = stdout();

@@ -1,7 +1,8 @@
 //! `--last-failed`: the cases that failed in the last run from a directory.
 //!
-//! Each directory has a small file for agents and one for clients in the user's cache: `$XDG_CACHE_HOME/acp-conformance/last-failed/`,
-//! or `~/.cache` in place of the variable. It holds the ids of the failed cases, a line each.
+//! Each directory has a small file for agents and one for clients in the user's cache:
+//! `$XDG_CACHE_HOME/acp-conformance/last-failed/`, or `~/.cache` instead of the variable. It holds the ids of the failed cases,
+//! one per line.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use crate::verdict::Verdict;
 ///
 /// # Errors
 ///
-/// There was no run, or these cases did not fail in it.
+/// No earlier run exists, or these cases did not fail in it.
 pub(super) fn keep(cases: &mut Vec<Case>, party: Party) -> anyhow::Result<()> {
     let failed = file(party).and_then(|file| std::fs::read_to_string(file).ok());
     let failed = failed.with_context(|| format!("--last-failed: no {party} was tested from this directory"))?;
@@ -30,7 +31,8 @@ pub(super) fn keep(cases: &mut Vec<Case>, party: Party) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Notes which cases failed. Those that did not run are as they were. An unwritable cache does not affect the run.
+/// Stores which cases failed. The entries of cases that did not run stay unchanged. An unwritable cache does not affect the
+/// run.
 pub(super) fn note(report: &RunReport) {
     let Some(file) = file(report.subject.kind) else { return };
     let before = std::fs::read_to_string(&file).unwrap_or_default();

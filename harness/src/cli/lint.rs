@@ -98,7 +98,7 @@ fn lint_toml(path: &Path, bytes: &[u8], bundle: &'static Bundle) -> (usize, Vec<
     let (entries, mut problems) = expected::load_bytes(&shown, bytes, None, bundle.catalogue());
     let (cases, _) = embedded(bundle);
     let unknown = expected::unknown_cases(entries.as_deref().unwrap_or_default(), &ids(&cases));
-    // A run may have further cases, those of --cases.
+    // A run may have additional cases, those of --cases.
     problems.extend(unknown.into_iter().map(Diagnostic::warning));
     (usize::from(entries.is_some()), problems)
 }

@@ -34,7 +34,7 @@ pub(super) fn run(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
 }
 
 impl ListArgs {
-    /// Fails if the filter leaves nothing, with the id that was probably meant.
+    /// Fails if the filter leaves no entry, and suggests a similar id.
     fn found<T>(&self, left: &[T], ids: &[&str]) -> anyhow::Result<()> {
         match &self.filter {
             Some(filter) if left.is_empty() => {
@@ -48,7 +48,7 @@ impl ListArgs {
         }
     }
 
-    /// Whether the filter fits one of these ids, and the party is one of those that are wanted.
+    /// Whether the filter fits one of these ids, and the party is wanted.
     fn wants(&self, ids: &[&str], party: Party) -> bool {
         let named = self.filter.as_ref().is_none_or(|text| ids.iter().any(|id| id.contains(text)));
         named && self.party.is_none_or(|wanted| wanted == party)

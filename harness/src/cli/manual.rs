@@ -20,14 +20,14 @@ use crate::report::CASE_PLACE;
 use crate::requirement::Party;
 use crate::run::{Jobs, Subject};
 
-/// The editor whose settings are shown when none is named.
+/// The editor whose settings are shown by default.
 const USUAL: &str = "zed";
 
-/// Plans the run of a client that a person operates, and tells the person how to set it up.
+/// Plans the run of a client that a person operates, and explains its setup to the person.
 ///
 /// # Errors
 ///
-/// As for any run, and that another manual run is going on.
+/// As for any run, and another manual run that is active.
 pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
     let Choice { profile, mut cases, fault, baseline, known, part } = choose(&args.run, Party::Client, bundle)?;
     order_for_a_person(&mut cases, &bundle.handshake(Party::Client));
@@ -78,7 +78,7 @@ fn introduce(editor: Option<&str>, folder: &AgentFolder, patience: Duration) -> 
     Ok(())
 }
 
-/// What goes into the settings of an editor.
+/// Returns the settings for an editor.
 fn settings(editor: &str, agent: &Path) -> anyhow::Result<String> {
     let agent = agent.display().to_string();
     let entry = json!({ "command": agent, "args": [], "env": {} });

@@ -45,7 +45,7 @@ fn many(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// A report, and the folders of traces that were named behind it.
+/// A report, and the folders of traces named after it.
 struct Given<'a> {
     report: &'a Path,
     folders: Vec<&'a Path>,

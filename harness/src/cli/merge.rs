@@ -1,4 +1,4 @@
-//! `merge`: one report of the reports of all shards of a run.
+//! `merge`: joins the reports of all shards of a run to one report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Progr
     Ok(ProgramExit::of_report(&report, args.result.allow_incomplete && learned))
 }
 
-/// Weighs what the shards expected together with what is named here.
+/// Applies the expected failures of the shards and of the arguments.
 fn weigh(
     report: &mut RunReport,
     args: &MergeArgs,
@@ -82,7 +82,7 @@ struct ShardReport<'a> {
 }
 
 impl<'a> Shards<'a> {
-    /// Reads what belongs together, in the order of the shards.
+    /// Reads the reports of one run, in the order of the shards.
     fn read(files: &[&'a Path], editions: &Editions) -> anyhow::Result<Self> {
         let mut all: Vec<ShardReport<'a>> = Vec::new();
         for &file in files {
@@ -112,13 +112,13 @@ impl<'a> Shards<'a> {
         Ok(Self { all, whole })
     }
 
-    /// Whether anything could be learned from the subject.
+    /// Whether any shard could test the subject.
     fn learned(&self) -> bool {
         self.all.iter().any(|shard| !shard.info.cut_short)
     }
 
-    /// Checks that no shard is missing. A shard without any contact with the subject counts as missing, unless all shards have none:
-    /// then one of them tells it for the others.
+    /// Checks that no shard is missing. A shard without any contact with the subject counts as missing, unless all shards have
+    /// none: then one of them represents the others.
     fn complete(mut self, allow_missing: bool) -> anyhow::Result<Self> {
         let of = self.all.first().map_or(0, |shard| shard.info.of);
         let is_cut = |shard: &ShardReport<'_>| shard.info.cut_short;
@@ -149,7 +149,7 @@ impl<'a> Shards<'a> {
         Ok(self)
     }
 
-    /// What the shards expect, which is the same for all; none if nothing was named.
+    /// Returns the expected failures of the shards, which are the same for all; `None` without any.
     fn expectations(&self) -> Option<Vec<Expectation>> {
         let expected = self.all.first()?.report.expected.as_ref()?;
         Some(expected.entries.iter().map(EntryReport::expectation).collect())
@@ -159,7 +159,7 @@ impl<'a> Shards<'a> {
         self.all.first().map(|shard| shard.info.reproduce.clone()).unwrap_or_default()
     }
 
-    /// The charts of all cases whose traces are found.
+    /// Returns the charts of all cases whose traces are found.
     fn charts(&self, folders: &[&Path], editions: &Editions) -> anyhow::Result<BTreeMap<String, Chart>> {
         let mut found = BTreeMap::new();
         let mut cases = 0;

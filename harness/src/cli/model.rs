@@ -1,4 +1,4 @@
-//! `model`: the scripted model by itself.
+//! `model`: serves the scripted model alone.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<P
     let quiet = args.quiet;
     let listener = Arc::new(move |exchange: ModelExchange| {
         if let Some(record) = &record {
-            // A record that cannot be written must not keep the model from answering; it is said once, at the next line.
+            // A write error must not stop the model; it is reported once, at the next line.
             let _ = exchange.write(&mut *record.lock().unwrap_or_else(PoisonError::into_inner));
         }
         if !quiet {

@@ -1,6 +1,6 @@
-//! `monitor`: stands between a real client and a real agent, and judges both.
+//! `monitor`: proxies a session between a real client and a real agent, and checks both.
 //!
-//! The command is started twice: by the client, to become the agent, and by itself, to stand in between.
+//! The command starts twice: the client starts it, and it becomes the agent; and it starts itself as the proxy.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -24,13 +24,13 @@ use crate::report::{Detail, PageReport, Renderer, SuiteEvent, TextReport};
 use crate::requirement::Level;
 use crate::transport::{between, signal};
 
-/// How many broken requirements are shown when the session is over.
+/// The most violated requirements that are shown after the session.
 const MOST_SHOWN: usize = 8;
 
-/// Stands for the path of a trace that was not requested.
+/// Replaces the path of a trace that was not requested.
 const UNSEEN: &str = "-";
 
-/// Runs the command. As the agent it returns only when there is no agent.
+/// Runs the command. As the agent, it returns only if the agent cannot be started.
 pub(super) fn run(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     match args.stand_between.as_deref() {
         Some([session, record]) => stand_between(
@@ -47,7 +47,7 @@ fn become_agent(args: &MonitorArgs, bundle: &'static Bundle) -> anyhow::Result<(
     if let Some(name) = &args.fault {
         planted(name, bundle)?;
     }
-    // Better told now than when the session is over.
+    // An early error is better than one after the session.
     let wanted = [("--trace", &args.trace), ("--report", &args.report), ("--html", &args.html)];
     for (option, path) in wanted.iter().filter_map(|(option, path)| Some((option, path.as_ref()?))) {
         prepare(path).with_context(|| format!("{option} {}", path.display()))?;
@@ -65,7 +65,7 @@ fn become_agent(args: &MonitorArgs, bundle: &'static Bundle) -> anyhow::Result<(
     bail!("cannot start the agent: {why}")
 }
 
-/// Makes sure that the file can be written, or makes the folder.
+/// Checks that the file can be written, or creates the folder.
 fn prepare(path: &Path) -> std::io::Result<()> {
     match is_folder(path) {
         true => std::fs::create_dir_all(path),
@@ -73,12 +73,12 @@ fn prepare(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Opens the trace file, and the path that it got.
+/// Opens the trace file, and returns its path.
 fn record(trace: &Path, session: &str) -> anyhow::Result<(std::io::Result<File>, PathBuf)> {
     let path = in_folder(trace, session, "jsonl");
     let (file, path) = match locked(&path)? {
         Some(file) => (file, path),
-        // Another session is being recorded there, such as that of another window.
+        // Another monitor is recording a session there, such as that of another window.
         None => {
             let path = path.with_extension(format!("{}.jsonl", std::process::id()));
             (locked(&path)?.context("the file is in use")?, path)
@@ -87,23 +87,23 @@ fn record(trace: &Path, session: &str) -> anyhow::Result<(std::io::Result<File>,
     Ok((Ok(file), path))
 }
 
-/// The file itself, or the one of this session if it is a folder.
+/// Returns the file itself, or the one of this session if it is a folder.
 fn in_folder(path: &Path, session: &str, extension: &str) -> PathBuf {
     if is_folder(path) { path.join(session).with_extension(extension) } else { path.to_owned() }
 }
 
-/// Whether the path is that of a folder, which need not be there yet.
+/// Whether the path is that of a folder, which need not exist yet.
 fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// The file, emptied, if no other monitor writes it.
+/// Opens and empties the file, unless another monitor writes it.
 fn locked(path: &Path) -> std::io::Result<Option<File>> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(None),
-        // Not everything that can be written can be locked.
+        // Some writable files cannot be locked.
         Err(TryLockError::Error(_)) => {}
     }
     if file.metadata()?.is_file() {
@@ -112,12 +112,12 @@ fn locked(path: &Path) -> std::io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// A file without a name, on disk where there is a choice: a session may be long.
+/// Creates a file without a name, on disk if possible, since a session may be long.
 fn unseen_record() -> std::io::Result<File> {
     tempfile::tempfile_in("/var/tmp").or_else(|_| tempfile::tempfile())
 }
 
-/// A name for this session, for folders of many.
+/// Returns a name for this session, for folders with many sessions.
 fn session() -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("{}-{}", now.as_secs(), std::process::id())
@@ -134,7 +134,7 @@ fn stand_between(
     record: Option<&Path>,
 ) -> anyhow::Result<ProgramExit> {
     let between = between::take_over().context("--stand-between")?;
-    // What goes wrong is said in our own words.
+    // The monitor reports a panic in its own words.
     std::panic::set_hook(Box::new(|_| {}));
     if let Err(error) = signal::outlive_signals() {
         own_fault(&format!("a signal may end the session: {error}"));
@@ -174,12 +174,12 @@ fn stand_between(
     Ok(if told.get() { ProgramExit::HarnessError } else { ProgramExit::Good })
 }
 
-/// A line for the agent, and one for the client.
+/// Writes a line for the agent, and one for the client.
 fn write_reports(path: &Path, reports: &[RunReport]) -> std::io::Result<()> {
     write_file(path, |file| reports.iter().try_for_each(|report| writeln!(file, "{}", serde_json::to_string(report)?)))
 }
 
-/// One page for both, since it is one session.
+/// Writes one page for both, since they share the session.
 fn write_page(path: &Path, name: &str, outcome: &SessionReports) -> std::io::Result<()> {
     write_file(path, |file| {
         let mut page = PageReport::new(file);
@@ -189,7 +189,7 @@ fn write_page(path: &Path, name: &str, outcome: &SessionReports) -> std::io::Res
     })
 }
 
-/// Says what was wrong, and nothing when nothing was.
+/// Prints the violations; prints nothing if there are none.
 fn sum_up(reports: &[RunReport], told: bool, record: Option<&Path>) {
     let broken = reports.iter().flat_map(|report| &report.requirements).filter(|r| r.fails());
     let broken: Vec<RequirementReport> = broken.cloned().collect();
@@ -207,7 +207,7 @@ fn sum_up(reports: &[RunReport], told: bool, record: Option<&Path>) {
     say(&format!("\nacp-conformance: {broke}; {again}"));
 }
 
-/// How much a party broke, if it broke something.
+/// Describes how many requirements a party violated, if any.
 fn broke(report: &RunReport) -> Option<String> {
     let failed = |level| report.requirements.iter().filter(|r| r.level == level && r.fails()).count();
     let levels = [(failed(Level::Must), "MUST"), (failed(Level::Should), "SHOULD")];

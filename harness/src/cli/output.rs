@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 
 use crate::diagnostic::{Diagnostic, Look, render_all};
 
-/// Standard output, which keeps styles only where they are wanted.
+/// Returns standard output, which keeps styles only if they are wanted.
 pub(super) fn stdout() -> anstream::AutoStream<std::io::Stdout> {
     anstream::stdout()
 }

@@ -53,7 +53,7 @@ impl Output {
         forms.iter().cloned().chain(page).collect()
     }
 
-    /// The same with its file where `place` puts it.
+    /// Returns the same format with its file at the place that `place` returns.
     #[must_use]
     pub(super) fn in_folder(self, place: impl Fn(&Path) -> PathBuf) -> Self {
         Self { file: self.file.map(|file| place(&file)), ..self }
@@ -75,7 +75,7 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// Only those of writing.
+    /// Errors of writing.
     pub(super) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
         match &self.file {
             None => Ok(write(&mut stdout())?),
@@ -83,14 +83,14 @@ impl Output {
         }
     }
 
-    /// Whether this takes standard output.
+    /// Whether this uses standard output.
     #[must_use]
     pub const fn is_to_stdout(&self) -> bool {
         self.file.is_none()
     }
 }
 
-/// What `--format` says in the help.
+/// Returns the help text of `--format`.
 #[must_use]
 pub fn help() -> String {
     let named = |form: &Form| {
@@ -109,7 +109,7 @@ pub fn help() -> String {
 ///
 /// # Errors
 ///
-/// That there is no such form, with those that there are.
+/// The format does not exist; the message lists the existing ones.
 pub fn parse(text: &str) -> Result<Output, String> {
     let (form, file) = text.split_once('=').map_or((text, None), |(form, file)| (form, Some(file)));
     let known: Vec<String> = Form::value_variants()
@@ -127,7 +127,7 @@ pub fn parse(text: &str) -> Result<Output, String> {
 ///
 /// # Errors
 ///
-/// That it is another form.
+/// Another format.
 pub fn parse_markdown(text: &str) -> Result<Output, String> {
     let output = parse(text)?;
     let wanted = output.form == Form::Markdown;
@@ -137,7 +137,7 @@ pub fn parse_markdown(text: &str) -> Result<Output, String> {
 /// All outputs of a run.
 pub(super) struct Outputs {
     renderers: Vec<Box<dyn Renderer>>,
-    /// The files that take their places when the run ends.
+    /// The files that are completed when the run ends.
     files: Vec<OutputFile>,
     /// Whether any of them shows charts.
     pub(super) charts: bool,
@@ -147,11 +147,11 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Opens what is wanted. Text for people goes to standard output, unless something else does.
+    /// Opens the wanted outputs. Text for people goes to standard output, unless another format uses it.
     ///
     /// # Errors
     ///
-    /// That a file cannot be written, or that two forms want standard output.
+    /// A file cannot be written, or two formats need standard output.
     pub(super) fn open(wanted: &[Output], detail: Detail) -> anyhow::Result<Self> {
         let wanted = complete(wanted)?;
         let charts = wanted.iter().any(Output::has_charts);
@@ -167,7 +167,7 @@ impl Outputs {
             return Ok(());
         };
         let file: io::Result<Box<dyn Write>> = match output.form {
-            // Other programs read these lines while the run goes on.
+            // Other programs read these lines during the run.
             Form::Events => File::create(&path).map(|file| Box::new(BufWriter::new(file)) as _),
             _ => OutputFile::create(&path).and_then(|file| {
                 let writer = file.writer()?;
@@ -185,16 +185,16 @@ impl Outputs {
         self.has_text
     }
 
-    /// Shows how far it is, too.
+    /// Adds the progress line.
     pub(super) fn with(self, progress: Option<ProgressLine>) -> Self {
         Self { progress, ..self }
     }
 
-    /// Tells all of them.
+    /// Passes an event to all renderers.
     ///
     /// # Errors
     ///
-    /// Only those of writing.
+    /// Errors of writing.
     pub(super) fn event(&mut self, event: &SuiteEvent<'_>) -> anyhow::Result<()> {
         let renderers = &mut self.renderers;
         let mut tell = || renderers.iter_mut().try_for_each(|renderer| renderer.event(event));
@@ -205,21 +205,21 @@ impl Outputs {
         Ok(())
     }
 
-    /// Ends all of them and puts their files into their places.
+    /// Ends all renderers and completes their files.
     ///
     /// # Errors
     ///
-    /// Only those of writing.
+    /// Errors of writing.
     pub(super) fn close(mut self) -> anyhow::Result<()> {
         self.renderers.iter_mut().try_for_each(|renderer| renderer.close())?;
-        // The renderers hold the ends of their texts.
+        // Dropping the renderers writes the ends of their texts.
         self.renderers.clear();
         self.files.into_iter().try_for_each(OutputFile::put)?;
         Ok(())
     }
 }
 
-/// The requested outputs; text goes to standard output unless another format does.
+/// Returns the requested outputs; text goes to standard output unless another format does.
 fn complete(wanted: &[Output]) -> anyhow::Result<Vec<Output>> {
     let mut wanted = wanted.to_vec();
     for (index, output) in wanted.iter().enumerate() {
@@ -229,7 +229,7 @@ fn complete(wanted: &[Output]) -> anyhow::Result<Vec<Output>> {
     }
     let on_stdout: Vec<Form> = wanted.iter().filter(|output| output.is_to_stdout()).map(|output| output.form).collect();
     match on_stdout.as_slice() {
-        // The runner picks its commands out of whatever a job prints.
+        // GitHub's runner finds its commands in any output of a job.
         [] | [Form::Github] => wanted.insert(0, Output { form: Form::Text, file: None }),
         [_] | [Form::Text, Form::Github] | [Form::Github, Form::Text] => {}
         _ => bail!("two formats cannot share standard output; write one to a file: --format FORM=FILE"),

@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::output::say;
 use crate::manual::{Key, Person};
 
-/// What the keys do.
+/// The description of the keys.
 pub(super) const KEYS: &str =
     "Enter shows the instruction again; s + Enter skips the case, r + Enter repeats it, q + Enter ends the run.";
 
-/// How long a person has for each thing.
+/// The time a person has for each instruction.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// Shows the keys to the person at the terminal. Returns `None` if standard input is not a terminal.
@@ -22,7 +22,7 @@ pub(super) fn at_a_terminal(patience: Option<Duration>) -> Option<Person> {
     Some(at_standard_input(patience.unwrap_or(PATIENCE)))
 }
 
-/// The person who types on standard input.
+/// Creates the person who types on standard input.
 pub(super) fn at_standard_input(patience: Duration) -> Person {
     let (person, keys) = Person::new(patience, say);
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! From arguments to what is to be done: which cases, against which subject.
+//! From arguments to a plan: the cases and the subject.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -23,7 +23,7 @@ use crate::run::{Jobs, Subject, installed_version, largest_conversation};
 /// The most processes of an agent at once without `--jobs`: each may take some hundred megabytes.
 const MOST_JOBS: usize = 16;
 
-/// What `agent` or `client` is to do.
+/// The plan of `agent` or `client`.
 pub(super) struct RunPlan {
     /// The edition of the protocol.
     pub(super) bundle: &'static Bundle,
@@ -35,42 +35,42 @@ pub(super) struct RunPlan {
     pub(super) jobs: Jobs,
     /// Whether each case has a conversation of its own.
     pub(super) isolate: bool,
-    /// Whether cases run of which another shape exercised nothing.
+    /// Whether to run cases although another shape of them exercised nothing.
     pub(super) thorough: bool,
-    /// What the user would type to start the subject again.
+    /// The command that starts the subject again.
     pub(super) reproduce: String,
-    /// What the profile of the subject says of it.
+    /// The profile of the subject.
     pub(super) origin: Option<Origin>,
-    /// What is known to fail.
+    /// The known failures.
     pub(super) baseline: Option<Baseline>,
-    /// The ids of all cases for such a subject, also of those that were not selected.
+    /// The ids of all cases for such a subject, including those that were not selected.
     pub(super) known: Vec<String>,
-    /// Which part of the selected cases these are, if they are not all.
+    /// The part of the selected cases that these are, if they are not all.
     pub(super) part: Option<ShardPart>,
     /// Whether the user chose some of the cases.
     pub(super) is_selection: bool,
 }
 
-/// What a profile says of its subject.
+/// The facts in the profile of a subject.
 pub(super) struct Origin {
     info: ProfileInfo,
-    /// What prints the version that is installed.
+    /// The command that prints the installed version.
     version: Option<Vec<String>>,
 }
 
 impl Origin {
-    /// What there is to know of that profile.
+    /// Takes the facts from a profile.
     pub(super) fn of(profile: &Profile) -> Self {
         let Profile { name, title, homepage, install, version, .. } = profile.clone();
         Self { info: ProfileInfo { name, title, homepage, install, version: None }, version }
     }
 
-    /// The name of the profile.
+    /// Returns the name of the profile.
     pub(super) fn name(&self) -> &str {
         &self.info.name
     }
 
-    /// The same for the report on a subject that said of itself which version it is, or did not.
+    /// Returns the same for the report; `said` is the version that the subject reported.
     pub(super) fn info(&self, said: Option<&str>) -> ProfileInfo {
         let asked = self.version.as_deref().filter(|_| said.is_none());
         ProfileInfo { version: asked.and_then(installed_version), ..self.info.clone() }
@@ -81,14 +81,14 @@ impl Origin {
 ///
 /// # Errors
 ///
-/// Every way in which the arguments do not fit together, with the remedy.
+/// Every conflict between the arguments, with the remedy.
 pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
     let mut plan = make(&args.run, Party::Agent, Controls::default(), args.isolate, bundle)?;
     if args.quick {
         plan.cases = largest_conversation(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
         plan.jobs = Jobs::exactly(1);
     }
-    // A user who names cases wants to see them run.
+    // A user who names cases wants all of them to run.
     let names_cases = !selection(&args.run).is_empty() || args.run.last_failed;
     Ok(RunPlan { isolate: args.isolate, thorough: args.thorough || names_cases, ..plan })
 }
@@ -109,7 +109,7 @@ pub(super) fn of_client(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::R
     Ok(plan)
 }
 
-/// How the user of the client acts on it, as far as the arguments say.
+/// Returns the acts and settings of the client's user in the arguments.
 pub(super) fn controls(args: &ClientArgs) -> Controls {
     Controls {
         acts: args.user.acts.iter().cloned().collect(),
@@ -120,30 +120,30 @@ pub(super) fn controls(args: &ClientArgs) -> Controls {
     }
 }
 
-/// What is to be run, apart from the subject.
+/// The plan without the subject.
 pub(super) struct Choice {
     /// The profile.
     pub(super) profile: Option<Profile>,
     /// The cases.
     pub(super) cases: Vec<Case>,
-    /// The fault that the subject gets.
+    /// The fault for the subject.
     pub(super) fault: Option<Planted>,
-    /// What is known to fail.
+    /// The known failures.
     pub(super) baseline: Option<Baseline>,
-    /// The ids of all cases for such a subject, also of those that were not selected.
+    /// The ids of all cases for such a subject, including those that were not selected.
     pub(super) known: Vec<String>,
-    /// Which part of the selected cases these are, if they are not all.
+    /// The part of the selected cases that these are, if they are not all.
     pub(super) part: Option<ShardPart>,
 }
 
-/// Finds what the arguments name.
+/// Reads the files and cases that the arguments name.
 ///
 /// # Errors
 ///
-/// That something is not there, or has mistakes.
+/// One does not exist, or has mistakes.
 pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> anyhow::Result<Choice> {
     let mut profile = args.start.profile.as_deref().map(|name| profile(name, party, bundle)).transpose()?;
-    // What a fault of the other side breaks is said by the cases of that side.
+    // The cases of the other party show the effects of its faults.
     let side = args.fault.is_none().then_some(party);
     let all = told(load_cases(args.case_dir.as_deref(), side, bundle))?;
     let known: Vec<String> = all.iter().filter(|case| case.subject == party).map(|case| case.id.clone()).collect();
@@ -166,7 +166,7 @@ pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> a
     Ok(Choice { profile, cases, fault: fault.map(Planted::new), baseline, known, part })
 }
 
-/// The selection that the arguments name.
+/// Returns the selection in the arguments.
 fn selection(args: &RunArgs) -> Selection<'_> {
     Selection { cases: &args.cases, requirements: &args.requirements, skipped: &args.skipped }
 }
@@ -212,13 +212,13 @@ pub(super) fn is_selection(args: &RunArgs) -> bool {
     !selection(args).is_empty() || !args.skipped.is_empty() || args.last_failed
 }
 
-/// The name of the edition, if another one is used where nothing names one.
+/// Returns the name of the edition, if it is not the default.
 fn other_edition(bundle: &Bundle) -> Option<String> {
     let is_usual = bundle.name() == Editions::built_in().preferred().name();
     (!is_usual).then(|| bundle.name().to_owned())
 }
 
-/// The options of a start.
+/// Returns the options of a start.
 fn options(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<StartOptions> {
     let StartArgs { command, profile, env, cwd, keep_home, .. } = &args.start;
     Ok(StartOptions {
@@ -256,16 +256,16 @@ fn profile(name: &str, party: Party, bundle: &'static Bundle) -> anyhow::Result<
     told(find_profile(name, party, bundle)).with_context(|| format!("--profile {name}"))
 }
 
-/// What a profile says to the scripted model.
+/// Returns the hints of a profile for the scripted model.
 ///
 /// # Errors
 ///
-/// That there is no such profile, that it has mistakes, or that it is not of an agent.
+/// The profile does not exist, has mistakes, or is not for an agent.
 pub(super) fn hints_of(name: &str, bundle: &'static Bundle) -> anyhow::Result<Hints> {
     Ok(profile(name, Party::Agent, bundle)?.hints)
 }
 
-/// The limits that were given.
+/// Returns the given limits.
 pub(super) const fn limits(args: &StartArgs) -> LimitOverrides {
     LimitOverrides {
         start: args.timeout_start,

@@ -1,4 +1,5 @@
-//! Shows on standard error how far a run is: in a terminal one line that is gone at the end, in a log a line now and then.
+//! Shows the progress of a run on standard error: in a terminal as one line that is removed at the end, in a log as occasional
+//! lines.
 
 use std::io::{IsTerminal, Stderr, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -11,22 +12,22 @@ use crate::report::progress::{Pace, RunProgress};
 /// The shortest time between two drawings.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The width of a terminal that does not tell it.
+/// The width of a terminal that does not report it.
 const USUAL_WIDTH: usize = 80;
 
-/// Goes back to the begin of the line and clears it.
+/// Moves to the beginning of the line and clears it.
 const CLEAR: &str = "\r\x1b[2K";
 
-/// What is shown, also while nothing happens.
+/// The progress line, which also changes while no events come.
 pub(super) struct ProgressLine {
     shown: Arc<Mutex<Shown<Stderr>>>,
-    /// The ticker ends with it.
+    /// The ticker ends when this is dropped.
     alive: Option<mpsc::Sender<()>>,
     ticker: Option<JoinHandle<()>>,
 }
 
 impl ProgressLine {
-    /// For this run; nothing where it would only be in the way: in a log that is to be quiet.
+    /// Creates the line for this run; `None` in a log that should be quiet.
     pub(super) fn begin(quiet: bool) -> Option<Self> {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let now = Instant::now();
@@ -48,7 +49,7 @@ impl ProgressLine {
         Some(Self { shown, alive: Some(alive), ticker: Some(ticker) })
     }
 
-    /// Keeps the line away while something else is written for this event.
+    /// Hides the line while other output is written for this event.
     pub(super) fn around<T>(&self, event: &SuiteEvent<'_>, write: impl FnOnce() -> T) -> T {
         let mut shown = lock(&self.shown);
         let drawn = shown.clear();
@@ -75,24 +76,24 @@ fn lock<T>(shown: &Mutex<T>) -> MutexGuard<'_, T> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many characters fit into a line; the last column is left free, where some terminals would begin the next line.
+/// Returns the number of characters in a line without the last column, where some terminals would begin the next line.
 fn width() -> usize {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0)).saturating_sub(1)
 }
 
-/// Where a run stands, and what is seen of it. Nothing depends on whether it can be shown.
+/// The progress of a run, and its display. Display errors have no consequences.
 struct Shown<W> {
     standing: RunProgress,
     out: W,
     manner: Manner,
 }
 
-/// How it is shown.
+/// The manner of the display.
 enum Manner {
     /// In one line, which is redrawn; `None` while it is not shown.
     Terminal { drawn: Option<String> },
-    /// In a line now and then.
+    /// As an occasional line.
     Log(Pace),
 }
 
@@ -116,7 +117,7 @@ impl<W: Write> Shown<W> {
         }
     }
 
-    /// Takes the line away, if there is one.
+    /// Removes the line, if there is one.
     fn clear(&mut self) -> Option<String> {
         let Manner::Terminal { drawn } = &mut self.manner else { return None };
         let line = drawn.take()?;
@@ -125,7 +126,7 @@ impl<W: Write> Shown<W> {
         Some(line)
     }
 
-    /// Puts the line back as it was; what is new waits for the next tick.
+    /// Restores the line unchanged; the next tick updates it.
     fn restore(&mut self, line: Option<String>) {
         if let (Manner::Terminal { drawn }, Some(line)) = (&mut self.manner, line) {
             let _ = write!(self.out, "{line}");

@@ -1,4 +1,4 @@
-//! The file of a project, `acp-conformance.toml`: a profile whose settings hold where no option says otherwise.
+//! The file of a project, `acp-conformance.toml`: a profile whose settings apply unless an option overrides them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ use crate::plan::{project_file, read_profile};
 use crate::profile::{Profile, RunSettings};
 use crate::requirement::Party;
 
-/// Returns the command of a project for a command line without one: none where there is no project, or where the first word is
-/// a command or asks for help.
+/// Returns the command of a project for a command line without one: `None` without a project, or if the first word is a command
+/// or asks for help.
 pub(super) fn command(words: &[String]) -> Option<Party> {
     let is_option =
         |word: &String| word.starts_with('-') && !["-h", "--help", "-V", "--version"].contains(&word.as_str());
@@ -25,7 +25,7 @@ pub(super) fn command(words: &[String]) -> Option<Party> {
     Some(profile.kind)
 }
 
-/// Fills in what the options leave open: the subject and the settings of the project, and the settings of a profile that is named.
+/// Fills in missing options: the subject and the settings of the project, and the settings of a named profile.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! `record`: makes a case of a trace.
+//! `record`: turns a trace into a case.
 
 use std::io::Write;
 use std::path::Path;
@@ -28,13 +28,13 @@ pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Prog
     }
     let bundle = editions.of(&trace.header)?;
     let shown = args.trace.display().to_string();
-    // What only a step of a case decided shows nothing by the messages alone.
+    // The messages alone prove nothing that only a step of a case decided.
     let mut messages = trace.clone();
     messages.events.retain(|event| !matches!(event.what, What::Step(_)));
     let judgement = judge(&messages, bundle.edition());
     let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
     let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
-    // The name of the file alone: the case may go to others.
+    // Only the name of the file, since the case may be shared.
     let file = args.trace.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
     let origin = trace.header.case.as_ref().map_or_else(|| file.clone(), |case| format!("{file}, a run of {case}"));
     let aim = Aim { origin: &origin, subject: args.subject, kept: &kept, edition: bundle.edition() };
@@ -49,7 +49,7 @@ pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Prog
     Ok(if cases.is_empty() { ProgramExit::Usage } else { ProgramExit::Good })
 }
 
-/// Writes the case. The folders that its id asks for may not be there yet.
+/// Writes the case. The folders in its id may not exist yet.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

@@ -1,4 +1,4 @@
-//! `redact`: makes traces fit for a public bug report, and looks whether the judge says the same of them.
+//! `redact`: redacts traces for a public bug report, and checks that the findings stay the same.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub(super) fn run(args: &RedactArgs, editions: &Editions) -> anyhow::Result<Prog
     Ok(ProgramExit::Good)
 }
 
-/// The trace without its content, by a random key that is then discarded.
+/// Returns the trace without its content. It uses a random key that is then discarded.
 pub(super) fn redacted(trace: &Trace, edition: &'static Edition) -> anyhow::Result<Redacted> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| anyhow::anyhow!("the system provides no randomness: {error}"))?;

@@ -1,4 +1,4 @@
-//! Reports that were written before, and the traces of their cases.
+//! Reads earlier reports, and the traces of their cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::trace::Trace;
 /// The folder of traces next to a report.
 const TRACES: &str = "traces";
 
-/// The reports in a file: one, or as `monitor` writes them one a line.
+/// Reads the reports in a file: one, or one per line as `monitor` writes them.
 ///
 /// # Errors
 ///
-/// That it cannot be read, or that something else is in it.
+/// The file cannot be read, or has other content.
 pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Vec<RunReport>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut reports: Vec<RunReport> =
@@ -31,7 +31,7 @@ pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Vec<RunRe
         bail!("{} is empty; `--format json=FILE` writes a report", path.display());
     }
     for report in &mut reports {
-        // The report of an edition that is not built in says all that is shown of it, unless it is an old one.
+        // The report of an edition that is not built in contains everything that is shown, unless it is an old one.
         if let Ok(bundle) = editions.named(&report.suite.edition) {
             report.describe(bundle.edition());
         }
@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Vec<RunRe
     Ok(reports)
 }
 
-/// The cases with such findings, and the events that prove them.
+/// Returns the cases with such findings, and the events that prove them.
 pub(super) fn evidence(report: &RunReport, wanted: fn(&FindingReport) -> bool) -> BTreeMap<&str, BTreeSet<usize>> {
     let mut evidence: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     let findings = report.requirements.iter().flat_map(|requirement| &requirement.findings);
@@ -49,11 +49,11 @@ pub(super) fn evidence(report: &RunReport, wanted: fn(&FindingReport) -> bool) -
     evidence
 }
 
-/// The charts of these cases with their evidence, as far as their traces are found.
+/// Returns the charts of these cases with their evidence, as far as their traces are found.
 ///
 /// # Errors
 ///
-/// That a trace cannot be read.
+/// A trace cannot be read.
 pub(super) fn charts(
     report: &RunReport,
     file: &Path,
@@ -74,8 +74,8 @@ pub(super) fn charts(
     Ok(charts)
 }
 
-/// The trace file that a report names: in a folder that was named with it, as it was written, from where the report is, or in
-/// the folder of traces next to it.
+/// Finds the trace file that a report names: in a folder that was named with it, at the written path, relative to the report,
+/// or in the folder of traces next to it.
 fn find(trace: &Path, report: &Path, folders: &[&Path]) -> Option<PathBuf> {
     let name = trace.file_name()?;
     let named = folders.iter().map(|folder| folder.join(name));

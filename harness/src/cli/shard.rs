@@ -30,16 +30,16 @@ pub fn parse(text: &str) -> Result<Shard, String> {
 }
 
 impl Shard {
-    /// Keeps every n-th, so that what is alike, and takes equally long, is spread.
+    /// Keeps every n-th element, so that similar ones, which take equally long, are distributed.
     pub(super) fn keep<T>(self, all: &mut Vec<T>) {
         *all = std::mem::take(all).into_iter().skip(self.number - 1).step_by(self.of).collect();
     }
 
-    /// Keeps its part of the selected cases of a subject, for which there are so many.
+    /// Keeps its part of the selected cases; `known` is the number of all cases for the subject.
     ///
     /// # Errors
     ///
-    /// That there is none for this shard.
+    /// This shard would have no case.
     pub(super) fn part(self, selected: &mut Vec<Case>, known: usize) -> anyhow::Result<ShardPart> {
         let Self { number, of } = self;
         let ids: String = selected.iter().map(|case| format!("{}\n", case.id)).collect();
@@ -55,7 +55,7 @@ impl Shard {
     }
 }
 
-/// What a shard is a part of.
+/// The context of a shard.
 pub(super) struct ShardPart {
     shard: Shard,
     selection: String,
@@ -64,7 +64,7 @@ pub(super) struct ShardPart {
 }
 
 impl ShardPart {
-    /// What a report tells of it.
+    /// Returns the facts for a report.
     pub(super) fn info(&self, reproduce: String, cut_short: bool) -> ShardInfo {
         let Shard { number, of } = self.shard;
         ShardInfo { number, of, selection: self.selection.clone(), whole: self.whole, cut_short, reproduce }

@@ -1,4 +1,4 @@
-//! `--snapshots`, `accept` and `reject`: transcripts that are kept, and the review of those that differ.
+//! `--snapshots`, `accept` and `reject`: kept transcripts, and the review of those that differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -25,14 +25,14 @@ pub(super) struct Snapshots {
     different: Vec<(String, Difference)>,
 }
 
-/// A transcript that is not what was kept.
+/// A transcript that differs from the kept one.
 struct Difference {
     said: String,
     changes: TranscriptChanges,
 }
 
-/// How often a case is played again whose transcript differs, if there are few of them; and how many plays there are at most, if
-/// there are many: then it is hardly an accident.
+/// The number of repetitions of a case whose transcript differs, if there are few such cases; and the most runs in total, if
+/// there are many, since many differences are hardly random.
 const REPEATS: usize = 8;
 const MOST_REPEATS: usize = 40;
 
@@ -65,7 +65,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Says what differs, and whether everything is as it was kept. What differs is played again: a change shows each time.
+    /// Prints the differences, and returns whether there are none. Cases that differ run again: a real change shows each time.
     pub(super) fn conclude(mut self, plan: &RunPlan) -> anyhow::Result<bool> {
         self.different.sort_by(|(a, _), (b, _)| a.cmp(b));
         let unstable = if plan.subject.agent_folder.is_some() { BTreeSet::new() } else { self.unstable(plan) };
@@ -77,8 +77,8 @@ impl Snapshots {
         Ok(self.missing.is_empty() && self.different.is_empty())
     }
 
-    /// Repeats cases that differ, and finds those that vary from run to run. More runs at once than usual, since an accident of
-    /// a busy machine hardly happens again on an idle one.
+    /// Repeats cases that differ, and finds those that vary from run to run. It runs more in parallel than usual, since a
+    /// random effect of a busy machine hardly repeats on an idle one.
     fn unstable(&self, plan: &RunPlan) -> BTreeSet<String> {
         let seen: BTreeMap<&str, &Difference> = self.different.iter().map(|(id, it)| (id.as_str(), it)).collect();
         let cases = plan.cases.iter().filter(|case| seen.contains_key(case.id.as_str()));
@@ -121,7 +121,7 @@ impl Snapshots {
         if !different.is_empty() {
             say(&format!(
                 "\n{} from {shown}. Review what changed, then\n  \
-                 acp-conformance accept {shown}   if that is how it is to be\n  \
+                 acp-conformance accept {shown}   if they are correct\n  \
                  acp-conformance reject {shown}   if not\nTo accept some alone: --case TEXT. Nothing is written where {CI} is set.",
                 count(different.len(), "transcript differs", "transcripts differ")
             ));

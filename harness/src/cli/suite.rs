@@ -32,7 +32,7 @@ use crate::verdict::Verdict;
 /// The silence after which the user sees what the run waits for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Runs the command, which began at that moment.
+/// Runs the command, which began at that time.
 pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::Result<ProgramExit> {
     let baseline = plan.baseline.take();
     if let Some(limit) = args.time_limit {
@@ -76,7 +76,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     }
     report.subject.profile =
         plan.origin.as_ref().map(|origin| Box::new(origin.info(report.subject.version.as_deref())));
-    // A program that has to stop is not started once more.
+    // A program that must stop is not started again.
     if args.timings && stopped().is_none() {
         let wall = begun.elapsed();
         report.timings = Some(Timings::new(plan.jobs.usual, wall, started - begun, floor(plan)?, spent));
@@ -99,7 +99,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     if let Some(obstacle) = report.obstacle.as_ref().filter(|_| !has_text) {
         say(obstacle);
     }
-    // Whether everything was exercised is for all shards together to tell. That nothing was is another matter.
+    // Only all shards together decide whether everything was exercised. An obstacle counts for each shard.
     let is_lenient = args.result.allow_incomplete || plan.part.is_some() || plan.is_selection && report.all_passed();
     let lenient = obstacle.is_none() && is_lenient;
     let lenient = lenient && partial.is_none();
@@ -115,40 +115,40 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })
 }
 
-/// Where the traces of a run are kept.
+/// The folder for the traces of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Keep<'r> {
-    /// The folder, which is there.
+    /// The existing folder.
     pub(super) dir: &'r Path,
     /// Whether they are redacted.
     pub(super) redact: bool,
 }
 
-/// What is wanted of a run.
+/// The outputs of a run.
 pub(super) struct Wanted<'r> {
-    /// Who wants to know what happens.
+    /// The reports.
     pub(super) outputs: Outputs,
-    /// Where its traces go.
+    /// The folder for its traces.
     pub(super) keep: Option<Keep<'r>>,
-    /// The transcripts that it is compared with.
+    /// The transcripts for comparison.
     pub(super) snapshots: Option<Snapshots>,
-    /// Whether its cases are all that there are.
+    /// Whether its cases are all that exist.
     pub(super) whole: bool,
-    /// By what a failed case ends the run.
+    /// The failures that end the run.
     pub(super) fail_fast: Option<FailFast<'r>>,
 }
 
-/// `--fail-fast`: which failures end a run.
+/// `--fail-fast`: the failures that end a run.
 #[derive(Clone, Copy)]
 pub(super) struct FailFast<'r> {
-    /// Whether a broken SHOULD counts like a broken MUST.
+    /// Whether a violated SHOULD counts like a violated MUST.
     strict: bool,
-    /// What is known to fail.
+    /// The known failures.
     baseline: Option<&'r Baseline>,
 }
 
 impl FailFast<'_> {
-    /// Whether the case that was added last has failed otherwise than expected.
+    /// Whether the last added case has an unexpected failure.
     fn ends(self, report: &CaseReport, collector: &Collector) -> bool {
         let catalogue = &collector.edition().catalogue;
         let counts = |requirement: &str| match catalogue.find(requirement).map(|known| known.level) {
@@ -162,21 +162,21 @@ impl FailFast<'_> {
     }
 }
 
-/// How the driving of a subject ended.
+/// The end of a run.
 pub(super) enum Driver<'r> {
-    /// Before there was anything to report.
+    /// There is nothing to report.
     Early(ProgramExit),
-    /// With what there is to report, and what kept all other cases from being run.
+    /// A run to report, with the obstacle that prevented all other cases.
     Over(Box<Going<'r>>, Option<Diagnosis>),
 }
 
-/// Runs the cases of the plan. Who wants to look at the first conversation before the cases begin can end the run there.
+/// Runs the cases of the plan. The caller can end the run after the first conversation.
 pub(super) fn drive<'r>(
     plan: &RunPlan,
     mut wanted: Wanted<'r>,
     met: &dyn Fn(&Trace) -> anyhow::Result<()>,
 ) -> anyhow::Result<Driver<'r>> {
-    // A person sees by themselves whether their client comes into contact.
+    // A person notices without help whether the client connects.
     let by_hand = plan.subject.agent_folder.is_some();
     let contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
     let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.clone());
@@ -213,19 +213,19 @@ pub(super) fn drive<'r>(
     Ok(Driver::Over(Box::new(going), obstacle))
 }
 
-/// A run that is going on.
+/// A run in progress.
 pub(super) struct Going<'r> {
-    /// What was found so far.
+    /// The results so far.
     pub(super) collector: Collector,
-    /// Who learns of it.
+    /// The listener for its events.
     pub(super) listener: Listener<'r>,
 }
 
-/// Everyone who learns what happens in a run.
+/// All receivers of a run's events.
 pub(super) struct Listener<'r> {
     keep: Option<Keep<'r>>,
     edition: &'static Edition,
-    /// The forms of the report.
+    /// The formats of the report.
     pub(super) outputs: Outputs,
     spent: BTreeMap<String, Spent>,
     snapshots: Option<Snapshots>,
@@ -248,7 +248,7 @@ impl<'r> Going<'r> {
         Ok(Self { collector, listener })
     }
 
-    /// Why not all cases of the plan have run, if that is so.
+    /// Returns why not all cases of the plan have run, if that is so.
     pub(super) fn partial(&self, plan: &RunPlan) -> Option<Partial> {
         let has_left = || plan.subject.person.as_ref().is_some_and(Person::has_left);
         let reason = match stopped() {
@@ -275,7 +275,7 @@ impl<'r> Going<'r> {
         problem.map_or(Ok(()), Err)
     }
 
-    /// Runs every selected case but the handshake, if that was the first contact.
+    /// Runs every selected case except the handshake, if that was the first contact.
     fn run_rest(&mut self, plan: &RunPlan) -> anyhow::Result<()> {
         let is_done = |case: &Case| is_handshake(&case.id) && plan.subject.fault.is_none();
         let rest = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
@@ -325,7 +325,7 @@ impl SuiteListener for Listener<'_> {
     }
 }
 
-/// The least that a case can take.
+/// Measures the least time that a case can take.
 fn floor(plan: &RunPlan) -> anyhow::Result<Floor> {
     Ok(Floor::of(bare_starts(&first_case(plan)?, &plan.subject, plan.jobs.usual)))
 }
@@ -334,12 +334,12 @@ fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {
     embedded_case(&plan.bundle.handshake(plan.subject.party), plan.bundle).context("the built-in handshake is missing")
 }
 
-/// The handshake, run alone and first. A program that does not answer it is reported once, not for every case.
-/// A fault is put in only later: what it does to the handshake says nothing about the program.
+/// The handshake, run alone and first. A program that does not answer it is reported once, not for every case. A fault is
+/// planted only later, since its effect on the handshake proves nothing about the program.
 struct FirstContact {
     trace: Trace,
     took: Duration,
-    /// Why nothing can be learned from this program.
+    /// The reason why this program cannot be tested.
     obstacle: Option<Diagnosis>,
 }
 
@@ -352,14 +352,14 @@ impl FirstContact {
         Ok(Self { obstacle: diagnose(&trace), took: started.elapsed(), trace })
     }
 
-    /// Whether the handshake belongs in the report: it was selected, or it is all that there is to report.
+    /// Whether the handshake belongs in the report: it was selected, or the report would be empty without it.
     fn is_wanted(&self, plan: &RunPlan) -> bool {
         let is_selected = || plan.cases.iter().any(|case| is_handshake(&case.id));
         self.obstacle.is_some() || plan.subject.fault.is_none() && is_selected()
     }
 }
 
-/// Runs a case, and says what is waited for when it takes long.
+/// Runs a case, and reports the wait if it takes long.
 fn run_patiently(case: &Case, subject: &Subject) -> Trace {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What is said of a command line that cannot be read, where more is known of it than clap knows.
+//! Messages about a command line that cannot be parsed, with hints that clap cannot give.
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -16,8 +16,7 @@ impl Args {
     }
 }
 
-/// Tells who left out the `--` before the command line of a program where it goes. What clap proposes instead is to put it
-/// before the one word that it did not understand.
+/// Explains a missing `--` before the command line of a program. clap only suggests to put it before the first unknown word.
 fn explained(mut error: clap::Error, words: &[String]) -> clap::Error {
     let Some(example) = example(words).filter(|_| error.kind() == ErrorKind::UnknownArgument) else { return error };
     error.remove(ContextKind::Suggested);
@@ -29,7 +28,7 @@ fn explained(mut error: clap::Error, words: &[String]) -> clap::Error {
     error
 }
 
-/// How a command is written that takes the command line of a program.
+/// Returns an example of a command that takes the command line of a program.
 fn example(words: &[String]) -> Option<&'static str> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {

@@ -1,4 +1,4 @@
-//! `verify`: judges the traces of a certificate again, and says what does not match.
+//! `verify`: checks the traces of a certificate again, and lists the mismatches.
 
 use std::io::Write;
 
@@ -39,7 +39,7 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Prog
     Ok(exit)
 }
 
-/// What the certificate says, whether or not it is so.
+/// Prints the content of the certificate, whether or not it is correct.
 fn says(out: &mut impl Write, certificate: &Certificate, found: &Verification) -> std::io::Result<()> {
     let Certificate { subject, suite, verdict, coverage, .. } = certificate;
     let name = subject.name.as_deref().unwrap_or("unnamed subject");
@@ -65,7 +65,7 @@ fn counts(counts: &Counts) -> String {
     all.iter().map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(" · ")
 }
 
-/// How the suite of the certificate differs from this one, and what comes of that.
+/// Prints the differences between the suite of the certificate and this one, with their consequences.
 fn suite(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
     if found.other_suite.is_empty() {
         return Ok(());
@@ -77,7 +77,7 @@ fn suite(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
     writeln!(out, "  not compared      the list of cases, so cases may be missing")
 }
 
-/// Says what cannot be compared where an earlier version wrote the report.
+/// Explains which parts cannot be compared if an earlier version wrote the report.
 fn older_report(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
     let Some(format) = &found.older_report else { return Ok(()) };
     writeln!(out, "\nIts report has the old format {format}, which this program can only read.")?;
@@ -85,7 +85,7 @@ fn older_report(out: &mut impl Write, found: &Verification) -> std::io::Result<(
     writeln!(out, "  not compared  the coverage, the badge, the page, and the rest of the report")
 }
 
-/// Says which verdicts the traces give today.
+/// Prints the verdicts that the traces give with this program.
 fn changed(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
     if found.makes_same_files() || found.certificate.is_none() {
         return Ok(());

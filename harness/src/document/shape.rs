@@ -1,7 +1,7 @@
-//! Compares a document with a JSON Schema, and tells every difference in the words of the file.
+//! Compares a document with a JSON Schemaand reports every difference in the terms of the file.
 //!
-//! The schemas are generated from the Rust types of a file ([`Shape::of`]), so that the committed schema, the loader and
-//! these messages cannot disagree. They avoid `oneOf` and `anyOf`, whose failures say nothing that a person can use.
+//! The schemas are generated from the Rust types of a file ([`Shape::of`]), so that the committed schema, the loader and these
+//! messages cannot disagree. They avoid `oneOf` and `anyOf`, whose errors do not help people.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The structure that a type asks for.
+    /// Generates the structure from a type.
     ///
     /// # Panics
     ///
-    /// When the generated schema is itself broken, which the tests of this package exclude.
+    /// If the generated schema itself is invalid, which the tests of this package exclude.
     #[must_use]
     pub fn of<T: JsonSchema>() -> Self {
         let schema = schema::<T>();
@@ -81,7 +81,7 @@ impl Shape {
                 let message = format!("`{}` is not a {title}", error.instance().as_str().unwrap_or_default());
                 document.error("file::malformed", at, message).maybe_help(words(node))
             }
-            // A value of another type is a mistake of its own.
+            // A value of another type is a separate mistake.
             Kind::Constant { expected_value } if error.instance().is_boolean() => {
                 let message = format!("`{}` is not allowed here", error.instance());
                 document
@@ -102,15 +102,15 @@ impl Shape {
         vec![one]
     }
 
-    /// The schema object in which the keyword of a path stands.
+    /// Returns the schema object that contains the keyword of a path.
     fn node(&self, keyword_path: &str) -> &Value {
         let parent = keyword_path.rfind('/').map_or("", |end| &keyword_path[..end]);
         self.schema.pointer(parent).unwrap_or(&Value::Null)
     }
 }
 
-/// Drops what only follows from another mistake: a key that is misspelt is not missing as well, and one that stands too
-/// far out is not unknown as well.
+/// Drops problems that only follow from another mistake: a misspelt key is not also missing, and a key at the wrong level is
+/// not also unknown.
 fn drop_consequences(problems: &mut Vec<Diagnostic>) {
     let outside: Vec<_> = with_code(problems, "file::too-many-keys").map(|problem| problem.primary.span).collect();
     problems.retain(|problem| problem.code != "file::unknown-key" || !outside.contains(&problem.primary.span));
@@ -125,7 +125,7 @@ fn with_code<'p>(problems: &'p [Diagnostic], code: &str) -> impl Iterator<Item =
     problems.iter().filter(move |problem| problem.code == code)
 }
 
-/// The JSON Schema of a type, without unions and without the `null`s that serde would take for an absent member.
+/// The JSON Schema of a type, without unions and without the `null`s that serde treats like absent members.
 #[must_use]
 pub fn schema<T: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with_transform(RecursiveTransform(simplify));
@@ -148,7 +148,7 @@ fn simplify(schema: &mut Schema) {
         let kept = if let [single] = kept.as_slice() { single.clone() } else { Value::Array(kept) };
         schema.insert("type".to_owned(), kept);
     }
-    // The variants of an enum that have docs come as a union of constants; a plain list has a better message.
+    // Variants with doc comments form a union of constants; a plain list gives a better message.
     if let Some(Value::Array(variants)) = schema.get("oneOf")
         && let Some(names) = variants.iter().map(|variant| variant.get("const").cloned()).collect::<Option<Vec<_>>>()
     {
@@ -156,7 +156,7 @@ fn simplify(schema: &mut Schema) {
         schema.insert("type".to_owned(), "string".into());
         schema.insert("enum".to_owned(), Value::Array(names));
     }
-    // A default is only noise for a member that may be left out anyway.
+    // A default is only noise for an optional member.
     schema.remove("default");
 }
 
@@ -202,7 +202,7 @@ fn unknown_value(document: &Document, at: &str, instance: &Value, options: &Valu
 fn too_many(document: &Document, at: &str, instance: &Value, node: &Value) -> Diagnostic {
     let keys: Vec<_> = instance.as_object().into_iter().flat_map(|members| members.keys()).collect();
     let (first, second) = (keys.first().map_or("", |key| key), keys.get(1).map_or("", |key| key));
-    let message = format!("`{second}` cannot stand beside `{first}`");
+    let message = format!("`{second}` cannot be combined with `{first}`");
     let known = allowed(node).contains(&second);
     let in_list = at.rsplit('/').next().is_some_and(|token| token.parse::<usize>().is_ok());
     document
@@ -215,17 +215,17 @@ fn too_many(document: &Document, at: &str, instance: &Value, node: &Value) -> Di
         })
 }
 
-/// The members that an object may have.
+/// Returns the members that an object may have.
 fn allowed(node: &Value) -> Vec<&str> {
     node["properties"].as_object().into_iter().flat_map(|members| members.keys().map(String::as_str)).collect()
 }
 
-/// What the schema says about itself.
+/// Returns the description in the schema.
 fn words(node: &Value) -> Option<String> {
     node.get("description").and_then(Value::as_str).map(|text| sentence(text).to_owned())
 }
 
-/// The first sentence of a description, without its period.
+/// Returns the first sentence of a description, without its period.
 fn sentence(text: &str) -> &str {
     let line = text.split("\n\n").next().unwrap_or(text);
     line.strip_suffix('.').unwrap_or(line)

@@ -10,15 +10,15 @@ use crate::diagnostic::Diagnostic;
 use crate::document::{Document, SpanMap, Spans, child};
 use crate::source::{SourceFile, Span};
 
-/// Words of the parser about a value that is none.
+/// Phrases in parser messages about a missing or invalid value.
 const OF_A_VALUE: [&str; 5] = ["must be quoted", "missing value", "invalid value", "invalid boolean", "array"];
 
-/// Reads a file. Without a document the diagnostics say why.
+/// Reads a file. Without a document, the diagnostics contain the reason.
 #[must_use]
 pub fn read(source: &Arc<SourceFile>) -> (Option<Document>, Vec<Diagnostic>) {
     let (table, errors) = DeTable::parse_recoverable(source.text());
     let line = |error: &&toml::de::Error| error.span().map_or(0, |range| source.place(range.start).line);
-    // What is wrong behind the first mistake is mostly a consequence of it.
+    // Later mistakes are mostly consequences of the first one.
     if let Some(first) = errors.iter().min_by_key(line) {
         return (None, vec![syntax(source, first)]);
     }
@@ -34,7 +34,7 @@ fn syntax(source: &Arc<SourceFile>, error: &toml::de::Error) -> Diagnostic {
     Diagnostic::error("toml::syntax", source, span, format!("this is not TOML: {message}")).maybe_help(help(message))
 }
 
-/// What to do about it, by the words of the parser.
+/// Returns the remedy for a message of the parser.
 fn help(message: &str) -> Option<String> {
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     if says(&["duplicate"]) {

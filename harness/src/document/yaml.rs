@@ -1,7 +1,7 @@
-//! Reads YAML as JSON: what means different things to different readers of YAML is refused.
+//! Reads YAML as JSON, and refuses texts that YAML readers interpret differently.
 //!
-//! Built on the events of the parser below serde-saphyr, which know the style of a scalar (so that `"1"` and `1` are
-//! told apart, and `yes` from `"yes"`) and the exact span of every node. No aliases, no tags, one document.
+//! Built on the events of the parser below serde-saphyr, which contain the style of a scalar (to distinguish `"1"` from `1`,
+//! and `yes` from `"yes"`) and the exact span of every node. No aliases, no tags, one document.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::diagnostic::Diagnostic;
 use crate::document::{Document, SpanMap, Spans, child};
 use crate::source::{SourceFile, Span};
 
-/// The parser's own limit of 255 nested collections is beyond any case; the text of such a file is a mistake.
+/// The deepest nesting. No case comes close; the parser's own limit is 255.
 const DEEPEST: usize = 64;
 
-/// Reads a file. Without a document the diagnostics say why; with one they may still hold errors.
+/// Reads a file. Without a document, the diagnostics contain the reason; with one, they may still contain errors.
 #[must_use]
 pub fn read(source: &Arc<SourceFile>) -> (Option<Document>, Vec<Diagnostic>) {
     let mut options = Options::default();
@@ -34,7 +34,7 @@ pub fn read(source: &Arc<SourceFile>) -> (Option<Document>, Vec<Diagnostic>) {
     (value.map(|value| Document::new(Arc::clone(source), value, spans)), problems)
 }
 
-/// The reader gives up: what is wrong has been noted.
+/// Marks that the reader stopped after it recorded a problem.
 struct Broken;
 
 struct YamlReader<'a> {
@@ -42,7 +42,7 @@ struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     spans: SpanMap,
     problems: Vec<Diagnostic>,
-    /// The last node that was read, with which block collections end.
+    /// The last node read, with which block collections end.
     last: Span,
 }
 
@@ -91,7 +91,7 @@ impl<'a> YamlReader<'a> {
 
     fn syntax(&mut self, error: &ScanError) {
         let at = error.marker().byte_offset().unwrap_or(self.last.end).min(self.source.text().len());
-        // An error at the very end, such as a bracket that is never closed, is better shown on the last line with text.
+        // It is better to show an error at the very end, such as an unclosed bracket, on the last line with text.
         let text_end = self.source.text().trim_end().len();
         let at = if at >= text_end { text_end.saturating_sub(1) } else { at };
         let at = (0..=at).rev().find(|at| self.source.text().is_char_boundary(*at)).unwrap_or(0);
@@ -160,7 +160,7 @@ impl<'a> YamlReader<'a> {
                 Event::Scalar(text, _, 0, None) => text.into_owned(),
                 _ => {
                     let help = "a key is plain text; quote it if it has brackets or begins with `*`, `&` or `!`";
-                    self.problem("yaml::key", span, "this is no name for a member", help);
+                    self.problem("yaml::key", span, "this cannot be the name of a member", help);
                     return Err(Broken);
                 }
             };
@@ -169,7 +169,7 @@ impl<'a> YamlReader<'a> {
             let doubled = members.contains_key(&key).then(|| self.spans.get(&pointer).copied()).flatten();
             let (event, value_span) = self.next()?;
             if let Some(first) = doubled {
-                let message = format!("the key `{key}` stands twice");
+                let message = format!("duplicate key `{key}`");
                 let diagnostic = Diagnostic::error("yaml::duplicate-key", self.source, span, message)
                     .label("the second time")
                     .also(self.source, first.key.unwrap_or(first.value), "first here")
@@ -181,7 +181,7 @@ impl<'a> YamlReader<'a> {
         }
     }
 
-    /// The span of a collection: a block ends with its last node, since its end event stands before whatever follows.
+    /// Returns the span of a collection: a block ends with its last node, since its end event comes at the next token.
     fn whole(&self, start: Span, end: Span) -> Span {
         let flow = matches!(self.source.text().as_bytes().get(start.start), Some(b'{' | b'['));
         Span::new(start.start, if flow { end.end } else { self.last.end.max(start.end) })
@@ -202,7 +202,7 @@ impl<'a> YamlReader<'a> {
         }
     }
 
-    /// A plain scalar that is not one of JSON's words: a number, or text.
+    /// Reads a plain scalar other than JSON's words: a number or text.
     fn plain(&mut self, text: &str, span: Span) -> Value {
         let lower = text.to_lowercase();
         let word = match &*lower {
@@ -212,7 +212,7 @@ impl<'a> YamlReader<'a> {
             _ => return self.number(text, span),
         };
         let help = format!("write `{word}`, or \"{text}\" in quotes for the text");
-        let message = format!("`{text}` means a {} to some readers and a text to others", kind(word));
+        let message = format!("`{text}` is a {} for some readers and a text for others", kind(word));
         self.problem("yaml::ambiguous", span, message, &help);
         Value::String(text.to_owned())
     }
@@ -227,7 +227,7 @@ impl<'a> YamlReader<'a> {
             return number;
         }
         if looks_like_number(text) {
-            let message = format!("`{text}` is not a number as JSON writes it");
+            let message = format!("`{text}` is not a JSON number");
             let help = format!("write a JSON number, or \"{text}\" in quotes for the text");
             self.problem("yaml::number", span, message, &help);
         }
@@ -239,7 +239,7 @@ fn kind(word: &str) -> &'static str {
     if word == "null" { "null" } else { "boolean" }
 }
 
-/// Whether some reader of YAML takes the text for a number although JSON has no such spelling.
+/// Whether a reader of YAML may take the text for a number although JSON has no such spelling.
 fn looks_like_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text).to_ascii_lowercase();
     if matches!(&*unsigned, ".inf" | ".nan") {
@@ -261,7 +261,7 @@ fn looks_like_number(text: &str) -> bool {
     some_digit && digits(whole) && digits(fraction) && exponent_fits
 }
 
-/// What to do about the usual slips, by the parser's message.
+/// Returns the remedy for common mistakes by the parser's message.
 fn syntax_help(message: &str) -> &'static str {
     if message.contains("tab") {
         "indent with blanks"
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_jsons_and_have_places() {
+    fn values_are_json_and_have_places() {
         let text = "# c\na: [1, 2.50, \"1\", x y]\nb:\n  c: {d: null}\n  e: |\n    t\n\n# end\nf:\n";
         let (document, problems) = read_text(text);
         assert_eq!(problems, []);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_that_json_does_not_have_are_refused() {
+    fn rejects_spellings_unknown_to_json() {
         let bad =
             ["0x1F", "1_000", "017", "+1", ".5", "5.", ".inf", "-.NaN", "0o7", "yes", "Off", "TRUE", "~", "1e999"];
         for text in bad {

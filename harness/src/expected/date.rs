@@ -6,7 +6,7 @@ use jiff::civil::Date;
 ///
 /// # Errors
 ///
-/// When the text has another form, or the calendar does not have the day.
+/// The text has another form, or the calendar does not have the day.
 pub fn parse_day(text: &str) -> Result<Date, String> {
     let day = text.parse().ok().filter(|day: &Date| day.to_string() == text);
     day.ok_or_else(|| format!("`{text}` is not a day; write it like 2027-01-31"))

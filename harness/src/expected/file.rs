@@ -1,4 +1,4 @@
-//! The baseline as it is written: the serde shape from which `schemas/expected.schema.json` is generated.
+//! The serde types of a baseline, from which `schemas/expected.schema.json` is generated.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,17 +12,17 @@ pub fn schema() -> Value {
     shape::schema::<ExpectedFile>()
 }
 
-/// What is known to fail.
+/// Known failures.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "acp-conformance-expected/1")]
 pub(crate) struct ExpectedFile {
-    /// The entries; each is a table of its own, `[[expected]]`.
+    /// The entries; each is a separate table, `[[expected]]`.
     #[serde(default)]
     pub expected: Vec<EntryFile>,
 }
 
-/// Something that is known to fail: a requirement, a case, or the one in the other.
+/// A known failure: of a requirement, of a case, or of a requirement in one case.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EntryFile {
@@ -32,9 +32,9 @@ pub(crate) struct EntryFile {
     /// The id of a case, such as `v1/agent/init/handshake`.
     #[schemars(length(min = 1))]
     pub case: Option<String>,
-    /// Why it fails, in a few words.
+    /// The reason for the failure, in a few words.
     pub reason: String,
-    /// Where to read more about it.
+    /// The address of more information.
     #[schemars(length(min = 1))]
     pub link: Option<String>,
     /// The last day on which the failure is accepted, such as `2027-01-31`.

@@ -1,4 +1,4 @@
-//! Reads a baseline, and finds all of its mistakes on the way.
+//! Reads a baseline, and reports all of its mistakes.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,7 +11,7 @@ use crate::requirement::{Catalogue, Party};
 
 static EXPECTED: LazyLock<Shape> = LazyLock::new(Shape::of::<ExpectedFile>);
 
-/// Reads a baseline, of one party if that is known; there are entries only if there is no error.
+/// Reads a baseline, for one party if that is known; there are entries only without errors.
 #[must_use]
 pub fn load_text(
     path: &str,
@@ -22,7 +22,7 @@ pub fn load_text(
     load_bytes(path, text.as_bytes(), party, catalogue)
 }
 
-/// Reads a baseline that may not even be text.
+/// Reads a baseline that may not be text.
 #[must_use]
 pub fn load_bytes(
     path: &str,
@@ -48,7 +48,7 @@ pub fn load_bytes(
     (sound.then_some(entries), problems)
 }
 
-/// Lowers the entries of a list whose structure is right.
+/// Lowers the entries of a list with a valid structure.
 pub(crate) fn lower(
     list: &Spot<'_>,
     entries: Vec<EntryFile>,
@@ -83,7 +83,7 @@ fn lower_one(spot: &Spot<'_>, entry: EntryFile, problems: &mut Vec<Diagnostic>) 
         let problem = said.error("expected::no-reason", "a failure is expected without a reason");
         problems.push(problem.help("say why in a few words"));
     } else if reason.trim() == PLACEHOLDER {
-        let problem = said.error("expected::placeholder", "the reason is to be filled in").warning();
+        let problem = said.error("expected::placeholder", "the reason is missing").warning();
         problems.push(problem.help("say why it fails, and who mends it or why it stays"));
     }
     let expires = expires.and_then(|text| match parse_day(&text) {
@@ -102,7 +102,7 @@ fn at(spot: &Spot<'_>, mistake: Mistake) -> Diagnostic {
     spot.error(mistake.code, mistake.message).help(mistake.help)
 }
 
-/// Complains about entries that name a case that is none of these.
+/// Reports entries that name an unknown case.
 #[must_use]
 pub fn unknown_cases(entries: &[Expectation], cases: &[&str]) -> Vec<Diagnostic> {
     let unknown = entries.iter().filter_map(|entry| Some((entry.place.as_ref()?, entry.mistaken_case(cases)?)));

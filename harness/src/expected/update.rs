@@ -1,28 +1,28 @@
-//! Brings a baseline up to date in place, so that what people wrote into it stays as they wrote it.
+//! Updates a baseline in place, and keeps everything else that people wrote into it.
 
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
 use super::Expectation;
 
-/// What is to be changed.
+/// The changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BaselineChanges {
-    /// The entries that go, by their position.
+    /// The positions of removed entries.
     pub removed: Vec<usize>,
-    /// The entries that come, at the end.
+    /// The new entries, at the end.
     pub added: Vec<Expectation>,
 }
 
-/// How a new file begins.
+/// The beginning of a new file.
 const HEADING: &str =
     "# What is known to fail. An entry that no longer fails, or whose last day is past, fails the run.\n\n";
 
-/// The text of a baseline with the changes in it. Everything else stays as it is: comments, order, blank lines. A comment right
-/// above an entry goes with it.
+/// Returns the text of a baseline with the changes. Everything else stays unchanged: comments, order, blank lines. A comment
+/// directly above a removed entry is removed with it.
 ///
 /// # Errors
 ///
-/// That the text is no baseline.
+/// The text is not a baseline.
 pub fn update(text: &str, changes: &BaselineChanges) -> Result<String, String> {
     let heading = if text.trim().is_empty() { HEADING } else { "" };
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
@@ -40,14 +40,14 @@ pub fn update(text: &str, changes: &BaselineChanges) -> Result<String, String> {
     Ok(format!("{heading}{document}"))
 }
 
-/// The list of entries as tables of their own, however it was written.
+/// Returns the list of entries as separate tables, in whatever form it was written.
 fn entries(document: &mut DocumentMut) -> Result<&mut ArrayOfTables, String> {
     let item = document.entry("expected").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
     if !item.is_array_of_tables() {
         let written = std::mem::take(item);
         *item = written.into_array_of_tables().map(Item::ArrayOfTables).unwrap_or_default();
     }
-    item.as_array_of_tables_mut().ok_or_else(|| "`expected` is no list of tables".to_owned())
+    item.as_array_of_tables_mut().ok_or_else(|| "`expected` is not a list of tables".to_owned())
 }
 
 fn table(entry: &Expectation) -> Table {
@@ -75,7 +75,7 @@ mod tests {
     const WRITTEN: &str = "\
 # Ours, see the board.
 
-# Mended in 2.0.
+# Fixed in 2.0.
 [[expected]]
 requirement = \"cancel.stop-reason\"   # the usual one
 reason      = 'answers end_turn'

@@ -34,7 +34,7 @@ pub enum Section {
     Sentences(String),
     /// Files of the repository.
     Files(Vec<Item>),
-    /// What to type.
+    /// A command.
     Command(String),
     /// Messages of a correct exchange, or the lines of a file.
     Lines(Vec<String>),
@@ -51,7 +51,7 @@ pub struct Item {
 }
 
 impl Sources {
-    /// The sources that are built in for an edition.
+    /// Returns the built-in sources of an edition.
     #[must_use]
     pub fn of(bundle: &'static Bundle) -> Self {
         let (cases, _) = case::embedded(bundle);
@@ -60,7 +60,7 @@ impl Sources {
         Self { bundle, cases, faults }
     }
 
-    /// The faults, in the order of their names.
+    /// Returns the faults, in the order of their names.
     pub(super) fn faults(&self) -> impl Iterator<Item = &Fault> {
         self.faults.iter()
     }
@@ -130,7 +130,7 @@ impl Sources {
         ]
     }
 
-    /// The cases that were written for a requirement.
+    /// Returns the cases that name a requirement.
     fn cases_for(&self, id: &str) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(move |case| case.requirements.iter().any(|known| known == id))
     }
@@ -140,7 +140,7 @@ impl Sources {
     }
 }
 
-/// The areas of the catalogue, in its order.
+/// Returns the areas of the catalogue, in its order.
 #[must_use]
 pub fn areas(catalogue: &Catalogue) -> Vec<&str> {
     let mut areas = Vec::new();
@@ -152,7 +152,7 @@ pub fn areas(catalogue: &Catalogue) -> Vec<&str> {
     areas
 }
 
-/// The name of a level in running text.
+/// Returns the name of a level in running text.
 pub(super) const fn level(level: Level) -> &'static str {
     match level {
         Level::Must => "MUST",
@@ -161,7 +161,7 @@ pub(super) const fn level(level: Level) -> &'static str {
     }
 }
 
-/// The short facts about a requirement; those of a draft begin with the edition.
+/// The short facts about a requirement; for a draft, they begin with the edition.
 fn facts(bundle: &Bundle, requirement: &Requirement) -> Vec<(&'static str, String)> {
     let status = match requirement.status {
         Status::Checked => "checked: a program decides it",
@@ -179,10 +179,10 @@ fn facts(bundle: &Bundle, requirement: &Requirement) -> Vec<(&'static str, Strin
     edition.into_iter().chain(facts).collect()
 }
 
-/// Where a requirement is checked.
+/// The places where a requirement is checked.
 #[derive(Clone, Copy)]
 enum Ground {
-    /// In cases that were written for it.
+    /// In cases that name it.
     Cases,
     /// In the traces of all cases, by a check.
     EveryTrace,
@@ -208,7 +208,7 @@ fn without_case(ground: Ground) -> Section {
     Section::Sentences(why.to_owned())
 }
 
-/// How to exercise it: alone, or with everything else where it has no case of its own.
+/// Returns the command to exercise it: alone, or with all cases if no case names it.
 fn command(requirement: &Requirement, ground: Ground) -> Option<String> {
     let selection = match ground {
         Ground::Cases => format!(" --requirement {}", requirement.id),
@@ -218,7 +218,7 @@ fn command(requirement: &Requirement, ground: Ground) -> Option<String> {
     Some(format!("acp-conformance {}{selection} -- {}", requirement.party, subject(requirement.party)))
 }
 
-/// An example of a command line for a subject.
+/// Returns an example of a command line for a subject.
 const fn subject(party: Party) -> &'static str {
     match party {
         Party::Agent => "my-agent --acp",

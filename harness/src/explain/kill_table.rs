@@ -1,4 +1,4 @@
-//! The page `docs/kill-table.md`: which fault is caught by which requirement, and what fails besides.
+//! The page `docs/kill-table.md`: the requirement that catches each fault, and its other failures.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ cargo test -p acp-conformance-peers --test selftest
 What nearly every case exercises is looked for in one case of each area, and with `-- --ignored` in all of them.
 ";
 
-/// The kill table.
+/// Makes the kill table.
 #[must_use]
 pub fn kill_table(sources: &Sources) -> Page {
     let mut text = format!("# Kill table\n\n{}\n\n{WORDS}\n", origin());

@@ -31,7 +31,7 @@ specification leaves open; it never fails.
 `acp-conformance explain cancel.stop-reason` shows an entry of these pages on a terminal, `acp-conformance explain cancel` lists an area.
 ";
 
-/// All pages, the index first.
+/// Returns all pages, the index first.
 #[must_use]
 pub fn pages(sources: &Sources) -> Vec<Page> {
     let areas = areas(sources.bundle.catalogue());
@@ -60,7 +60,7 @@ fn index(sources: &Sources, areas: &[&str]) -> String {
     text
 }
 
-/// The cells of a row that counts requirements by party and level.
+/// Returns the cells of a row that counts requirements by party and level.
 fn counts(requirements: &[&Requirement]) -> String {
     let of = |party, level| requirements.iter().filter(|r| (r.party, r.level) == (party, level)).count();
     let levels = Party::ALL.into_iter().flat_map(|party| Level::ALL.map(|level| of(party, level)));
@@ -84,7 +84,7 @@ fn page(sources: &Sources, area: &str) -> String {
     text
 }
 
-/// The requirements of an area, by whom they bind and how much.
+/// Returns the requirements of an area, by party and level.
 fn groups<'r>(requirements: &[&'r Requirement]) -> Vec<(String, Vec<&'r Requirement>)> {
     let mut groups = Vec::new();
     for (party, of) in Party::ALL.into_iter().flat_map(|party| Level::ALL.map(|level| (party, level))) {

@@ -1,4 +1,4 @@
-//! Requirements on a terminal. Styles are left to the stream, which drops them where they are not wanted.
+//! Prints requirements on a terminal. The stream drops styles if they are not wanted.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::requirement::{Party, Requirement};
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// The entry of one requirement.
+/// Returns the entry of one requirement.
 #[must_use]
 pub fn show(entry: &Entry<'_>) -> String {
     let requirement = entry.requirement;
@@ -24,7 +24,7 @@ pub fn show(entry: &Entry<'_>) -> String {
     text
 }
 
-/// The title, the requirements and the script of a case.
+/// Returns the title, the requirements and the script of a case.
 #[must_use]
 pub fn show_case(sources: &Sources, case: &Case) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}\n\n{}\n", case.id, case.title);
@@ -53,7 +53,7 @@ fn files(items: &[Item]) -> String {
     items.iter().map(|Item { id, title, .. }| format!("  {id:<width$}  {DIM}{title}{DIM:#}\n")).collect()
 }
 
-/// Some requirements, a line each, those of agents first.
+/// Lists requirements, one per line, those of agents first.
 #[must_use]
 pub fn list(requirements: &[&Requirement]) -> String {
     let width = requirements.iter().map(|requirement| requirement.id.len()).max().unwrap_or_default();

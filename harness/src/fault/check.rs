@@ -1,4 +1,4 @@
-//! From the fault file to the fault: what is known, what fits together, and what would do nothing.
+//! Lowers the fault file to the fault, and reports unknown names, conflicts and changes without an effect.
 
 use crate::case::{Case, LimitOverrides, limits};
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
@@ -8,7 +8,7 @@ use crate::fault::model::{Change, Edit, Fault, Matcher, Selector};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party, Status};
 
-/// Lowers a file; the fault can be used only if there is no error.
+/// Lowers a file; the fault is usable only without errors.
 pub(super) fn lower(
     id: String,
     file: FaultFile,
@@ -30,14 +30,14 @@ pub(super) fn lower(
             problems.push(problem.help("leave the entry out"));
         }
         if reason.trim().is_empty() {
-            let problem = spot.error("fault::no-reason", format!("`{requirement}` fails too, without a reason"));
+            let problem = spot.error("fault::no-reason", format!("`{requirement}` also fails, but has no reason"));
             problems.push(problem.help("say why it is a consequence of the fault"));
         }
     }
     for (at, case) in &file.case.items {
         let spot = root.down("case").deep(at);
         if !cases.contains(&case.as_str()) {
-            let problem = spot.error("fault::unknown-case", format!("there is no case `{case}`"));
+            let problem = spot.error("fault::unknown-case", format!("unknown case `{case}`"));
             let shape = cases.iter().copied().find(|known| Case::file_of(known) == case);
             let meant = shape.or_else(|| nearest(case, cases.iter().copied()));
             let help = meant.map(|known| format!("did you mean `{known}`?"));
@@ -49,7 +49,7 @@ pub(super) fn lower(
         let key = party.other();
         let message = format!("`{key}` has arguments of the reference {key}, and the fault is one of the {party}");
         let problem = root.down(key).key_error("fault::wrong-party", message);
-        problems.push(problem.help(format!("the arguments of the reference {party} stand in `{party}`")));
+        problems.push(problem.help(format!("put the arguments of the reference {party} into `{party}`")));
     }
     let peer_args = own.clone();
     let edits = edits(&root, &file, edition, party, &mut problems);
@@ -74,16 +74,16 @@ fn unfit_requirement(catalogue: &Catalogue, spot: &Spot<'_>, id: &str, party: Pa
     let Some(found) = catalogue.find(id) else {
         let help = nearest(id, catalogue.iter().map(|known| known.id.as_str()))
             .map(|known| format!("did you mean `{known}`?"));
-        let problem = error("fault::unknown-requirement", format!("there is no requirement `{id}`"));
+        let problem = error("fault::unknown-requirement", format!("unknown requirement `{id}`"));
         return Some(problem.help(help.unwrap_or_else(|| "cases/requirements/v1.yaml lists them all".to_owned())));
     };
     if found.party != party {
-        let message = format!("`{id}` binds the {}, and the fault is one of the {party}", found.party);
+        let message = format!("`{id}` is a requirement for the {}, but the fault is for the {party}", found.party);
         let help = format!("name a requirement that binds the {party}");
         return Some(error("fault::wrong-party", message).help(help));
     }
     (found.status != Status::Checked).then(|| {
-        let message = format!("nothing judges `{id}`, so that no fault can make it fail");
+        let message = format!("no check covers `{id}`, so no fault can make it fail");
         error("fault::not-checked", message).help(format!("its status in the catalogue is `{}`", found.status.name()))
     })
 }
@@ -98,7 +98,7 @@ fn edits(
     let alone = [("match", file.on.is_some()), ("do", file.change.is_some())];
     let Some(several) = &file.edits else { return edit(root, file, edition, party, problems).into_iter().collect() };
     if let Some((key, _)) = alone.iter().find(|(_, given)| *given) {
-        let message = format!("`{key}` cannot stand beside `edits`");
+        let message = format!("`{key}` cannot be combined with `edits`");
         let problem = root.down(key).key_error("fault::two-forms", message);
         let problem = problem.also(root.source(), root.down("edits").key_span(), "already says what is changed");
         problems.push(problem.help("make it one of the `edits`"));
@@ -159,7 +159,7 @@ fn edit(
     }
 }
 
-/// The members by which a message is picked, of which exactly one is given.
+/// Returns the members that select a message, exactly one of which is present.
 fn selectors(file: &MatchFile) -> Vec<(&'static str, Selector)> {
     let text = |value: &Option<String>, make: fn(String) -> Selector| value.clone().map(make);
     let all = [
@@ -185,7 +185,7 @@ fn matcher(
     let given = selectors(file);
     if let [(first, _), (second, _), ..] = given.as_slice() {
         let problem =
-            spot.down(second).key_error("fault::two-matches", format!("`{second}` cannot stand beside `{first}`"));
+            spot.down(second).key_error("fault::two-matches", format!("`{second}` cannot be combined with `{first}`"));
         let problem = problem.also(spot.source(), spot.down(first).key_span(), "already says which message is meant");
         problems.push(problem.help("keep one of the two"));
     }
@@ -260,7 +260,7 @@ fn change(
     }
     let idle = [("replace", change.replace.is_some()), ("latin-1", change.latin_1), ("duplicate", change.duplicate)];
     if let Some((key, _)) = idle.iter().find(|(_, given)| change.drop && *given) {
-        let problem = spot.down(key).key_error("fault::dropped", format!("`{key}` cannot stand beside `drop`"));
+        let problem = spot.down(key).key_error("fault::dropped", format!("`{key}` cannot be combined with `drop`"));
         problems.push(problem.help("a line that does not come cannot be changed"));
     }
     change
@@ -268,7 +268,7 @@ fn change(
 
 fn not_a_pointer(spot: &Spot<'_>, text: &str, key: bool) -> Option<Diagnostic> {
     (!text.starts_with('/')).then(|| {
-        let message = format!("`{text}` is no JSON pointer");
+        let message = format!("`{text}` is not a JSON pointer");
         let problem =
             if key { spot.key_error("fault::pointer", message) } else { spot.error("fault::pointer", message) };
         problem.help("it begins with a slash, such as `/result/stopReason`")

@@ -1,4 +1,4 @@
-//! The fault file as it is written: the serde shape from which `schemas/fault.schema.json` is generated.
+//! The serde types of a fault file, from which `schemas/fault.schema.json` is generated.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ pub fn schema() -> Value {
     shape::schema::<FaultFile>()
 }
 
-/// A fault is one deliberate deviation, with `title`, `kills`, `case`, and what deviates: `match` and `do`, or `edits`, or
+/// A fault is one deliberate deviation, with `title`, `kills`, `case`, and the deviation: `match` and `do`, or `edits`, or
 /// `agent` or `client`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(title = "acp-conformance-fault/1")]
 pub struct FaultFile {
-    /// What the subject does wrong, in a sentence.
+    /// The violation, in a sentence.
     #[schemars(length(min = 1))]
     pub title: String,
     /// The requirement that must fail.
     pub kills: String,
-    /// The case in which it shows, or a list of cases, by id.
+    /// The case that shows it, or a list of cases, by id.
     pub case: OneOrMany,
     /// Further requirements that fail, each with the reason why that is a consequence.
     #[serde(default)]
@@ -40,15 +40,15 @@ pub struct FaultFile {
     /// Arguments for the reference client, such as `[--fault, kill-nothing]`.
     #[serde(default)]
     pub client: Vec<String>,
-    /// Time limits, where a fault shows only by one.
+    /// Time limits, if the fault shows only through a time limit.
     pub limits: Option<LimitsFile>,
     /// Which messages of the subject are changed.
     #[serde(rename = "match")]
     pub on: Option<MatchFile>,
-    /// What becomes of them.
+    /// The change of these messages.
     #[serde(rename = "do")]
     pub change: Option<ChangeFile>,
-    /// Several changes, where one does not make the deviation; the first that fits a message changes it.
+    /// Several changes, if the deviation needs more than one; the first that matches a message changes it.
     #[schemars(length(min = 1))]
     pub edits: Option<Vec<EditFile>>,
 }
@@ -60,12 +60,12 @@ pub struct EditFile {
     /// Which messages of the subject are changed.
     #[serde(rename = "match")]
     pub on: MatchFile,
-    /// What becomes of them.
+    /// The change of these messages.
     #[serde(rename = "do")]
     pub change: ChangeFile,
 }
 
-/// Picks messages by exactly one of `method`, `result-of`, `error-of`, `update`, `any` and `end`.
+/// Selects messages by exactly one of `method`, `result-of`, `error-of`, `update`, `any` and `end`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MatchFile {
@@ -83,50 +83,50 @@ pub struct MatchFile {
     /// Only in `delay-until`: the end of the stream.
     #[schemars(extend("const" = true))]
     pub end: Option<bool>,
-    /// Messages that the subject receives, which it then misreads: they are changed or dropped before it gets them.
+    /// Selects messages that the subject receives and then misreads: they are changed or dropped before they reach it.
     #[schemars(extend("const" = true))]
     pub received: Option<bool>,
-    /// Only messages with these values, by JSON pointer; `null` also where nothing is.
+    /// Only messages with these values, by JSON pointer; `null` also matches an absent member.
     #[serde(default, rename = "where")]
     pub wanted: BTreeMap<String, Value>,
-    /// Only this one of those that fit, counted from 1; all if not given.
+    /// Only the match with this number, counted from 1; all matches if absent.
     #[schemars(range(min = 1))]
     pub nth: Option<usize>,
 }
 
-/// What becomes of a message: members are changed first, then lines.
+/// The change of a message: members are changed first, then lines.
 ///
-/// In `before`, `after` and `replace`, `{id}` is the id of the message, `{session}` the id of its session as it stands
-/// between quotes, `{message}` the message itself, `{pretty}` the message over several lines, and `{count}` how many messages were changed so far, with
-/// this one.
+/// In `before`, `after` and `replace`, `{id}` is the id of the message, `{session}` the id of its session as written between
+/// quotes, `{message}` the message itself, `{pretty}` the message over several lines, and `{count}` the number of messages
+/// changed so far, including this one.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ChangeFile {
-    /// Members that move, from one JSON pointer to another.
+    /// Renamed members, from one JSON pointer to another.
     #[serde(default)]
     pub rename: BTreeMap<String, String>,
-    /// Members that get a value, by JSON pointer; `/-` appends to a list.
+    /// Members that get a new value, by JSON pointer; `/-` appends to a list.
     #[serde(default)]
     pub set: BTreeMap<String, Value>,
-    /// Members that go, by JSON pointer.
+    /// Removed members, by JSON pointer.
     #[serde(default)]
     pub remove: Vec<String>,
-    /// A text in place of the line.
+    /// A text that replaces the line.
     pub replace: Option<String>,
     /// The line is written in Latin-1.
     #[schemars(extend("const" = true))]
     pub latin_1: Option<bool>,
-    /// The line does not come.
+    /// The line is dropped.
     #[schemars(extend("const" = true))]
     pub drop: Option<bool>,
-    /// The line comes twice.
+    /// The line is sent twice.
     #[schemars(extend("const" = true))]
     pub duplicate: Option<bool>,
     /// A line before it.
     pub before: Option<String>,
     /// A line after it.
     pub after: Option<String>,
-    /// Until which message, or the end, all of this is held back; one that is meant by `nth` is not waited for when it has
-    /// come already.
+    /// The message, or the end, until which all of this is held back; a match selected by `nth` is not awaited if it has
+    /// already come.
     pub delay_until: Option<MatchFile>,
 }

@@ -1,10 +1,9 @@
-//! Applies a fault to what the subject says: lines in, lines out.
+//! Applies a fault to the messages of the subject: lines in, lines out.
 //!
-//! The injector sees the messages of the tester as well: it needs their ids and methods for the answers of the subject,
-//! and a fault may change them before the subject gets them. What answers a request that the fault made up, or gave
-//! another id, must not confuse the process behind it: the first does not reach it, and the second gets its own id back.
-//! No clock and no process is known here; a message that is held back comes out behind another one, or when the stream
-//! ends.
+//! The injector also gets the messages of the tester: it needs their ids and methods for the answers of the subject, and a
+//! fault may change them before the subject gets them. The process must not get confused by answers to requests that the fault
+//! invented, or whose id it changed: the first do not reach the process, and the second get its own id back. The injector has
+//! no clock and no process; it releases a held message after another message or at the end of the stream.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use super::message::{fill, latin_1, put, take};
 use super::model::{Change, Edit, Fault, Matcher, Selector};
 use crate::wire::{Call, Content, Envelope, Frame, LineEnd, RpcId, read_line, write_json};
 
-/// A fault that a subject has been given, with a count of how often it showed.
+/// A fault in a subject, with a count of the changed messages.
 #[derive(Debug, Clone)]
 pub struct Planted {
     /// The fault.
@@ -24,45 +23,45 @@ pub struct Planted {
     counts: Arc<[Count]>,
 }
 
-/// What one edit has met.
+/// The counts of one edit.
 #[derive(Debug, Default)]
 struct Count {
-    /// The messages that it meant.
+    /// The number of messages that it selected.
     meant: AtomicUsize,
-    /// Those of them that became other ones.
+    /// The number of those messages that it changed.
     changed: AtomicUsize,
 }
 
 impl Planted {
-    /// Gives a subject this fault.
+    /// Plants the fault.
     #[must_use]
     pub fn new(fault: Fault) -> Self {
         let counts = fault.edits.iter().map(|_| Count::default()).collect();
         Self { fault: Arc::new(fault), counts }
     }
 
-    /// How many messages were changed so far, over all connections.
+    /// Returns the number of changed messages so far, over all connections.
     #[must_use]
     pub fn changed(&self) -> usize {
         self.counts.iter().map(|count| count.changed.load(Ordering::Relaxed)).sum()
     }
 
-    /// For each edit that changed no message so far, why not, in a sentence.
+    /// Explains in a sentence, for each edit that changed no message so far, why not.
     #[must_use]
     pub fn idle(&self) -> Vec<String> {
         let several = self.counts.len() > 1;
         let tell = |(index, count): (usize, &Count)| {
             let name = if several { format!("its edit {}", index + 1) } else { "it".to_owned() };
             match count.meant.load(Ordering::Relaxed) {
-                0 => format!("no message came that {name} means"),
-                _ => format!("the messages that {name} means were already as it makes them"),
+                0 => format!("no message matched {name}"),
+                _ => format!("the messages that match {name} already had the new values"),
             }
         };
         let idle = |(_, count): &(usize, &Count)| count.changed.load(Ordering::Relaxed) == 0;
         self.counts.iter().enumerate().filter(idle).map(tell).collect()
     }
 
-    /// The injector for one connection.
+    /// Creates the injector for one connection.
     #[must_use]
     pub fn injector(&self) -> Injector {
         let states = self.fault.edits.iter().map(|_| EditState::default()).collect();
@@ -70,20 +69,20 @@ impl Planted {
     }
 }
 
-/// Stands between a subject and whoever listens to it.
+/// Applies the fault between a subject and its reader.
 pub struct Injector {
     planted: Planted,
     /// The requests of the tester, with their method and their session.
     asked: HashMap<RpcId, (String, Option<String>)>,
     /// The requests of the subject, with their method and their session.
     own: HashMap<RpcId, (String, Option<String>)>,
-    /// How far each edit has come.
+    /// The state of each edit.
     states: Vec<EditState>,
-    /// The ids of requests that the process did not send so, with the id that it gave.
+    /// The ids of requests that the process did not send as such, with the id that it used.
     foreign: HashMap<RpcId, Option<Value>>,
 }
 
-/// How far one edit has come.
+/// The state of one edit.
 #[derive(Default)]
 struct EditState {
     matched: usize,
@@ -92,14 +91,14 @@ struct EditState {
 }
 
 impl Injector {
-    /// Counts the messages that each edit means from the first again: a fault says how it shows in one case.
+    /// Restarts the count of matches for each edit, since a fault describes its effect in one case.
     pub fn begin_case(&mut self) {
         for state in &mut self.states {
             (state.matched, state.matched_until) = (0, 0);
         }
     }
 
-    /// Takes note of a line that the tester sends, and gives what reaches the process.
+    /// Records a line that the tester sends, and returns the line that reaches the process.
     pub fn sent(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         let Content::One { mut value, .. } = read_line(line) else { return Some(line.to_vec()) };
         let mut is_changed = false;
@@ -131,7 +130,7 @@ impl Injector {
         Some(if is_changed { write_json(&value).into_bytes() } else { line.to_vec() })
     }
 
-    /// Takes a line of the subject, and gives what comes instead.
+    /// Takes a line of the subject, and returns the lines that replace it.
     pub fn received(&mut self, frame: Frame) -> Vec<Frame> {
         let fault = Arc::clone(&self.planted.fault);
         let Content::One { value, .. } = read_line(&frame.bytes) else { return vec![frame] };
@@ -146,19 +145,19 @@ impl Injector {
                 lines.append(&mut self.states[index].held);
             }
         }
-        // What was asked is asked no more; a session may go on for days.
+        // An answered request is forgotten, since a session may run for days.
         if let Envelope::Response { id: Some(id), .. } = Envelope::of(&value) {
             self.asked.remove(&RpcId::new(id));
         }
         lines
     }
 
-    /// What was held back when the stream ended.
+    /// Returns the messages that were held back when the stream ended.
     pub fn finish(&mut self) -> Vec<Frame> {
         self.states.iter_mut().flat_map(|state| std::mem::take(&mut state.held)).collect()
     }
 
-    /// The first edit that means this message; each counts the messages that fit it.
+    /// Finds the first edit that selects this message; each edit counts its matches.
     fn meant(&mut self, edits: &[Edit], received: bool, message: &Value) -> Option<usize> {
         let mut meant = None;
         for (index, Edit { on, .. }) in edits.iter().enumerate().filter(|(_, edit)| edit.on.received == received) {
@@ -173,7 +172,7 @@ impl Injector {
         meant
     }
 
-    /// Changes a message, and holds it back where the edit wants that.
+    /// Changes a message, and holds it back if the edit requires that.
     fn edit(&mut self, index: usize, change: &Change, message: &Value, frame: Frame) -> Vec<Frame> {
         self.planted.counts[index].meant.fetch_add(1, Ordering::Relaxed);
         let own = request_id(message);
@@ -188,7 +187,7 @@ impl Injector {
         Vec::new()
     }
 
-    /// Whether this message is the one until which an edit holds others back.
+    /// Whether an edit holds others back until this message.
     fn releases(&mut self, index: usize, change: &Change, message: &Value) -> bool {
         let Some(until) = change.delay_until.as_ref().filter(|until| self.fits(until, message)) else { return false };
         let matched = &mut self.states[index].matched_until;
@@ -196,7 +195,7 @@ impl Injector {
         until.nth.is_none_or(|nth| nth == *matched)
     }
 
-    /// Takes note of requests in what comes out that the process did not send so.
+    /// Records requests in the output that the process did not send as such.
     fn note_foreign(&mut self, own: Option<Value>, lines: &[Frame]) {
         let ids: Vec<Value> = lines
             .iter()
@@ -251,7 +250,7 @@ impl Injector {
         kind && matcher.wanted.iter().all(|(at, value)| message.pointer(at).unwrap_or(&Value::Null) == value)
     }
 
-    /// What the places of a text stand for, beside this message.
+    /// Returns the values of the placeholders of a text in addition to this message.
     fn values(&self, message: &Value, line: &[u8]) -> [(&'static str, String); 5] {
         let id = message.get("id");
         let named = ["/params/sessionId", "/result/sessionId"].iter().find_map(|at| message.pointer(at)?.as_str());
@@ -266,7 +265,7 @@ impl Injector {
     }
 }
 
-/// Changes the members of a message, and says whether that made a difference.
+/// Changes the members of a message, and returns whether that made a difference.
 fn change_members(change: &Change, message: &mut Value) -> bool {
     let mut edited = false;
     for (from, to) in &change.rename {
@@ -283,20 +282,20 @@ fn change_members(change: &Change, message: &mut Value) -> bool {
     edited
 }
 
-/// The id of a request, with its method and its session.
+/// Returns the id of a request, with its method and its session.
 fn request(message: &Value) -> Option<(RpcId, (String, Option<String>))> {
     let Envelope::Call(Call { id: Some(id), method, params }) = Envelope::of(message) else { return None };
     let session = params.and_then(|params| params.get("sessionId")?.as_str()).map(str::to_owned);
     Some((RpcId::new(id), (method.to_owned(), session)))
 }
 
-/// A text as it is spelt between the quotes of JSON.
+/// Returns a text as JSON spells it between the quotes.
 fn spelt(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// The id of a request.
+/// Returns the id of a request.
 fn request_id(message: &Value) -> Option<Value> {
     match Envelope::of(message) {
         Envelope::Call(call) => call.id.cloned(),
@@ -308,7 +307,7 @@ fn line(bytes: Vec<u8>) -> Frame {
     Frame { bytes, end: LineEnd::Lf }
 }
 
-/// The lines of a text.
+/// Splits a text into lines.
 fn lines(text: &[u8]) -> Vec<Frame> {
     text.split(|&byte| byte == b'\n').map(|bytes| line(bytes.to_vec())).collect()
 }
@@ -319,7 +318,7 @@ mod tests {
     use crate::edition::V1;
     use crate::fault::load_bytes;
 
-    /// Sends the tester's line, feeds the subject's, and gives what comes out with the count of changes.
+    /// Sends the tester's line and the subject's lines through an injector, and returns its output and the count of changes.
     fn through(edit: &str, asked: &str, said: &[&str]) -> (Vec<String>, usize) {
         let text = format!("title: t\nkills: prompt.stop-reason\ncase: v1/agent/x\n{edit}");
         let (fault, problems) = load_bytes("cases/faults/x.yaml", text.as_bytes(), V1.edition(), &["v1/agent/x"]);
@@ -338,14 +337,14 @@ mod tests {
     const OTHER: &str = r#"{"id":4,"result":{"stopReason":"end_turn"}}"#;
 
     #[test]
-    fn only_the_answer_to_the_method_is_changed() {
+    fn changes_only_answers_to_the_method() {
         let (out, fired) =
             through("match: {result-of: session/prompt}\ndo: {remove: [/result/stopReason]}", ASKED, &[OTHER, ANSWER]);
         assert_eq!((out, fired), (vec![OTHER.to_owned(), r#"{"id":3,"result":{}}"#.to_owned()], 1));
     }
 
     #[test]
-    fn texts_know_the_message_and_its_session() {
+    fn texts_contain_the_message_and_its_session() {
         let edit = "match: {result-of: session/prompt}\ndo: {before: 'x {id} {session} {count}', after: '{message}{message}', drop: true}";
         let (out, _) = through(edit, ASKED, &[ANSWER]);
         assert_eq!(out, ["x 3 s1 1".to_owned(), format!("{ANSWER}{ANSWER}")]);
@@ -354,14 +353,14 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_session_id_is_spelt_as_in_json() {
+    fn unusual_session_id_is_spelt_as_in_json() {
         let update = r#"{"method":"session/update","params":{"sessionId":"a\\\"","update":{"sessionUpdate":"plan"}}}"#;
         let (out, _) = through("match: {update: plan}\ndo: {replace: '[\"{session}\"]'}", ASKED, &[update]);
         assert_eq!(out, [r#"["a\\\""]"#]);
     }
 
     #[test]
-    fn one_of_several_can_be_meant() {
+    fn nth_selects_one_match() {
         let edit =
             "match: {update: plan, where: {/params/sessionId: s1, /params/none: null}, nth: 2}\ndo: {drop: true}";
         let (out, fired) = through(edit, ASKED, &[UPDATE, UPDATE, UPDATE]);
@@ -369,21 +368,21 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_held_back_until_another_one_or_the_end() {
+    fn holds_a_message_back_until_another_one_or_the_end() {
         let edit = "match: {update: plan}\ndo: {delay-until: {result-of: session/prompt}}";
         let (out, _) = through(edit, ASKED, &[UPDATE, ANSWER, OTHER, UPDATE]);
         assert_eq!(out, [ANSWER, UPDATE, OTHER, UPDATE]);
     }
 
     #[test]
-    fn what_can_come_but_once_is_not_waited_for_when_it_has_come() {
+    fn does_not_await_a_unique_message_that_has_come() {
         let edit = "match: {update: plan}\ndo: {delay-until: {result-of: session/prompt, nth: 1}}";
         let (out, _) = through(edit, ASKED, &[UPDATE, ANSWER, UPDATE, OTHER]);
         assert_eq!(out, [ANSWER, UPDATE, UPDATE, OTHER]);
     }
 
     #[test]
-    fn the_first_edit_that_fits_changes_a_message_and_each_counts_for_itself() {
+    fn first_matching_edit_changes_a_message_and_each_has_its_own_count() {
         let edits = "edits:
   - { match: {update: plan, nth: 1}, do: {set: {/first: true}} }
   - { match: {update: plan, nth: 2}, do: {set: {/second: true}} }
@@ -405,25 +404,25 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_changed_nothing_is_known() {
+    fn reports_edits_that_changed_nothing() {
         let plant = |edits: &str| {
             let text = format!("title: t\nkills: prompt.stop-reason\ncase: c\n{edits}");
             Planted::new(load_bytes("x.yaml", text.as_bytes(), V1.edition(), &["c"]).0.expect("a fault"))
         };
         let planted = plant("match: {any: true}\ndo: {set: {/id: 3}}");
         planted.injector().received(line(ANSWER.as_bytes().to_vec()));
-        assert_eq!(planted.idle(), ["the messages that it means were already as it makes them"]);
+        assert_eq!(planted.idle(), ["the messages that match it already had the new values"]);
         let edits = "edits:
   - { match: {any: true}, do: {set: {/a: 1}} }
   - { match: {update: plan}, do: {drop: true} }";
         let planted = plant(edits);
         assert_eq!(planted.idle().len(), 2);
         planted.injector().received(line(ANSWER.as_bytes().to_vec()));
-        assert_eq!(planted.idle(), ["no message came that its edit 2 means"]);
+        assert_eq!(planted.idle(), ["no message matched its edit 2"]);
     }
 
     #[test]
-    fn answers_find_back_to_the_process() {
+    fn answers_return_to_the_process() {
         let (fault, _) = load_bytes(
             "x.yaml",
             b"title: t\nkills: prompt.stop-reason\ncase: c\nmatch: {any: true}\ndo: {set: {/id: true}, after: '{\"id\":9,\"method\":\"_x\"}'}",
@@ -441,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_changed_on_its_way_to_the_subject() {
+    fn changes_a_message_on_its_way_to_the_subject() {
         let edits = "edits:
   - { match: {received: true, result-of: fs/read_text_file}, do: {set: {/result/content: x}} }
   - { match: {received: true, method: session/prompt, nth: 2}, do: {drop: true} }";
@@ -461,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_has_not_fired() {
+    fn edits_without_a_difference_do_not_count() {
         let (out, fired) = through("match: {any: true}\ndo: {remove: [/result/x], set: {/id: 3}}", ASKED, &[ANSWER]);
         assert_eq!((out, fired), (vec![ANSWER.to_owned()], 0));
         let (out, fired) = through("match: {any: true}\ndo: {drop: true}", ASKED, &["no JSON"]);

@@ -18,7 +18,7 @@ use crate::source::{SourceFile, Span};
 
 static FAULT: LazyLock<Shape> = LazyLock::new(Shape::of::<FaultFile>);
 
-/// Reads one fault; `cases` are the ids of the cases that it may name. There is a fault only if there is no error.
+/// Reads one fault; `cases` are the ids of the cases that it may name. It returns a fault only without errors.
 ///
 /// ```
 /// use acp_conformance::{edition::V1, fault::load_bytes};
@@ -70,7 +70,7 @@ pub fn embedded(bundle: &'static Bundle, cases: &[&str]) -> (Vec<Fault>, Vec<Dia
     load_all(files.map(|(path, bytes)| (format!("cases/{path}"), bytes)), bundle.edition(), cases)
 }
 
-/// Reads the faults in these files, whose names have to differ whatever their folders are.
+/// Reads the faults in these files. Their names must differ, even in different folders.
 fn load_all<B: AsRef<[u8]> + Sync>(
     files: impl IntoIterator<Item = (String, B)>,
     edition: &Edition,
@@ -95,7 +95,7 @@ fn doubled(fault: &Fault, first: &Fault) -> Diagnostic {
         .help(format!("rename one of the two files; the other one is {}", first.source.path()))
 }
 
-/// Lists the YAML files below a folder with what is in them, in the order of their paths.
+/// Lists the YAML files below a folder with their contents, in the order of their paths.
 fn walk(dir: &Path, files: &mut Vec<(String, Vec<u8>)>, problems: &mut Vec<Diagnostic>) {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn doubled_name_is_an_error_and_the_first_file_counts() {
+    fn duplicate_name_is_an_error_and_the_first_file_counts() {
         let files = ["agent/prompt/x.yaml", "agent/tool/x.yaml"].map(|path| (path.to_owned(), TEXT));
         let (faults, problems) = load_all(files, V1.edition(), &["v1/agent/x"]);
         assert_eq!(faults.iter().map(|fault| fault.source.path()).collect::<Vec<_>>(), ["agent/prompt/x.yaml"]);

@@ -1,8 +1,8 @@
-//! Changes of one message: members by JSON pointer, and texts with places to fill.
+//! Changes one message: its members by JSON pointer, and texts with placeholders.
 
 use serde_json::{Map, Value};
 
-/// Takes the member at a pointer out; none where nothing is.
+/// Removes the member at a pointer and returns it; `None` if there is none.
 pub(super) fn take(message: &mut Value, pointer: &str) -> Option<Value> {
     let (parent, key) = split(pointer)?;
     match message.pointer_mut(parent)? {
@@ -15,7 +15,8 @@ pub(super) fn take(message: &mut Value, pointer: &str) -> Option<Value> {
     }
 }
 
-/// Puts a value at a pointer, and says whether that changed anything; objects on the way are made, and lists are not.
+/// Sets the value at a pointer, and returns whether that changed the message; it creates missing objects on the way, but no
+/// lists.
 pub(super) fn put(message: &mut Value, pointer: &str, value: Value) -> bool {
     let Some((parent, key)) = split(pointer) else { return false };
     let item = key == "-" || key.parse::<usize>().is_ok();
@@ -39,13 +40,13 @@ pub(super) fn put(message: &mut Value, pointer: &str, value: Value) -> bool {
     }
 }
 
-/// The pointer of the parent, and the last token.
+/// Splits a pointer into the pointer of the parent and the last token.
 fn split(pointer: &str) -> Option<(&str, String)> {
     let (parent, key) = pointer.rsplit_once('/')?;
     Some((parent, key.replace("~1", "/").replace("~0", "~")))
 }
 
-/// Puts values in the places of a text; what is put in is not looked at again.
+/// Fills the placeholders of a text; inserted values are not scanned again.
 pub(super) fn fill(text: &str, values: &[(&str, String)]) -> String {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('{') {
@@ -66,7 +67,7 @@ pub(super) fn fill(text: &str, values: &[(&str, String)]) -> String {
     filled + rest
 }
 
-/// Text in Latin-1; what has no place there becomes a question mark.
+/// Encodes text as Latin-1; other characters become question marks.
 pub(super) fn latin_1(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
 }
@@ -86,9 +87,9 @@ mod tests {
         assert!(put(&mut message, "/result/a/-", json!(3)));
         assert!(put(&mut message, "/result/a/0", json!(0)));
         assert!(!put(&mut message, "/result/a/0", json!(0)), "it had that value");
-        assert!(!put(&mut message, "/result/a/7", json!(0)), "there is no such item");
+        assert!(!put(&mut message, "/result/a/7", json!(0)), "no item 7");
         assert!(put(&mut message, "/result/_meta/deep", json!(true)));
-        assert!(!put(&mut message, "/result/list/0/deep", json!(true)), "there is no such list");
+        assert!(!put(&mut message, "/result/list/0/deep", json!(true)), "no item 0");
         assert_eq!(message, json!({"result": {"a": [0, 3], "_meta": {"deep": true}}}));
     }
 

@@ -1,4 +1,4 @@
-//! Lowers a profile to plain data, and finds all of its mistakes on the way.
+//! Lowers a profile to plain data, and reports all of its mistakes.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -14,7 +14,7 @@ use crate::expected;
 use crate::requirement::{Catalogue, Party};
 use crate::source::Span;
 
-/// Lowers a file whose structure is right. There is a profile only if there is no error.
+/// Lowers a file with a valid structure. There is a profile only without errors.
 pub(super) fn lower(
     file: ProfileFile,
     document: &Document,
@@ -75,7 +75,7 @@ pub(super) fn lower(
     (sound.then_some(profile), problems)
 }
 
-/// Complains about an intent that no case has, where it is a key.
+/// Reports an unknown intent that is used as a key.
 fn unknown_intent(spot: &Spot<'_>, intent: &str) -> Option<Diagnostic> {
     (!INTENTS.contains(&intent)).then(|| {
         let problem = spot.key_error("profile::unknown-intent", format!("unknown intent `{intent}`"));
@@ -83,7 +83,7 @@ fn unknown_intent(spot: &Spot<'_>, intent: &str) -> Option<Diagnostic> {
     })
 }
 
-/// Checks what stands in for intents.
+/// Checks the replacements of intents.
 fn stand_ins(root: &Spot<'_>, model: &ModelFile, problems: &mut Vec<Diagnostic>) {
     for (intent, instead) in &model.intents {
         let spot = root.down(intent);
@@ -114,7 +114,7 @@ fn tools(file: ToolsFile) -> BTreeMap<Role, String> {
     named.into_iter().filter_map(|(role, name)| Some((role, name?))).collect()
 }
 
-/// Complains about keys that are for the profiles of the other side.
+/// Reports keys that are for profiles of the other party.
 fn misplaced_keys(root: &Spot<'_>, kind: Party) -> Vec<Diagnostic> {
     let foreign: &[&str] = match kind {
         Party::Agent => &["agent-name", "terminal", "settings", "acts", "exit-codes"],
@@ -152,7 +152,7 @@ fn paths(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Checks the places in the command, the environment and the files of HOME, and that a client is given its agent.
+/// Checks the placeholders in the command, the environment and the files of HOME, and that a client gets its agent.
 fn start_places(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnostic>) {
     let known = places::of_a_start(file.kind);
     let command = root.down("command");
@@ -179,7 +179,7 @@ fn start_places(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnost
         problems.extend(unknown_places(&root.down("env").down(name), value, &known));
     }
     for (path, text) in &file.home {
-        // A file has a language of its own, which may use braces; only what is nearly a place is suspicious.
+        // A file has its own syntax, which may use braces; only words similar to a placeholder are suspicious.
         let near = |word: &&str| nearest(word, known.iter().map(String::as_str)).is_some();
         let suspicious = unfit(text, &known).filter(near);
         problems.extend(suspicious.map(|word| unknown_place(&root.down("home").down(path), word, &known).warning()));
@@ -193,14 +193,14 @@ fn start_places(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnost
     }
 }
 
-/// Whether some text has a place for the agent, or one that was meant to be.
+/// Whether a text has a placeholder for the agent, or a misspelt one.
 fn names_its_agent(file: &ProfileFile) -> bool {
     let mut texts = file.command.iter().flatten().chain(file.env.values()).chain(file.home.values());
     let meant = |word: &str| places::AGENT.contains(&word) || nearest(word, places::AGENT).is_some();
     texts.any(|text| places::words(text).any(meant))
 }
 
-/// How each act is done.
+/// Lowers the means of each act.
 fn acts(
     spot: &Spot<'_>,
     acts: BTreeMap<String, MeansFile>,
@@ -233,7 +233,7 @@ fn acts(
     lowered
 }
 
-/// The one means that is given; the structure of the file sees to it that there is one.
+/// Returns the given means; the structure of the file ensures that there is one.
 fn lower_means(means: MeansFile) -> Option<Means> {
     let MeansFile { line, keys, hook, signal, person } = means;
     line.map(Means::Line)
@@ -274,7 +274,7 @@ fn exit_codes(
                 lowered.insert(i32::from(code), meaning);
             }
             _ => {
-                let problem = spot.down(&text).key_error("profile::exit-code", format!("`{text}` is no exit code"));
+                let problem = spot.down(&text).key_error("profile::exit-code", format!("`{text}` is not an exit code"));
                 problems.push(problem.help("write a number from 0 to 255, such as `5 = \"a permission was refused\"`"));
             }
         }
@@ -282,7 +282,7 @@ fn exit_codes(
     lowered
 }
 
-/// What looks like a place in a text, and is none of these.
+/// Returns the words of a text that look like placeholders but are unknown.
 fn unfit<'t>(text: &'t str, known: &[String]) -> impl Iterator<Item = &'t str> {
     places::words(text).filter(|word| !known.iter().any(|known| known == word))
 }
@@ -291,7 +291,7 @@ fn unknown_places(spot: &Spot<'_>, text: &str, known: &[String]) -> Vec<Diagnost
     unfit(text, known).map(|word| unknown_place(spot, word, known)).collect()
 }
 
-/// An error at a place within a text, as narrowly as the source allows.
+/// Creates an error at a placeholder in a text, as precisely as the source allows.
 fn unknown_place(spot: &Spot<'_>, word: &str, known: &[String]) -> Diagnostic {
     let needle = format!("{{{word}}}");
     let span = spot.span();

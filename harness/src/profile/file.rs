@@ -1,4 +1,4 @@
-//! The profile as it is written: the serde shape from which `schemas/profile.schema.json` is generated.
+//! The serde types of a profile, from which `schemas/profile.schema.json` is generated.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -17,91 +17,91 @@ use crate::requirement::Party;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(title = "acp-conformance-profile/1")]
 pub(crate) struct ProfileFile {
-    /// A short name, by which the profile is chosen; that of `profile` or of the program if not given.
+    /// A short name that selects the profile; that of `profile` or of the program if absent.
     #[schemars(length(min = 1))]
     pub name: Option<String>,
-    /// The profile that this one builds on: the name of a built-in profile, or a file.
+    /// The base profile: the name of a built-in profile, or a file.
     #[schemars(length(min = 1))]
     pub profile: Option<String>,
-    /// What the subject is: `agent` or `client`.
+    /// The party of the subject: `agent` or `client`.
     pub kind: Party,
-    /// The name for people; `name` if not given.
+    /// The name for people; `name` if absent.
     #[schemars(length(min = 1))]
     pub title: Option<String>,
-    /// Where to read about the subject.
+    /// The address of the subject's page.
     pub homepage: Option<String>,
-    /// How to install it.
+    /// The command that installs it.
     pub install: Option<String>,
-    /// A command that prints the version that is installed, as a list, for a subject that does not tell it on the wire.
+    /// A command that prints the installed version, as a list, for a subject that does not report it on the wire.
     #[schemars(length(min = 1))]
     pub version: Option<Vec<String>>,
-    /// The program and its arguments, as a list; that of `profile` if not given.
+    /// The program and its arguments, as a list; that of `profile` if absent.
     #[schemars(length(min = 1))]
     pub command: Option<Vec<String>>,
-    /// Environment variables that it gets.
+    /// Additional environment variables.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Files that are written into the HOME of each case: relative path and text.
     #[serde(default)]
     pub home: BTreeMap<String, String>,
-    /// How long to wait for this subject.
+    /// The time limits of this subject.
     pub limits: Option<LimitsFile>,
-    /// The wording of prompts by intent, with `{path}` and the like for arguments.
+    /// The wording of prompts by intent, with placeholders such as `{path}` for arguments.
     #[serde(default)]
     pub prompts: BTreeMap<String, String>,
-    /// Agent: what the scripted model has to know of it. There is a model for each case if the place `{model}` is anywhere.
+    /// Agent: hints for the scripted model. Each case has a model if the placeholder `{model}` is used anywhere.
     #[serde(default)]
     pub model: ModelFile,
-    /// What is known to fail; each entry is a table of its own, `[[expected]]`.
+    /// Known failures; each entry is a separate table, `[[expected]]`.
     #[serde(default)]
     pub expected: Vec<EntryFile>,
-    /// A folder with more cases, as for `--cases`.
+    /// A folder with additional cases, as for `--cases`.
     #[schemars(length(min = 1))]
     pub cases: Option<String>,
     /// The forms of the result, such as `junit=report.xml`, as for `--format`.
     #[serde(default)]
     pub formats: Vec<String>,
-    /// How many cases run at once, as for `--jobs`.
+    /// The number of parallel conversations, as for `--jobs`.
     pub jobs: Option<NonZeroUsize>,
     /// Whether a failed SHOULD counts like a failed MUST, as for `--strict`.
     #[serde(default)]
     pub strict: bool,
-    /// Whether a run in which nothing failed exits with 0 although it is incomplete, as for `--allow-incomplete`.
+    /// Whether a run without failures exits with 0 although it is incomplete, as for `--allow-incomplete`.
     #[serde(default)]
     pub allow_incomplete: bool,
-    /// Client: the file name of the program that the client takes for its agent; `agent` if not given.
+    /// Client: the file name of the program that the client takes for its agent; `agent` if absent.
     pub agent_name: Option<String>,
-    /// Client: whether it runs on a terminal; no if not given.
+    /// Client: whether it runs on a terminal; no if absent.
     pub terminal: Option<bool>,
-    /// Client: the words of its command for what a case wants its user to have set up.
+    /// Client: the words of its command for settings that a case needs.
     #[serde(default)]
     pub settings: SettingsFile,
-    /// Client: how each act of its user is done, such as `cancel`.
+    /// Client: the means of each act of its user, such as `cancel`.
     #[serde(default)]
     pub acts: BTreeMap<String, MeansFile>,
-    /// Client: what its exit codes mean, for people.
+    /// Client: the meaning of its exit codes, for people.
     #[serde(default)]
     pub exit_codes: BTreeMap<String, String>,
 }
 
-/// What the scripted model has to know of one agent; without it, it goes by the usual names.
+/// Hints for the scripted model about one agent; without them, the model uses common names of tools.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelFile {
-    /// Which of the agent's tools serves a purpose, by its name.
+    /// The agent's tool for each purpose, by name.
     #[serde(default)]
     pub tools: ToolsFile,
-    /// What stands in for an intent, such as `ask-permission = { intent = "write-file", path = "a.txt", content = "a" }`.
+    /// Replacements of intents, such as `ask-permission = { intent = "write-file", path = "a.txt", content = "a" }`.
     #[serde(default)]
     pub intents: BTreeMap<String, Map<String, Value>>,
-    /// Texts of the agent's instructions by which requests are known that are not the user's, such as those for a title.
+    /// Texts of the agent's instructions that identify requests of its own, such as those for a title.
     #[serde(default)]
     pub auxiliary: Vec<String>,
-    /// How tools of MCP servers are called, where the agent does not offer them as tools of its own.
+    /// The way to call tools of MCP servers, if the agent does not offer them as separate tools.
     pub mcp: Option<McpByCode>,
 }
 
-/// The names of the agent's tools, where they do not tell what the tools are for.
+/// The names of the agent's tools, if they do not show their purpose.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolsFile {
@@ -123,13 +123,13 @@ pub(crate) struct ToolsFile {
     pub mode: Option<String>,
 }
 
-/// The words that take the place of `{args}` in the command for a setting that a case asks for.
+/// The words that replace `{args}` in the command for a setting that a case needs.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct SettingsFile {
-    /// The user takes the first option that allows.
+    /// The user chooses the first option that allows.
     pub permission_allow: Option<Vec<String>>,
-    /// The user takes the first option that rejects.
+    /// The user chooses the first option that rejects.
     pub permission_reject: Option<Vec<String>>,
     /// The user leaves requests for permission open.
     pub permission_hold: Option<Vec<String>>,
@@ -139,7 +139,7 @@ pub(crate) struct SettingsFile {
     pub directories: Option<Vec<String>>,
 }
 
-/// An act is done by exactly one of these means, as in `cancel = { signal = "SIGINT" }`.
+/// The means of an act, exactly one, as in `cancel = { signal = "SIGINT" }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
@@ -147,15 +147,15 @@ pub(crate) struct MeansFile {
     /// A line on the client's standard input.
     #[schemars(length(min = 1))]
     pub line: Option<String>,
-    /// Keys that are typed on the client's terminal.
+    /// Keys typed on the client's terminal.
     #[schemars(length(min = 1))]
     pub keys: Option<String>,
     /// A program that does it, and its arguments, as a list.
     #[schemars(length(min = 1))]
     pub hook: Option<Vec<String>>,
-    /// A signal that the client gets.
+    /// A signal to the client.
     pub signal: Option<SignalFile>,
-    /// What a person is asked to do.
+    /// The instruction to a person.
     #[schemars(length(min = 1))]
     pub person: Option<String>,
 }
@@ -163,22 +163,22 @@ pub(crate) struct MeansFile {
 /// A signal that a client may get from its user.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 pub(crate) enum SignalFile {
-    /// What Ctrl-C sends.
+    /// The signal of Ctrl-C.
     #[serde(rename = "SIGINT")]
     Interrupt,
-    /// What asks a program to end.
+    /// The signal that asks a program to exit.
     #[serde(rename = "SIGTERM")]
     Terminate,
-    /// What is sent when the terminal goes.
+    /// The signal after the terminal closes.
     #[serde(rename = "SIGHUP")]
     HangUp,
-    /// The first signal without a meaning.
+    /// The first signal for free use.
     #[serde(rename = "SIGUSR1")]
     User1,
-    /// The second signal without a meaning.
+    /// The second signal for free use.
     #[serde(rename = "SIGUSR2")]
     User2,
-    /// What Ctrl-\\ sends.
+    /// The signal of Ctrl-\\.
     #[serde(rename = "SIGQUIT")]
     Quit,
 }
@@ -187,7 +187,7 @@ impl SignalFile {
     /// Every signal.
     pub const ALL: [Self; 6] = [Self::Interrupt, Self::Terminate, Self::HangUp, Self::User1, Self::User2, Self::Quit];
 
-    /// The name as it is written.
+    /// Returns the name as written.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Interrupt => "SIGINT",

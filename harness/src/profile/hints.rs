@@ -1,4 +1,4 @@
-//! What the scripted model has to know of one agent.
+//! Hints for the scripted model about one agent.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Hints for the scripted model; without any it goes by the usual names.
+/// Hints for the scripted model; without any, it uses common names of tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Which of the agent's tools serves a purpose, by its name.
+    /// The agent's tool for each purpose, by name.
     pub tools: BTreeMap<Role, String>,
-    /// What stands in for an intent: an object with an `intent` and its arguments.
+    /// The replacements of intents: objects with an `intent` and its arguments.
     pub intents: BTreeMap<String, Map<String, Value>>,
-    /// Texts of the agent's instructions by which requests are known that are not the user's, such as those for a title.
+    /// Texts of the agent's instructions that identify requests of its own, such as those for a title.
     pub auxiliary: Vec<String>,
-    /// How tools of MCP servers are called, where the agent does not offer them as tools of its own.
+    /// The way to call tools of MCP servers, if the agent does not offer them as separate tools.
     pub mcp: Option<McpByCode>,
 }
 
-/// A tool that runs code, from which an agent has its model call the tools of MCP servers.
+/// A tool that runs code, with which an agent's model calls the tools of MCP servers.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpByCode {
@@ -29,7 +29,7 @@ pub struct McpByCode {
     pub code: String,
 }
 
-/// What a tool is for.
+/// The purpose of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// It reads a file.
@@ -51,7 +51,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The name in a profile, which is a verb.
+    /// Returns the name in a profile, which is a verb.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

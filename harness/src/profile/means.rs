@@ -1,4 +1,4 @@
-//! How a setting is said and an act is done, as it is written on the command line.
+//! Settings and acts as written on the command line.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use super::{Means, Setting, places};
 use crate::case::ACTS;
 use crate::diagnostic::did_you_mean;
 
-/// How to write an act on the command line.
+/// The form of an act on the command line.
 const HOW_TO_ACT: &str =
     "write NAME=line:TEXT, NAME=keys:TEXT, NAME=hook:COMMAND, NAME=signal:SIGNAL or NAME=person:TEXT";
 
-/// How to write a setting on the command line.
+/// The form of a setting on the command line.
 const HOW_TO_SET: &str = "write NAME=WORDS, such as permission-allow='--approve all'";
 
-/// Reads how an act is done, such as `cancel=signal:SIGINT` or `load=hook:my-client load {sessionId}`.
+/// Parses the means of an act, such as `cancel=signal:SIGINT` or `load=hook:my-client load {sessionId}`.
 ///
 /// ```
 /// use acp_conformance::profile::{Means, parse_act};
@@ -26,7 +26,7 @@ const HOW_TO_SET: &str = "write NAME=WORDS, such as permission-allow='--approve 
 ///
 /// # Errors
 ///
-/// What is wrong, and how it is to be written.
+/// The mistake, and the correct form.
 pub fn parse_act(text: &str) -> Result<(String, Means), String> {
     let Some((act, (means, words))) = text.split_once('=').and_then(|(act, rest)| Some((act, rest.split_once(':')?)))
     else {
@@ -48,11 +48,11 @@ pub fn parse_act(text: &str) -> Result<(String, Means), String> {
     Ok((act.to_owned(), means))
 }
 
-/// Looks whether an act can be done by these means, as far as that can be seen from how it is written.
+/// Checks that these means can do an act, as far as their text shows.
 ///
 /// # Errors
 ///
-/// What is wrong, and how it is to be written.
+/// The mistake, and the correct form.
 pub fn check_act(act: &str, means: &Means) -> Result<(), String> {
     let acts = ACTS.map(|(name, _)| name);
     if !acts.contains(&act) {
@@ -64,7 +64,7 @@ pub fn check_act(act: &str, means: &Means) -> Result<(), String> {
         Means::Hook(words) => words,
     };
     if texts.iter().all(String::is_empty) {
-        return Err(format!("nothing stands behind `{means}`; {HOW_TO_ACT}"));
+        return Err(format!("no text after `{means}`; {HOW_TO_ACT}"));
     }
     if let Means::Signal(name) = means {
         let names = SignalFile::ALL.map(SignalFile::name);
@@ -77,7 +77,7 @@ pub fn check_act(act: &str, means: &Means) -> Result<(), String> {
     known_places(texts, &places::of_an_act(act))
 }
 
-/// Reads the words of a command for a setting, such as `permission-allow=--approve-all`.
+/// Parses the words of a command for a setting, such as `permission-allow=--approve-all`.
 ///
 /// ```
 /// use acp_conformance::profile::{Setting, parse_setting};
@@ -89,7 +89,7 @@ pub fn check_act(act: &str, means: &Means) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// What is wrong, and how it is to be written.
+/// The mistake, and the correct form.
 pub fn parse_setting(text: &str) -> Result<(Setting, Vec<String>), String> {
     let Some((name, words)) = text.split_once('=') else {
         return Err(format!("`{text}` says no words for a setting; {HOW_TO_SET}"));
@@ -102,16 +102,16 @@ pub fn parse_setting(text: &str) -> Result<(Setting, Vec<String>), String> {
     Ok((setting, words))
 }
 
-/// Looks whether these words can stand for a setting.
+/// Checks that these words can express a setting.
 ///
 /// # Errors
 ///
-/// What is wrong, and how it is to be written.
+/// The mistake, and the correct form.
 pub fn check_setting(setting: Setting, words: &[String]) -> Result<(), String> {
     known_places(words, &setting.places())
 }
 
-/// How an act is done, as it is written on the command line behind its name.
+/// Writes the means of an act as on the command line after its name.
 impl fmt::Display for Means {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -125,7 +125,7 @@ impl fmt::Display for Means {
 }
 
 impl Setting {
-    /// The places in its words.
+    /// Returns the placeholders in its words.
     pub(super) fn places(self) -> Vec<String> {
         match self {
             Self::PermissionAllow | Self::PermissionReject | Self::PermissionHold => Vec::new(),
@@ -135,12 +135,12 @@ impl Setting {
     }
 }
 
-/// What to say about a place that is none, where there are others or none at all.
+/// Returns the help for an unknown placeholder, with the known ones if there are any.
 pub(super) fn place_help(word: &str, known: &[String]) -> String {
     let known: Vec<_> = known.iter().map(|place| format!("{{{place}}}")).collect();
     let known: Vec<_> = known.iter().map(String::as_str).collect();
     did_you_mean(&format!("{{{word}}}"), "the places here are", &known)
-        .unwrap_or_else(|| "there are no places here".to_owned())
+        .unwrap_or_else(|| "there are no placeholders here".to_owned())
 }
 
 fn known_places(texts: &[String], known: &[String]) -> Result<(), String> {
@@ -186,7 +186,7 @@ mod tests {
             ("cancel", "write NAME=line:TEXT"),
             ("cancel=SIGINT", "write NAME=line:TEXT"),
             ("cancle=signal:SIGINT", "did you mean `cancel`?"),
-            ("cancel=signal:", "nothing stands behind `signal:`"),
+            ("cancel=signal:", "no text after `signal:`"),
             ("cancel=singal:SIGINT", "did you mean `signal`?"),
             ("cancel=hook: ", "the hook has no command"),
             ("cancel=hook:a 'b", "cannot be split into words"),
@@ -199,7 +199,7 @@ mod tests {
             ("permission-allow", "write NAME=WORDS"),
             ("permission-alow=-y", "did you mean `permission-allow`?"),
             ("directories=--add {dirs}", "the places here are: `{directories}`"),
-            ("permission-allow={prompt}", "there are no places here"),
+            ("permission-allow={prompt}", "there are no placeholders here"),
             ("permission-allow=\"-y", "cannot be split into words"),
         ] {
             let problem = parse_setting(text).expect_err(text);

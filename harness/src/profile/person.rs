@@ -1,19 +1,20 @@
-//! What a person is told who operates a client by hand, where no profile has better words for it.
+//! The default instructions to a person who operates a client by hand.
 //!
-//! The places are those of an act; `{modeId_name}` and the like are the names that the client shows.
+//! The placeholders are those of an act; those that end in `_name`, such as `{modeId_name}`, are the names that the client
+//! shows.
 
 use crate::case::model::{Act, UserPermission};
 
-/// How a case begins.
+/// The instruction at the beginning of a case.
 pub const START: &str = r#"Open a new thread with the agent "acp-conformance" and send:  {prompt}"#;
 
-/// What has to be set up before some cases begin.
+/// The setup before some cases.
 pub const MCP_SERVERS: &str = "For this case only, configure these MCP servers first:  {mcp_servers}";
 
-/// As above.
+/// The same for directories.
 pub const DIRECTORIES: &str = "For this case only, add these folders to the project first:  {directories}";
 
-/// How each act is done.
+/// The instruction for each act.
 const ACTS: [(&str, &str); 19] = [
     ("prompt", "Send:  {text}"),
     ("cancel", "Stop the running turn."),
@@ -36,17 +37,17 @@ const ACTS: [(&str, &str); 19] = [
     ("quit", "Quit the editor. Start it again for the next case."),
 ];
 
-/// How an act is done with an argument that may be left out.
+/// The instruction for an act with an optional argument.
 const WITH: [(&str, &str, &str); 2] = [
     ("prompt", "attach", "Attach to your message {attach_name}, and send:  {text}"),
     ("list", "dir", "Look at the history of threads in the folder {dir}, down to its end."),
 ];
 
-/// What can be attached, in words.
+/// The attachments in words.
 const ATTACHMENTS: [(&str, &str); 4] =
     [("image", "an image"), ("audio", "a sound"), ("file", "a file"), ("mention", "a mention of a file")];
 
-/// What tells a person to do the act.
+/// Returns the instruction for the act.
 #[must_use]
 pub fn sentence(act: &Act) -> &'static str {
     let with = WITH.into_iter().find(|(name, argument, _)| *name == act.name && act.arguments.contains_key(*argument));
@@ -54,7 +55,7 @@ pub fn sentence(act: &Act) -> &'static str {
     with.map(|(_, _, sentence)| sentence).or_else(usual).unwrap_or_default()
 }
 
-/// What tells a person how to answer what the agent asks; allowing needs no words, since it is said once for all cases.
+/// Returns the instruction for answering the agent's requests; `None` for allowing, which is stated once for all cases.
 #[must_use]
 pub const fn permission(permission: UserPermission) -> Option<&'static str> {
     match permission {
@@ -63,12 +64,12 @@ pub const fn permission(permission: UserPermission) -> Option<&'static str> {
             Some("When you are asked for permission, choose the first option that rejects; decline all else.")
         }
         UserPermission::Hold => {
-            Some("When you are asked for permission, or for anything else, do not answer until you are told to.")
+            Some("When the client asks for permission or other input, do not answer until an instruction says so.")
         }
     }
 }
 
-/// The words for something that is attached.
+/// Returns the words for an attachment.
 #[must_use]
 pub fn attachment(name: &str) -> Option<&'static str> {
     ATTACHMENTS.into_iter().find(|(known, _)| *known == name).map(|(_, words)| words)

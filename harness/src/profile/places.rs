@@ -1,14 +1,14 @@
-//! Places in the texts of a profile: names in braces such as `{cwd}`, for which a value is put in.
+//! Placeholders in the texts of a profile: names in braces such as `{cwd}` that are replaced by a value.
 //!
-//! A place is a lower-case letter followed by letters, digits, `_` and `-`, between braces. Everything else that has
-//! braces stays as it is, such as the braces of JSON; so does `${name}`, which is a variable of some other language.
+//! A placeholder is a lower-case letter followed by letters, digits, `_` and `-`, between braces. Other text with braces stays
+//! unchanged, such as JSON; so does `${name}`, which is a variable of another language.
 
 use std::collections::BTreeMap;
 
 use crate::case::ACTS;
 use crate::requirement::Party;
 
-/// The text with the value of every place that has one; everything else stays as it is written.
+/// Returns the text with the values of known placeholders; the rest stays unchanged.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -33,37 +33,37 @@ pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     filled
 }
 
-/// The words of a text that look like places, in order.
+/// Returns the words of a text that look like placeholders, in order.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     found(text).map(|(_, word)| word)
 }
 
-/// What looks like a place, with where its brace opens.
+/// Returns the words that look like placeholders, each with the place of its opening brace.
 fn found(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let braces = text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('$'));
     braces.filter_map(|(at, _)| Some((at, word_at_start(&text[at..])?)))
 }
 
-/// The word of the place at the very start of a text, without its braces.
+/// Returns the word of the placeholder at the start of a text, without its braces.
 fn word_at_start(text: &str) -> Option<&str> {
     let (word, _) = text.strip_prefix('{')?.split_once('}')?;
     let letters = word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     (letters && word.starts_with(|c: char| c.is_ascii_lowercase())).then_some(word)
 }
 
-/// The place of the origin of the scripted model.
+/// The placeholder for the origin of the scripted model.
 pub(crate) const MODEL: &str = "model";
 
-/// The place of the folder that all cases of a run share.
+/// The placeholder for the folder that all cases of a run share.
 pub(crate) const CACHE: &str = "cache";
 
-/// The places that give a client its agent, of which it needs one.
+/// The placeholders that give a client its agent; a client needs one of them.
 pub(crate) const AGENT: [&str; 3] = ["agent", "agent_json", "agent_dir"];
 
-/// The word of a client's command that stands for the words of its settings.
+/// The word of a client's command that is replaced by the words of its settings.
 pub(crate) const ARGS: &str = "args";
 
-/// The places of a command, an environment and a HOME.
+/// Returns the placeholders of a command, an environment and a HOME.
 pub(crate) fn of_a_start(kind: Party) -> Vec<String> {
     let names: &[&str] = match kind {
         Party::Agent => &["home", CACHE, MODEL],
@@ -72,7 +72,7 @@ pub(crate) fn of_a_start(kind: Party) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The places of an act: its arguments, each also as JSON and by its name, and the directories and the agent.
+/// Returns the placeholders of an act: its arguments, each also as JSON and by its name, and the directories and the agent.
 pub(crate) fn of_an_act(act: &str) -> Vec<String> {
     let arguments = ACTS.into_iter().find(|(name, _)| *name == act).map_or(&[][..], |(_, arguments)| arguments);
     let arguments = arguments.iter().map(|name| name.trim_start_matches('?'));

@@ -1,4 +1,4 @@
-//! What only the case of a client has: its user, and the process that it takes for its agent.
+//! The parts that only the case of a client can have: its user, and the process that it takes for its agent.
 
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Deserialize;
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::words::{DurationText, OneOrMany, present};
 
-/// What the user of the client does at the start, and how the client is set up for it.
+/// The user's acts at the start, and the setup of the client for them.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct UserFile {
     /// The text of the first prompt.
     #[schemars(length(min = 1))]
     pub prompt: Option<String>,
-    /// How the user answers requests for permission; `allow` if not given.
+    /// How the user answers requests for permission; `allow` if absent.
     pub permission: Option<UserPermissionFile>,
     /// MCP servers that the user has configured, as in session/new.
     #[serde(default)]
@@ -23,7 +23,7 @@ pub struct UserFile {
     pub directories: Vec<String>,
 }
 
-/// How the user of a client answers requests for permission; elicitations are accepted, declined or left open alike.
+/// How the user of a client answers requests for permission; elicitations are accepted, declined or left open in the same way.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserPermissionFile {
@@ -31,7 +31,7 @@ pub enum UserPermissionFile {
     Allow,
     /// With the first option that rejects.
     Reject,
-    /// Not, unless by the acts `decide` and `answer`.
+    /// Only by the acts `decide` and `answer`.
     Hold,
 }
 
@@ -39,11 +39,11 @@ pub enum UserPermissionFile {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ActFile {
-    /// What the user does, such as `cancel`.
+    /// The act, such as `cancel`.
     pub act: String,
-    /// `prompt`: what the user says.
+    /// `prompt`: the text.
     pub text: Option<String>,
-    /// `prompt`: what is sent along.
+    /// `prompt`: the attachments.
     pub attach: Option<Vec<AttachFile>>,
     /// `load`, `resume`, `close`, `delete`, `switch`: the session.
     pub session_id: Option<String>,
@@ -57,15 +57,15 @@ pub struct ActFile {
     pub value: Option<Value>,
     /// `command`: the name of the slash command.
     pub name: Option<String>,
-    /// `command`: what stands behind the name.
+    /// `command`: the text after the name.
     pub input: Option<String>,
-    /// `authenticate`: the way to log in.
+    /// `authenticate`: the login method.
     pub method_id: Option<String>,
-    /// `decide`: the option that is chosen.
+    /// `decide`: the chosen option.
     pub option_id: Option<String>,
-    /// `answer`: what the user says to an elicitation.
+    /// `answer`: the user's answer to an elicitation.
     pub action: Option<AnswerFile>,
-    /// `list`: the directory whose sessions are looked at; all of them if not given.
+    /// `list`: the directory whose sessions are listed; all if absent.
     pub dir: Option<String>,
     /// `custom-request`: the method.
     pub method: Option<String>,
@@ -75,7 +75,7 @@ fn string_or_boolean(_: &mut schemars::SchemaGenerator) -> Schema {
     json_schema!({ "type": ["string", "boolean"] })
 }
 
-/// What the user says to an elicitation.
+/// The user's answer to an elicitation.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerFile {
@@ -83,11 +83,11 @@ pub enum AnswerFile {
     Accept,
     /// No.
     Decline,
-    /// Nothing: the question is put away.
+    /// Neither: the user dismisses the question.
     Cancel,
 }
 
-/// What is sent along with a prompt.
+/// An attachment of a prompt.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AttachFile {
@@ -101,18 +101,18 @@ pub enum AttachFile {
     Mention,
 }
 
-/// A look at a process that wrote its id into a file.
+/// A check of a process that wrote its id into a file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ProcessFile {
     /// The path of the file, such as `<cwd>/pid`.
     pub pid_file: String,
-    /// Whether the process has to be running.
+    /// Whether the process must be running.
     pub running: bool,
     /// The requirements that this decides.
     #[serde(default)]
     pub decides: OneOrMany,
-    /// How long the process may take to become so.
+    /// The time within which that must be the case.
     pub within: Option<DurationText>,
 }
 
@@ -121,24 +121,24 @@ pub struct ProcessFile {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct AgentProcessFile {
-    /// It writes this text to its standard error.
+    /// It writes this text to standard error.
     pub stderr: Option<String>,
-    /// It closes its standard output, and goes on running: `close: stdout`.
+    /// It closes standard output, and keeps running: `close: stdout`.
     pub close: Option<StdoutFile>,
     /// It exits with this code.
     #[schemars(range(min = 0, max = 255))]
     pub exit: Option<i32>,
-    /// `true`: it ends neither with its input nor by SIGTERM.
+    /// `true`: it ignores the end of its input and SIGTERM.
     #[schemars(extend("const" = true))]
     pub linger: Option<bool>,
-    /// `true`: it is ended by SIGKILL.
+    /// `true`: it is killed with SIGKILL.
     #[schemars(extend("const" = true))]
     pub kill: Option<bool>,
     /// A login in a terminal prints this text there.
     pub stdout: Option<String>,
 }
 
-/// What the agent's process closes.
+/// The stream that the agent's process closes.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StdoutFile {

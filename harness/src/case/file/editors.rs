@@ -1,10 +1,10 @@
-//! The schema of case files for editors, which see a file before the values of its matrix are put in.
+//! The schema of case files for editors, which read a file before the values of its matrix are inserted.
 
 use serde_json::{Map, Value, json};
 
 use crate::case::matrix::reference::PATTERN as REFERENCE;
 
-/// Lets a reference to the matrix stand wherever a value has a type.
+/// Allows a reference to the matrix wherever a value has a type.
 pub(super) fn allow_references(schema: &mut Value) {
     let Value::Object(node) = schema else { return };
     for key in ["$defs", "properties"] {

@@ -1,4 +1,4 @@
-//! The small forms in which case files say something: lists of one, durations, labels.
+//! Small forms in case files: lists of one, durations, labels.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Reads a member that is there, even if it is `null`.
+/// Reads a member that is present, even if it is `null`.
 pub(super) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -61,7 +61,7 @@ impl DurationText {
 ///
 /// # Errors
 ///
-/// When the text has another form or the duration is negative.
+/// The text has another form or the duration is negative.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let signed = text.parse::<SignedDuration>().ok();
     let duration = signed.and_then(|signed| Duration::try_from(signed).ok());
@@ -103,7 +103,7 @@ impl JsonSchema for Label {
     }
 }
 
-/// The name of an MCP server of a case. It becomes a part of paths, of which some must be short.
+/// The name of an MCP server of a case. It becomes part of paths, some of which must be short.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub struct ServerName(pub String);

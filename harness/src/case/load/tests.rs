@@ -1,4 +1,4 @@
-//! What good and broken files are read to.
+//! Checks the results of reading good and broken files.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn read(text: &str) -> (Option<Case>, Vec<Diagnostic>) {
     one("cases/v1/agent/good.yaml", text)
 }
 
-/// The only case of a file.
+/// Reads the only case of a file.
 fn one(path: &str, text: &str) -> (Option<Case>, Vec<Diagnostic>) {
     let (mut cases, problems) = load_text(path, text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     assert!(cases.len() <= 1);
@@ -45,11 +45,11 @@ fn a_case_with_everything_is_lowered() {
     let Action::Send(first) = &case.steps[0].action else { panic!("{:?}", case.steps[0]) };
     assert!(matches!(&first[0].body, Body::Request { label, .. } if label == "initialize"));
     assert_eq!(case.steps[0].source.path(), "cases/v1/agent/include/initialize.yaml");
-    let hoped = case.steps.iter().find(|step| step.text.starts_with("agent?")).expect("a sound case");
-    assert!(matches!(hoped.action, Action::Expect { presence: Presence::Hope, .. }));
+    let optional = case.steps.iter().find(|step| step.text.starts_with("agent?")).expect("a sound case");
+    assert!(matches!(optional.action, Action::Expect { presence: Presence::Hope, .. }));
     assert_eq!(
-        case.source.text().lines().nth(hoped.place.line - 1).expect("a sound case").trim_start()[2..],
-        hoped.text
+        case.source.text().lines().nth(optional.place.line - 1).expect("a sound case").trim_start()[2..],
+        optional.text
     );
     let end = case.steps.iter().find(|step| step.text.contains("cancelled")).expect("a sound case");
     assert_eq!(end.decides, ["cancel.stop-reason"]);
@@ -172,7 +172,7 @@ fn each_shape_of_a_matrix_is_a_case_of_its_own() {
     let read = json!({ "readTextFile": true });
     assert_eq!(said(text_read), (11, json!({ "fs": read, "all": [1, read] }), json!("a b")));
 
-    // In a pattern `<absent>` says that there is no such member.
+    // In a pattern, `<absent>` means that the member must be absent.
     let asks = |case: &Case, data: Value| {
         let Some(Action::Expect { line, .. }) = case.steps.last().map(|step| &step.action) else { panic!("{case:?}") };
         let IncomingBody::Error { error, .. } = &line.body else { panic!("{line:?}") };
@@ -225,7 +225,7 @@ fn an_editor_takes_every_case() {
         let problems: Vec<_> = editor.iter_errors(&document.value).map(|problem| problem.to_string()).collect();
         assert!(problems.is_empty(), "{path}: {problems:?}");
     }
-    let wrong = json!({ "title": "t", "subject": "nobody", "requirements": ["a"], "matrix": { "a": { "b": "<matrix.c>" } }, "transcript": [] });
+    let wrong = json!({ "title": "t", "subject": "both", "requirements": ["a"], "matrix": { "a": { "b": "<matrix.c>" } }, "transcript": [] });
     assert_eq!(editor.iter_errors(&wrong).count(), 2, "an unknown side, and nothing in the transcript");
 }
 

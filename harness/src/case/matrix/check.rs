@@ -1,4 +1,4 @@
-//! The mistakes in a matrix, and in the places that name its values.
+//! Finds the mistakes in a matrix, and in the references to its values.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::document::shape::Shape;
 use crate::document::{Document, Spot, child};
 
-/// The part of a case file that is read before everything else.
+/// The part of a case file that is read before the rest.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Head {
     #[expect(dead_code, reason = "the structure is checked, and the value is read with its places")]
@@ -23,7 +23,7 @@ struct Head {
 
 static HEAD: LazyLock<Shape> = LazyLock::new(Shape::of::<Head>);
 
-/// Finds everything that is wrong with the matrix of a file and with the references to it.
+/// Finds all mistakes in the matrix of a file and in the references to it.
 pub(super) fn check(document: &Document) -> Result<(), Vec<Diagnostic>> {
     let Some(matrix) = document.value.get(KEY) else {
         let help = "write `matrix: { NAME: { FIRST: …, SECOND: … } }` above the transcript, or a literal `<` as `<lt>`";
@@ -48,7 +48,7 @@ fn none_left(problems: Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Complains about every reference in a file that has no matrix.
+/// Reports every reference in a file without a matrix.
 pub(crate) fn without_references(document: &Document, why: &str, help: &str) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     texts(&document.value, "", &mut |pointer, text| {
@@ -60,7 +60,7 @@ pub(crate) fn without_references(document: &Document, why: &str, help: &str) -> 
     problems
 }
 
-/// The mistakes in the dimensions and their values.
+/// Returns the mistakes in the dimensions and their values.
 fn values(document: &Document, dimensions: &Map<String, Value>) -> Vec<Diagnostic> {
     let spot = Spot::root(document).down(KEY);
     let mut problems = Vec::new();
@@ -101,7 +101,7 @@ fn bad_name(spot: &Spot<'_>, name: &str) -> Option<Diagnostic> {
     })
 }
 
-/// The mistakes in the references, and the dimensions that are referred to.
+/// Returns the mistakes in the references, and the dimensions that they use.
 fn uses<'d>(document: &'d Document, dimensions: &'d Map<String, Value>) -> (Vec<Diagnostic>, BTreeSet<&'d str>) {
     let (mut problems, mut used) = (Vec::new(), BTreeSet::new());
     let outside = document.value.as_object().into_iter().flatten().filter(|(key, _)| *key != KEY);
@@ -119,7 +119,7 @@ fn uses<'d>(document: &'d Document, dimensions: &'d Map<String, Value>) -> (Vec<
     (problems, used)
 }
 
-/// What is wrong with a reference: nothing if it has a value in every shape, and one that fits into the text around it.
+/// Returns the mistake in a reference; `None` if it has a value in every shape that fits into the text around it.
 fn bad_reference(
     document: &Document,
     pointer: &str,
@@ -138,20 +138,20 @@ fn bad_reference(
     for (name, value) in values {
         let Some(value) = value.pointer(&part) else {
             let problem = error(format!("`<matrix.{path}>` has no value in the shape `{name}`"));
-            let problem = problem.also(&document.source, place(name), "there is no such member here");
-            return Some(problem.help(format!("write `{ABSENT}` for a member that is to be left out")));
+            let problem = problem.also(&document.source, place(name), "it has no such member");
+            return Some(problem.help(format!("write `{ABSENT}` for an absent member")));
         };
         let fits = !value.is_array() && !value.is_object() && value != ABSENT;
         if !whole && !fits {
             let message = format!("the value of `<matrix.{path}>` in the shape `{name}` cannot be part of a text");
-            let problem = error(message).also(&document.source, place(name), "this is no text");
+            let problem = error(message).also(&document.source, place(name), "not a text");
             return Some(problem.help("inside a longer text there can only be a text, a number, a boolean or null"));
         }
     }
     None
 }
 
-/// Complains about references in the names of members.
+/// Reports references in the names of members.
 fn keys(document: &Document, value: &Value, pointer: &str) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     match value {

@@ -1,4 +1,4 @@
-//! Makes the document of one shape.
+//! Builds the document of one shape.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use crate::document::{Document, SpanMap, Spans, child};
 use crate::requirement::Party;
 use crate::source::Span;
 
-/// The document with the chosen values in it.
+/// Returns the document with the chosen values.
 pub(super) fn fill(document: &Document, choices: &[Choice<'_>]) -> Filled {
     let subject = document.value.get("subject").and_then(Value::as_str);
     let subject = [Party::Agent, Party::Client].into_iter().find(|party| subject == Some(party.name()));
@@ -28,7 +28,7 @@ struct Filling<'d> {
 }
 
 impl<'d> Filling<'d> {
-    /// The value that stands at `from` in the file, for the place `to`; none where there is to be no member.
+    /// Returns the value at `from` in the file for the place `to`; `None` if the member must be absent.
     fn value(&mut self, value: &'d Value, from: &str, to: &str) -> Option<Value> {
         if let Some(spans) = self.document.spans_at(from) {
             self.spans.insert(to.to_owned(), spans);
@@ -75,7 +75,7 @@ impl<'d> Filling<'d> {
         Some(value.clone())
     }
 
-    /// The value that a reference means in this shape, and where it stands in the file.
+    /// Returns the value of a reference in this shape, and its place in the file.
     fn chosen(&self, path: &str) -> Option<(&'d Value, String)> {
         let (dimension, part) = split(path);
         let (_, name, value) = self.choices.iter().find(|(known, ..)| *known == dimension)?;
@@ -83,7 +83,7 @@ impl<'d> Filling<'d> {
         Some((value, format!("{}{part}", child(&child(&child("", KEY), dimension), name))))
     }
 
-    /// The parts of a value stand in the matrix; the value itself, where it is used.
+    /// The parts of an inserted value have their place in the matrix; the value itself, where it is used.
     fn graft(&mut self, value: &Value, from: &str, to: &str) {
         let parts: Vec<(String, &Value)> = match value {
             Value::Array(items) => items.iter().enumerate().map(|(i, item)| (i.to_string(), item)).collect(),
@@ -97,7 +97,7 @@ impl<'d> Filling<'d> {
         }
     }
 
-    /// Whether the place belongs to a pattern, in which `<absent>` has a meaning of its own.
+    /// Whether the place belongs to a pattern, where `<absent>` has its own meaning.
     fn is_pattern(&self, pointer: &str) -> bool {
         let words: Vec<&str> = pointer.split('/').collect();
         let ["", "transcript", _, key, rest @ ..] = words.as_slice() else { return false };

@@ -1,8 +1,8 @@
-//! References to the values of a matrix, as they stand in texts: `<matrix.id>`, `<matrix.declared.fs>`.
+//! References to the values of a matrix in texts: `<matrix.id>`, `<matrix.declared.fs>`.
 
 use serde_json::{Map, Value};
 
-/// What a text looks like that is one reference, as a regular expression for editors.
+/// The regular expression for a text that is one reference, for editors.
 pub(crate) const PATTERN: &str = r"^<matrix\.[a-z0-9.A-Z_-]+>$";
 
 const BEGIN: &str = "<matrix.";
@@ -10,13 +10,13 @@ const BEGIN: &str = "<matrix.";
 /// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'t> {
-    /// Text that stays as it is.
+    /// Text that stays unchanged.
     Plain(&'t str),
-    /// What stands between `<matrix.` and `>`: the dimension, and the members to follow.
+    /// The part between `<matrix.` and `>`: the dimension, and the members to follow.
     Reference(&'t str),
 }
 
-/// Takes a text apart.
+/// Splits a text.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -33,13 +33,13 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Where the next reference begins, and where its closing bracket stands.
+/// Returns the start of the next reference, and the place of its closing bracket.
 fn next(text: &str) -> Option<(usize, usize)> {
     let start = text.find(BEGIN)?;
     Some((start, start + text[start..].find('>')?))
 }
 
-/// The reference, where the whole text is one.
+/// Returns the reference, if it is the whole text.
 pub(super) fn whole(text: &str) -> Option<&str> {
     match pieces(text).as_slice() {
         [Piece::Reference(path)] => Some(path),
@@ -47,7 +47,7 @@ pub(super) fn whole(text: &str) -> Option<&str> {
     }
 }
 
-/// The references of a text.
+/// Returns the references of a text.
 pub(super) fn references(text: &str) -> impl Iterator<Item = &str> {
     pieces(text).into_iter().filter_map(|piece| match piece {
         Piece::Reference(path) => Some(path),
@@ -55,14 +55,14 @@ pub(super) fn references(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The dimension that a path begins with, and the JSON pointer of the part that it names.
+/// Returns the dimension at the start of a path, and the JSON pointer of the part that it names.
 pub(super) fn split(path: &str) -> (&str, String) {
     let mut words = path.split('.');
     let dimension = words.next().unwrap_or_default();
     (dimension, words.map(|word| format!("/{word}")).collect())
 }
 
-/// Every text of a value with its JSON pointer, names of members left out.
+/// Calls `each` for every text of a value with its JSON pointer, except for names of members.
 pub(super) fn texts<'v>(value: &'v Value, pointer: &str, each: &mut impl FnMut(&str, &'v str)) {
     match value {
         Value::String(text) => each(pointer, text),

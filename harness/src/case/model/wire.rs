@@ -1,18 +1,18 @@
-//! How the tester writes its messages, as the runner takes it.
+//! The way in which the tester writes its messages, for the runner.
 
 /// How the tester writes its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WireSetup {
     /// The ids of its requests.
     pub ids: Ids,
-    /// Whether everything that may have a `_meta` has one.
+    /// Whether every object that may have a `_meta` has one.
     pub meta: bool,
 }
 
 /// The ids of the tester's requests, unless the transcript chooses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ids {
-    /// Integers from 0 on, which every subject copes with.
+    /// Integers from 0 on, which every subject accepts.
     #[default]
     Integer,
     /// Integers from -1 down.
