@@ -1,9 +1,9 @@
-//! What `cargo fuzz` runs: the targets, and changes to their inputs that it does not think of by itself.
+//! The targets of `cargo fuzz`, and mutations that its fuzzer does not produce by itself.
 
 pub mod mutation;
 pub mod targets;
 
-/// What a program of `fuzz_targets/` consists of.
+/// The content of a program in `fuzz_targets/`.
 #[macro_export]
 macro_rules! target {
     ($name:ident) => {

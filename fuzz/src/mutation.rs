@@ -1,8 +1,8 @@
-//! Changes texts by lines and by JSON values, so that what comes out still is a conversation most of the time.
+//! Mutates texts by lines and by JSON values, so that most results are still conversations.
 
 use serde_json::{Value, json};
 
-/// A changed text, or none where a change of bytes is to be made instead, which is so every other time.
+/// Returns a mutated text, or `None` every other time, for a mutation of bytes instead.
 pub fn mutated(data: &[u8], most: usize, seed: u32) -> Option<Vec<u8>> {
     let mut dice = Dice(u64::from(seed) << 1 | 1);
     if dice.below(2) == 0 {
@@ -30,7 +30,7 @@ fn change(lines: &mut Vec<String>, dice: &mut Dice) {
     }
 }
 
-/// What stands before the JSON of a line, and the JSON.
+/// Splits a line into the text before the JSON, and the JSON.
 fn split(line: &str) -> (&str, &str) {
     line.split_at(line.find(['{', '[']).unwrap_or(line.len()))
 }
@@ -53,7 +53,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Changes the value that is so many behind this one.
+/// Changes the value at this distance after the current one.
 fn touch(value: &mut Value, place: &mut usize, new: &Value, dice: &mut Dice) -> bool {
     if *place == 0 {
         match (value, dice.below(4)) {
@@ -92,7 +92,7 @@ fn some_part(value: Value, dice: &mut Dice) -> Value {
     inside.into_iter().nth(at).map_or(Value::Null, |part| some_part(part, dice))
 }
 
-/// Values at which programs stumble.
+/// Returns a value that programs often handle wrongly.
 fn strange(dice: &mut Dice) -> Value {
     let all = [
         Value::Null,
@@ -117,7 +117,7 @@ fn strange(dice: &mut Dice) -> Value {
     all[dice.below(all.len())].clone()
 }
 
-/// Numbers that look random, always the same for the same seed.
+/// Pseudorandom numbers, the same for the same seed.
 struct Dice(u64);
 
 impl Dice {

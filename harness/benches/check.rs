@@ -1,8 +1,8 @@
-//! How fast a long recording is judged, in which space, and how both grow: `cargo bench --bench check`.
+//! Measures the speed and memory of checking a long recording, and how both grow: `cargo bench --bench check`.
 //!
-//! Beside it stands the floor: to parse each message and to validate its payload against the schema, and nothing else.
-//! What counts is the time on a core against that of the floor, and memory from one size to the next; a library for
-//! benchmarks measures neither.
+//! The table also shows the floor: parsing each message and validating its payload against the schema, without the checks. The
+//! important values are the time on a core relative to the floor, and the growth of memory with the size. Benchmark libraries
+//! measure neither.
 
 mod conversation;
 mod cost;
@@ -25,13 +25,13 @@ use conversation::{Size, Written, write};
 use cost::{Clock, exponent, forget_peak, peak_mib, thousands};
 use measure::{is_wanted, row};
 
-/// How often each size is doubled.
+/// The number of doublings of each size.
 const DOUBLINGS: u32 = 3;
 
 fn main() {
     let scale = if is_wanted() { 1 } else { 500 };
     let usual = Size { messages: 125_000 / scale, sessions: 8, text: 40 };
-    // What is made once and kept is no part of a size.
+    // Data that is created once and kept does not count.
     judge(write(Size { messages: 100, ..usual }).expect("room for it"));
     let judged = grow("messages", usual.messages, |messages| Size { messages, ..usual });
     // Each session has two turns of 39 messages.
@@ -42,7 +42,7 @@ fn main() {
     against_the_floor(&judged);
 }
 
-/// Judges conversations of growing sizes; returns what was found of the last one.
+/// Checks conversations of growing sizes; returns the findings of the last one.
 fn grow(what: &str, first: usize, size: impl Fn(usize) -> Size) -> Judged {
     let sizes: Vec<usize> = (0..=DOUBLINGS).map(|n| first << n).collect();
     let all: Vec<Judged> = sizes.iter().map(|n| judge(write(size(*n)).expect("room for it"))).collect();
@@ -62,7 +62,7 @@ fn grow(what: &str, first: usize, size: impl Fn(usize) -> Size) -> Judged {
     all.into_iter().next_back().expect("there is a last one")
 }
 
-/// A conversation, and what it took to judge it.
+/// A conversation, and the cost of checking it.
 struct Judged {
     written: Written,
     took: Duration,

@@ -1,28 +1,28 @@
-//! A conversation as it is between real programs, for the measurements.
+//! A realistic conversation, for the measurements.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
 
 use acp_conformance::requirement::Party;
 
-/// How big a conversation is.
+/// The size of a conversation.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
-    /// The messages, at least.
+    /// The least number of messages.
     pub messages: usize,
-    /// The sessions, which take turns.
+    /// The number of sessions, which have turns alternately.
     pub sessions: usize,
     /// The bytes of text in each chunk of an answer.
     pub text: usize,
 }
 
-/// What was written.
+/// The written conversation.
 pub struct Written {
     /// The recording, in the format of sacp-tee, from its beginning.
     pub file: File,
-    /// How many messages it has.
+    /// The number of its messages.
     pub messages: usize,
-    /// How long it is.
+    /// Its length.
     pub bytes: u64,
 }
 
@@ -30,7 +30,7 @@ pub struct Written {
 ///
 /// # Errors
 ///
-/// Those of the file system.
+/// File system errors.
 pub fn write(size: Size) -> std::io::Result<Written> {
     let mut file = tempfile::tempfile()?;
     let text = "Some words of the answer. ".chars().cycle().take(size.text).collect();

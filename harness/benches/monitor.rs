@@ -1,7 +1,7 @@
-//! What the monitor costs a session: `cargo bench --bench monitor`.
+//! Measures the cost of the monitor for a session: `cargo bench --bench monitor`.
 //!
-//! An agent that says back every line is started by itself and behind the monitor, in turns; so both meet the same machine.
-//! Then another one floods. This program is all of them: the client, the agents, and the monitor.
+//! An agent that echoes every line runs alternately alone and with the monitor, under the same conditions. Then another one
+//! floods. This program is all of them: the client, the agents, and the monitor.
 
 mod measure;
 
@@ -16,13 +16,13 @@ use acp_conformance::transport::between;
 use clap::Parser;
 use measure::{is_wanted, row};
 
-/// How many messages go to and fro in a round.
+/// The number of messages in each direction in a round.
 const MESSAGES: usize = 2_000;
 
-/// How many rounds there are of each kind.
+/// The number of rounds of each kind.
 const ROUNDS: usize = 10;
 
-/// How much a flood is at least, in bytes.
+/// The least size of a flood, in bytes.
 const FLOOD: usize = 32 << 20;
 
 fn main() -> ExitCode {
@@ -80,7 +80,7 @@ fn measure(messages: usize, rounds: usize, flood: usize) {
         bare.extend(there_and_back(false, messages));
         watched.extend(there_and_back(true, messages));
     }
-    // There and back are two ways.
+    // A round trip covers two directions.
     let us = |time: Duration| time.as_secs_f64() * 1e6 / 2.0;
     for ((name, hold), (bare, watched)) in [("p50", "< 50 µs"), ("p99", "")]
         .into_iter()
@@ -101,7 +101,7 @@ fn measure(messages: usize, rounds: usize, flood: usize) {
     swallow_both(flood * 4, lengths[0]);
 }
 
-/// Lets the agent flood, alone and watched; nothing may be lost.
+/// Makes the agent flood, alone and monitored; no byte may be lost.
 fn swallow_both(flood: usize, text: usize) {
     let [(bytes, bare_hash, bare_took), (_, hash, took)] = [false, true].map(|watched| swallow(watched, flood, text));
     assert_eq!(bare_hash, hash, "something was lost, or came in another order");
@@ -139,7 +139,7 @@ fn there_and_back(watched: bool, messages: usize) -> Vec<Duration> {
     }
     drop(to);
     agent.wait().expect("it ends");
-    // The first messages wait for the programs to start.
+    // The first messages wait for the start of the programs.
     times.split_off(messages / 10)
 }
 

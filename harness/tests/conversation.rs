@@ -1,12 +1,12 @@
-//! Traces as they are written by hand, for tests.
+//! Traces in a form for writing by hand, for tests.
 //!
-//! A text has lines that tell of the trace (`subject: client` where it is the client that is judged, `in a case` where it was
-//! seen from its start, `edition: v2@2026-11` where that edition decides), then a line `---`, then the conversation, a letter and a message a line: `A` the agent's, `C` the
-//! client's, `!` the tester's, wrong on purpose, `E` the subject's standard error, `P` a process event, `M` one of an MCP
-//! server, `F` the mark of a fence that follows, `V` a visit to the HTTP endpoint, `W` a request to the scripted model and `S` a
-//! step event, all as JSON, `B` a line of the subject and `D` its standard
-//! error in base64, `L` the last line of the subject, without a line feed, in base64 as well, `N` the number of the connection
-//! that is spoken of from there on, and `T` the milliseconds that pass before the next line.
+//! A text has lines about the trace (`subject: client` if the client is tested, `in a case` if the trace is complete from its
+//! start), then a line `---`, then the conversation, one letter and message per line: `A` the agent's, `C` the client's, `!`
+//! the tester's, deliberately wrong, `E` the subject's standard error, `P` a process event, `M` one of an MCP server, `F` the
+//! mark of a fence that follows, `V` a visit to the HTTP endpoint, `W` a request to the scripted model and `S` a step event,
+//! all as JSON, `B` a line of the subject and `D` its standard error in base64, `L` the last line of the subject, without a
+//! line feed, also in base64, `N` the number of the connection for the following lines, and `T` the milliseconds that pass
+//! before the next line.
 
 use std::error::Error;
 
@@ -17,25 +17,25 @@ use acp_conformance::wire::LineEnd;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The line that says that the client is judged.
+/// The line for a tested client.
 pub const CLIENT: &str = "subject: client";
-/// The line that says that the trace was seen from its start.
+/// The line for a trace that is complete from its start.
 pub const CASE: &str = "in a case";
 /// The line that says that version 2 decides, where version 1 usually does.
 pub const DRAFT: &str = "edition: v2@2026-11";
 
 /// Reads a conversation line by line.
 pub struct Reader {
-    /// What was read so far.
+    /// The trace so far.
     pub trace: Trace,
     subject: Party,
-    /// Microseconds that passed beside those of the lines.
+    /// Microseconds that passed in addition to those of the lines.
     passed: u64,
     connection: usize,
 }
 
 impl Reader {
-    /// Begins with what stands above the conversation.
+    /// Starts with the lines above the conversation.
     pub fn new(above: &str) -> Self {
         let subject = if above.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
         let case = above.lines().find(|line| *line == CASE).map(str::to_owned);
@@ -45,7 +45,7 @@ impl Reader {
         Self { trace: Trace { header, events: Vec::new() }, subject, passed: 0, connection: 0 }
     }
 
-    /// Takes in the next line; blank ones and those that begin with `#` say nothing.
+    /// Reads the next line; blank ones and those that begin with `#` are ignored.
     pub fn line(&mut self, line: &str) -> Result<(), Box<dyn Error>> {
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         let bytes = || rest.as_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! Every file of `bad-cases/` holds one kind of mistake, which its name tells; what is said about it is a snapshot.
+//! Every file of `bad-cases/` has one kind of mistake, which its name describes; its diagnostic is a snapshot.
 //!
 //! The same target compares the committed JSON Schemas with the generated ones.
 
@@ -84,12 +84,12 @@ fn snapshots() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/diagnostics")
 }
 
-/// The file name of the snapshot of an input.
+/// Returns the file name of the snapshot of an input.
 fn snapshot(name: &str) -> String {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem).replace('/', "-") + ".txt"
 }
 
-/// The embedded includes and those of the bad cases.
+/// Returns the embedded includes and those of the bad cases.
 fn includes(inputs: &Path) -> std::io::Result<Includes> {
     let mut includes = Includes::of(&V1);
     for entry in std::fs::read_dir(inputs.join("include"))? {

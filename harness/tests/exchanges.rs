@@ -24,7 +24,7 @@ const FILE: &str = "cases/requirements/v1.exchanges.txt";
 /// The largest exchange, in messages.
 const LONGEST: usize = 6;
 
-/// A message of a trace, as far as an exchange needs it.
+/// The parts of a message that an exchange needs.
 struct Message {
     /// Its position in the trace.
     at: usize,
@@ -37,7 +37,7 @@ struct Message {
     text: String,
 }
 
-/// The messages that prove a failure, in their order, and the member at fault as it is written in JSON, if there is one.
+/// The messages that prove a failure, in their order, and the wrong member as in JSON, if there is one.
 struct Proof<'m> {
     /// Sender, method and whether it is a response.
     messages: Vec<(Party, &'m str, bool)>,
@@ -83,7 +83,7 @@ fn exchange(id: &str, traces: &[(BTreeSet<String>, Judgement, Vec<Message>)]) ->
     best.map(|(_, lines)| lines)
 }
 
-/// The messages that prove each failure of a requirement in a trace.
+/// Returns the messages that prove each failure of a requirement in a trace.
 fn proofs<'m>(id: &str, judgement: &Judgement, messages: &'m [Message]) -> Vec<Proof<'m>> {
     let findings = judgement.tallies.get(id).into_iter().flat_map(|tally| &tally.findings);
     let failures = findings.filter(|finding| finding.verdict == Verdict::Fail);
@@ -107,7 +107,7 @@ fn matching(proof: &Proof<'_>, messages: &[Message]) -> Option<Vec<String>> {
         positions.insert(found.at);
         positions.extend(found.request);
         if !found.is_response {
-            // A request alone says little: its response belongs to the exchange.
+            // A request alone shows little: its response belongs to the exchange.
             positions
                 .extend(messages.iter().find(|message| message.request == Some(found.at)).map(|message| message.at));
         }
@@ -115,12 +115,12 @@ fn matching(proof: &Proof<'_>, messages: &[Message]) -> Option<Vec<String>> {
     let lines = messages.iter().filter(|message| positions.contains(&message.at));
     let lines: Vec<String> =
         lines.map(|message| format!("{} → {}  {}", message.from, message.from.other(), message.text)).collect();
-    // Such a path would look like one of a machine.
+    // Such a path would look like one of a real machine.
     let is_neutral = !lines.iter().any(|line| ["home", "tmp"].iter().any(|name| line.contains(&format!("/{name}/"))));
     (lines.len() <= LONGEST && is_neutral).then_some(lines)
 }
 
-/// The messages of a trace that are JSON objects on a line of their own.
+/// Returns the messages of a trace that are JSON objects on separate lines.
 fn messages(trace: &Trace) -> Vec<Message> {
     let mut requests: BTreeMap<(Party, String), (usize, String)> = BTreeMap::new();
     let mut messages = Vec::new();

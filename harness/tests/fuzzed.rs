@@ -1,6 +1,5 @@
-//! The inputs of `fuzz/corpus/`, each through the target that it is for: what fuzzing has once come across holds for ever,
-//! and needs neither a fuzzer nor a nightly compiler. `ACP_FUZZED` names another folder that is laid out like that one, such
-//! as `fuzz/artifacts`.
+//! Runs each input of `fuzz/corpus/` through its target, so that earlier findings of the fuzzer stay fixed without a fuzzer or
+//! a nightly compiler. `ACP_FUZZED` names another folder with the same layout, such as `fuzz/artifacts`.
 
 #[path = "../../fuzz/src/targets/mod.rs"]
 mod targets;
@@ -10,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// What is kept for a target stays small enough to be read through in seconds.
+/// The most kept inputs of a target, so that they run in seconds.
 const MOST_FILES: usize = 200;
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -20,7 +19,7 @@ fn main() {
     let mut trials = Vec::new();
     for (name, holds) in targets::TARGETS {
         let folder = other.as_ref().unwrap_or(&kept).join(name);
-        // Another folder may have inputs of some targets only; the kept inputs are of all.
+        // Another folder may have inputs for only some targets; the kept inputs cover all.
         let is_optional = other.is_some() && !folder.exists();
         let trial = Trial::test(name, move || play(&folder, holds)).with_kind("inputs");
         trials.push(trial.with_ignored_flag(is_optional));

@@ -13,7 +13,7 @@ use libtest_mimic::Failed;
 
 use super::parts;
 
-/// Splits the run in two and in three.
+/// Splits the run into two and into three shards.
 pub fn check(paths: &[PathBuf], party: Party) -> Result<(), Failed> {
     let mut traces = Vec::new();
     for path in paths {
@@ -28,7 +28,7 @@ pub fn check(paths: &[PathBuf], party: Party) -> Result<(), Failed> {
     for of in [2, 3] {
         let mut shards: Vec<RunReport> =
             (0..of).map(|shard| report(party, &mut traces.iter().skip(shard).step_by(of))).collect();
-        // Each conversation has a subject of its own.
+        // Each conversation has a separate subject.
         shards.iter_mut().for_each(|shard| shard.subject = whole.subject.clone());
         if let Some(why) = shards[1..].iter().find_map(|shard| mismatch(&shards[0], shard)) {
             return Err(why.into());
@@ -49,7 +49,7 @@ fn report(party: Party, traces: &mut dyn Iterator<Item = &Trace>) -> RunReport {
     collector.finish(Duration::ZERO, false)
 }
 
-/// The first requirement of which they differ, or where else they do.
+/// Returns the first requirement that differs, or another difference.
 fn difference(joined: &RunReport, whole: &RunReport) -> String {
     let pairs = joined.requirements.iter().zip(&whole.requirements);
     match pairs.into_iter().find(|(joined, whole)| joined != whole) {

@@ -1,4 +1,4 @@
-//! Kept files: what the program prints or generates, next to the tests that compare it. `ACP_BLESS=1` replaces them.
+//! Kept files: output and generated files of the program, next to the tests that compare them. `ACP_BLESS=1` replaces them.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use similar::TextDiff;
 ///
 /// # Errors
 ///
-/// That they differ, with the lines that do, or that the file cannot be written.
+/// They differ, with the lines that do, or the file cannot be written.
 pub fn kept(path: &Path, text: &str) -> Result<(), String> {
     let text = format!("{}\n", text.trim_end_matches('\n'));
     let found = fs::read_to_string(path).unwrap_or_default();

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A killed process needs a moment to go.
+/// The time a killed process needs to disappear.
 const MOMENT: Duration = Duration::from_secs(10);
 
-/// What has to do with a folder: processes that have it in their arguments or their environment, and whatever lies in it.
+/// Lists everything related to a folder: processes with it in their arguments or their environment, and its files.
 pub fn below(folder: &Path) -> Vec<String> {
     let mut left = soon_nothing(|| processes(folder));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -15,7 +15,7 @@ pub fn below(folder: &Path) -> Vec<String> {
     left
 }
 
-/// Looks until there is nothing, for a moment at most.
+/// Repeats `look` until it finds nothing, for a moment at most.
 pub fn soon_nothing(look: impl Fn() -> Vec<String>) -> Vec<String> {
     let deadline = Instant::now() + MOMENT;
     loop {
@@ -27,7 +27,7 @@ pub fn soon_nothing(look: impl Fn() -> Vec<String>) -> Vec<String> {
     }
 }
 
-/// One that ended and that nobody has waited for has neither arguments nor environment.
+/// Lists the processes. A zombie has neither arguments nor an environment.
 fn processes(folder: &Path) -> Vec<String> {
     let folder = folder.as_os_str().as_encoded_bytes();
     let mentions = |path: PathBuf| {

@@ -1,4 +1,4 @@
-//! A case with an agent that asks the scripted model, and what is left of their conversation.
+//! A case with an agent that uses the scripted model, and the record of their exchange.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use acp_conformance::trace::{ModelEvent, Trace, What};
 use acp_conformance::verdict::Verdict;
 use serde_json::Value;
 
-/// A case that asks the agent to say something, in its third request.
+/// A case that makes the agent say something in its third request.
 const CASE: &str = "v1/agent/prompt/output-reported";
 
-/// An agent that passes its prompt on to the model, and the model's words on to its client.
+/// An agent that passes its prompt to the model, and the model's text to its client.
 const AGENT: &str = r#"
     answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
     read -r line; answer 0 '{"protocolVersion":1}'
@@ -30,7 +30,7 @@ const AGENT: &str = r#"
     while read -r line; do :; done
 "#;
 
-/// Plays the case with that agent, which asks for this route, and keeps the exchanges in that folder.
+/// Runs the case with that agent, which requests this route, and keeps the exchanges in that folder.
 fn play(route: &str, exchanges: &Path) -> Trace {
     let (cases, _) = embedded(&V1);
     let case = cases.iter().find(|case| case.id == CASE).expect("the case");

@@ -1,4 +1,4 @@
-//! Kept files that no test makes any more.
+//! Finds kept files that no test uses any more.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// The files that are not among them, or that the folder cannot be read.
+/// The additional files, or an error if the folder cannot be read.
 pub fn no_orphans(folder: &Path, wanted: &[String]) -> Result<(), String> {
     let mut orphans = Vec::new();
     let mut folders = vec![folder.to_owned()];

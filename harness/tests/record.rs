@@ -1,5 +1,5 @@
-//! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot the case that is made of it, or
-//! the reason why there is none.
+//! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot is the case recorded from it, or the
+//! reason why there is none.
 
 mod kept;
 mod orphans;
@@ -40,7 +40,7 @@ fn snapshots() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/record")
 }
 
-/// The file name of the snapshot of a recording.
+/// Returns the file name of the snapshot of a recording.
 fn snapshot(path: &Path) -> String {
     name(path) + ".txt"
 }
@@ -58,7 +58,7 @@ fn check(path: &PathBuf) -> Result<(), Failed> {
     Ok(kept::kept(&snapshots().join(snapshot(path)), &text)?)
 }
 
-/// A case without a mistake.
+/// Checks that a case has no mistake, and returns it.
 fn sound(text: String) -> Result<String, Failed> {
     let (_, problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     match problems.as_slice() {

@@ -1,5 +1,5 @@
-//! Each conversation once more as a recording of both parties, in which nothing is marked as wrong on purpose: whatever of it
-//! is missing, nobody is accused of more than in the whole.
+//! Each conversation also as a recording of both parties, without marks of deliberate violations: with any part missing, no
+//! requirement fails that passes in the whole.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +13,9 @@ use libtest_mimic::Failed;
 
 use super::{edition, parts};
 
-/// Where what is sent on purpose is right in itself, so that it means what it says when nothing marks it; or where a login
-/// is told from a connection by the process that only our own traces know; or where only our own traces mark a fence.
+/// Conversations in which a deliberate line is actually correct, so that it has its normal meaning without the mark; or in
+/// which only the process of our own traces distinguishes a login from a connection; or in which only our own traces mark a
+/// fence.
 const RIGHT: [&str; 5] = [
     "fs/read-gate-deliberate.txt",
     "notice/capability-wrong-on-purpose.txt",
@@ -23,25 +24,25 @@ const RIGHT: [&str; 5] = [
     "fence/new-session.txt",
 ];
 
-/// Where all depends on the version that the parties agreed on.
+/// Conversations that depend on the agreed version.
 const OTHER_VERSION: [&str; 2] = ["init/talks-version-2.txt", "init/client-talks-version-2.txt"];
 
-/// What is missing.
+/// The missing part.
 #[derive(Debug, Clone, Copy)]
 enum Missing {
-    /// Nothing but what no recorder knows.
+    /// Only the data that no recorder has.
     Nothing,
-    /// All before this line.
+    /// All lines before this one.
     Before(usize),
-    /// Who sent this line.
+    /// The sender of this line.
     Sender(usize),
-    /// Whatever of one kind is not at hand any more.
+    /// All data of one kind, which was forgotten.
     Memory(&'static str),
-    /// What a format does not tell.
+    /// A gap of a format.
     Lack(Lack),
 }
 
-/// Judges the file with everything missing that may be missing.
+/// Checks the file with each part missing that may be missing.
 pub fn check(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (_, trace) = parts(&text)?;
@@ -57,7 +58,7 @@ pub fn check(path: &Path) -> Result<(), Failed> {
     let lines = 1..lines(&trace).count();
     let mut variants = ["requests", "sessions", "terminals", "tools"].map(Missing::Memory).to_vec();
     variants.extend([Lack::Bytes, Lack::Times, Lack::Order].map(Missing::Lack));
-    // Without the answer to `initialize` nothing shows that this edition does not cover the conversation.
+    // Without the answer to `initialize`, the recording does not show that this edition does not cover the conversation.
     let first = if OTHER_VERSION.iter().any(|other| path.ends_with(other)) { 3 } else { 1 };
     variants.extend(lines.clone().filter(|_| first == 1).map(Missing::Before));
     variants.extend(lines.filter(|line| *line >= first && is_answer(&trace, *line)).map(Missing::Sender));
@@ -69,14 +70,14 @@ pub fn check(path: &Path) -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Whether it is an answer; whoever else speaks is known by the method.
+/// Whether it is an answer; the method identifies the sender of other messages.
 fn is_answer(trace: &Trace, line: usize) -> bool {
     let value =
         lines(trace).nth(line).and_then(|(_, _, bytes)| serde_json::from_slice::<serde_json::Value>(bytes).ok());
     value.is_some_and(|value| value.get("result").or(value.get("error")).is_some())
 }
 
-/// The lines of the parties, which are all that a recorder sees.
+/// Returns the lines of the parties, which are all that a recorder has.
 fn lines(trace: &Trace) -> impl Iterator<Item = (Party, &Event, &[u8])> {
     trace.events.iter().filter_map(|event| match &event.what {
         What::Line { from, bytes, .. } => Some((*from, event, bytes.as_slice())),
@@ -84,7 +85,7 @@ fn lines(trace: &Trace) -> impl Iterator<Item = (Party, &Event, &[u8])> {
     })
 }
 
-/// A memory that holds nothing of one kind.
+/// Returns a memory that holds nothing of one kind.
 fn without(kind: &str) -> Memory {
     let mut memory = Memory { every: 1, ..Memory::USUAL };
     match kind {
@@ -96,7 +97,7 @@ fn without(kind: &str) -> Memory {
     memory
 }
 
-/// What fails.
+/// Returns the failures.
 fn failed(trace: &Trace, missing: Missing) -> BTreeMap<String, String> {
     let mut lacks = vec![Lack::Processes];
     lacks.extend(if let Missing::Lack(lack) = missing { Some(lack) } else { None });

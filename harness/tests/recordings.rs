@@ -1,5 +1,5 @@
-//! What `check` says about recordings: each `.txt` in `recordings/` begins with a command on files of that folder, and goes
-//! on with its exit code and output.
+//! The output of `check` for recordings: each `.txt` in `recordings/` begins with a command on files of that folder, followed
+//! by its exit code and output.
 
 mod kept;
 

@@ -1,6 +1,6 @@
-//! What is said of expected failures and of changes, in `regressions/`, and of command lines and files that are wrong, in
-//! `usage/`: each `.txt` begins with a command on files of its folder, and goes on with its exit code and output. Beside them,
-//! what changes files: `--update-expected`, the review of transcripts, and `record`.
+//! The output for known failures and for changes, in `regressions/`, and for wrong command lines and files, in `usage/`: each
+//! `.txt` begins with a command on files of its folder, followed by its exit code and output. Also commands that change files:
+//! `--update-expected`, the review of transcripts, and `record`.
 
 mod kept;
 
@@ -68,7 +68,7 @@ fn same(what: &str, found: &str, wanted: &str) -> Result<(), Failed> {
     if found == wanted { Ok(()) } else { Err(format!("{what}: wanted\n{wanted}\nand found\n{found}").into()) }
 }
 
-/// What holds stays as a person wrote it, what no longer fails goes, and the next run has nothing to complain of.
+/// Correct entries stay as a person wrote them, stale ones are removed, and the next run has no complaints.
 fn update() -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("mine.toml");
@@ -100,7 +100,7 @@ fn update() -> Result<(), Failed> {
     ends_with(0, &run(&[])?)
 }
 
-/// A baseline of what fails today, whose reasons are to be filled in.
+/// Creates a baseline of today's failures, with placeholders for the reasons.
 fn update_makes_a_file() -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
     let traces = Path::new(FOLDER).join("new").to_string_lossy().into_owned();
@@ -118,7 +118,7 @@ fn update_makes_a_file() -> Result<(), Failed> {
     if said.contains("warning[expected::placeholder]") { Ok(()) } else { Err(said.into()) }
 }
 
-/// The folders that the id of a recorded case asks for need not be there.
+/// The folders in the id of a recorded case need not exist.
 fn record_makes_folders() -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
     let trace = Path::new(FOLDER).join("new/init-handshake.jsonl").to_string_lossy().into_owned();
@@ -127,7 +127,7 @@ fn record_makes_folders() -> Result<(), Failed> {
     ends_with(0, &program(&["lint", case], dir.path()).output()?)
 }
 
-/// Runs the handshake with an agent that calls itself so.
+/// Runs the handshake with an agent of this name.
 fn handshake(name: &str, folder: &Path) -> Command {
     let agent = format!(
         r#"read a; printf '{{"jsonrpc":"2.0","id":0,"result":{{"protocolVersion":1,"agentInfo":{{"name":"{name}","version":"1"}}}}}}\n'
@@ -169,7 +169,7 @@ fn review() -> Result<(), Failed> {
     ends_with(0, &handshake("two", dir.path()).output()?)
 }
 
-/// Where nobody reviews, what is missing or differs fails the run, and nothing is written.
+/// In CI, a missing or different transcript fails the run, and nothing is written.
 fn nothing_is_written_in_ci() -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
     let (kept, new) = kept(dir.path());

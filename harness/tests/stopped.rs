@@ -1,5 +1,5 @@
-//! Runs that end before their time: by a signal, by a time limit, or after the first failure. Their reports are partial, and
-//! the files of earlier runs stay until the new ones are complete.
+//! Runs that stop early: by a signal, by a time limit, or after the first failure. Their reports are partial, and the files of
+//! earlier runs stay until the new ones are complete.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -12,8 +12,8 @@ use acp_conformance::verdict::Conformance;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tempfile::TempDir;
 
-/// An agent that knows `initialize`, and `session/new` if the result of that is its first argument; otherwise it never answers
-/// this one request.
+/// An agent that answers `initialize`, and `session/new` if its first argument is the result of that; otherwise it never
+/// answers this one request.
 const AGENT: &str = r#"
 while read -r line; do
     id=$(printf '%s' "$line" | sed 's/.*"id":\([^,}]*\).*/\1/')
@@ -25,7 +25,7 @@ while read -r line; do
 done
 "#;
 
-/// The forms that go into files, apart from JSON.
+/// The forms that are written to files, apart from JSON.
 const FORMS: [&str; 5] = ["junit", "tap", "sarif", "markdown", "html"];
 
 /// A run of an agent, with reports of an earlier one.
@@ -56,16 +56,16 @@ impl Run {
         fs::read_to_string(self.dir.path().join(name)).expect("a file")
     }
 
-    /// Waits until a line of standard output has this in it.
+    /// Waits for a line of standard output that contains this text.
     fn wait_for(out: &mut impl BufRead, text: &str) {
         let mut lines = out.lines();
         assert!(lines.any(|line| line.expect("text").contains(text)), "the output ended before `{text}`");
     }
 
-    /// Waits for the end, and returns the exit code with standard error.
+    /// Waits for the exit, and returns the exit code with standard error.
     fn end(&mut self) -> (Option<i32>, String) {
         let mut said = String::new();
-        // Whoever does not read standard output would hold the run up.
+        // Without a reader of standard output, the run would block.
         if let Some(mut out) = self.child.stdout.take() {
             out.read_to_string(&mut said).expect("text");
             said.clear();
@@ -74,7 +74,7 @@ impl Run {
         (self.child.wait().expect("it ends").code(), said)
     }
 
-    /// The report, after it was made sure that every form says that it is partial, and that nothing else is in the folder.
+    /// Returns the report, after checking that every form is marked as partial, and that the folder has no other files.
     fn partial_report(&self) -> RunReport {
         for form in FORMS {
             let text = self.file(form);
@@ -135,7 +135,7 @@ fn fail_fast_ends_run_after_first_failure() {
 
 #[test]
 fn second_signal_ends_program_at_once() {
-    // It answers nothing, does not end with its input, and tells its process id through a pipe.
+    // It answers nothing, ignores the end of its input, and reports its process id through a pipe.
     let pipes = tempfile::tempdir().expect("a folder");
     let pipe = pipes.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).expect("a pipe");
@@ -149,7 +149,7 @@ fn second_signal_ends_program_at_once() {
     run.signal();
     assert_eq!(run.child.wait().expect("it ends").code(), Some(130));
     assert!(FORMS.iter().all(|form| run.file(form) == "previous"));
-    // Process 1 may need a moment to collect it.
+    // Process 1 may need a moment to reap it.
     let deadline = Instant::now() + Duration::from_secs(10);
     while test_kill_process(pid).is_ok() {
         assert!(Instant::now() < deadline, "the agent still runs");

@@ -1,11 +1,11 @@
-//! Trace → findings: each file under `harness/tests/traces/` is a short conversation and the verdicts it must lead to.
+//! Trace → findings: each file under `harness/tests/traces/` is a short conversation with the expected verdicts.
 //!
-//! First the wanted verdicts, `requirement: verdict` a line, `#` for comments; then a line `---`; then the conversation.
-//! `conversation` tells more of the form. Every requirement that fails or stays undecided must be
-//! listed. A pass need not be: each trace passes what its few lines exercise by the way.
+//! First the expected verdicts, one `requirement: verdict` per line, `#` for comments; then a line `---`; then the
+//! conversation. `conversation` describes the form. Every requirement that fails or is undecided must be listed. A pass need
+//! not be: each trace also passes other requirements that its few lines exercise.
 //!
-//! Every trace is redacted as well, and must be judged as before. All of them are one run, too, whose shards say together what it
-//! says.
+//! Every trace is also redacted, and must get the same judgement. All of them also form one run, whose shards must give the
+//! same results together.
 
 mod conversation;
 mod exchanges;
@@ -85,10 +85,10 @@ fn check(path: &Path) -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Failures of two requirements at one place that are two mistakes nevertheless, with the reason.
+/// Failures of two requirements at one place that are nevertheless two mistakes, with the reason.
 const TWO_MISTAKES: &[([&str; 2], &str)] = &[];
 
-/// Pairs of failures at one place of which neither is the same mistake as the other by `refers-to` of the catalogue.
+/// Returns the pairs of failures at one place for which `refers-to` in the catalogue does not make one the owner.
 fn counted_twice(judgement: &Judgement) -> Vec<String> {
     let findings =
         judgement.tallies.iter().flat_map(|(id, tally)| tally.findings.iter().map(move |it| (id.as_str(), it)));
@@ -108,7 +108,7 @@ fn counted_twice(judgement: &Judgement) -> Vec<String> {
     wrong
 }
 
-/// A redacted trace has lines as long as they were, and is judged as before.
+/// Checks that the lines of a redacted trace keep their lengths, and that it gets the same judgement.
 fn check_redacted(path: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(path)?;
     let (_, trace) = parts(&text)?;
@@ -140,7 +140,7 @@ fn edition(trace: &Trace) -> &'static Edition {
     Editions::built_in().of(&trace.header).expect("the edition is built in").edition()
 }
 
-/// The wanted verdicts and the conversation.
+/// Splits a file into the expected verdicts and the conversation.
 fn parts(text: &str) -> Result<(&str, Trace), Failed> {
     let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
     let mut reader = Reader::new(wanted);

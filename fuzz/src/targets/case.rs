@@ -1,4 +1,4 @@
-//! Cases: a file is a case or has a mistake, and every mistake can be drawn.
+//! Cases: a file is a case or has a mistake, and every mistake can be rendered.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::drawn;
 
 static INCLUDES: LazyLock<Includes> = LazyLock::new(|| Includes::of(&V1));
 
-/// The bytes are a case file.
+/// Treats the bytes as a case file.
 pub fn holds(data: &[u8]) {
     let read = || load_bytes("cases/v1/agent/x.yaml", data, &Vocabulary::of(V1.edition()), &INCLUDES);
     let (cases, problems) = read();

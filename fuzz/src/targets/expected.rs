@@ -1,4 +1,4 @@
-//! Baselines: a file is one or has a mistake, and bringing one up to date takes nothing else from it.
+//! Baselines: a file is valid or has a mistake, and an update changes only the intended entries.
 
 use acp_conformance::edition::V1;
 use acp_conformance::expected::{BaselineChanges, Expectation, load_bytes, load_text, update};
@@ -6,7 +6,7 @@ use acp_conformance::requirement::Party;
 
 use super::drawn;
 
-/// The bytes are a baseline.
+/// Treats the bytes as a baseline.
 pub fn holds(data: &[u8]) {
     let (entries, problems) = load_bytes("expected.toml", data, Some(Party::Agent), V1.catalogue());
     drawn(entries.is_some(), &problems);
@@ -18,13 +18,13 @@ pub fn holds(data: &[u8]) {
     let updated =
         update(text, &BaselineChanges { removed, added: vec![added] }).expect("a baseline can be brought up to date");
     let (now, _) = load_text("expected.toml", &updated, Some(Party::Agent), V1.catalogue());
-    assert_eq!(now.as_deref().map(told), Some(told(&wanted)), "{updated}");
+    assert_eq!(now.as_deref().map(facts), Some(facts(&wanted)), "{updated}");
 }
 
-/// What the entries say, wherever they stand.
-fn told(entries: &[Expectation]) -> Vec<impl PartialEq + std::fmt::Debug> {
-    let told = |Expectation { requirement, case, reason, link, expires, .. }: &Expectation| {
+/// Returns the content of the entries without their places.
+fn facts(entries: &[Expectation]) -> Vec<impl PartialEq + std::fmt::Debug> {
+    let facts = |Expectation { requirement, case, reason, link, expires, .. }: &Expectation| {
         (requirement.clone(), case.clone(), reason.clone(), link.clone(), *expires)
     };
-    entries.iter().map(told).collect()
+    entries.iter().map(facts).collect()
 }

@@ -1,4 +1,4 @@
-//! Reports: whatever a subject says, it stays a text in every form, and no control character of it gets through.
+//! Reports: every text of a subject stays text in every form, and its control characters are removed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use acp_conformance::snapshot::Bound;
 use acp_conformance::verdict::Verdict;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-/// The bytes are texts of a subject, with a byte between them that stands in no text.
+/// Treats the bytes as texts of a subject, separated by a byte that occurs in no text.
 pub fn holds(data: &[u8]) {
     let texts: Vec<String> =
         data.split(|byte| *byte == 0xff).map(|text| String::from_utf8_lossy(text).into()).collect();
@@ -27,7 +27,7 @@ pub fn holds(data: &[u8]) {
     for ((name, form), (_, wanted)) in forms.into_iter().zip(wanted) {
         let unfit =
             |c: &char| c.is_control() && *c != '\n' || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{202a}'..='\u{202e}');
-        // The others are JSON, or hold it, for programs.
+        // The others are JSON, or contain it, for programs.
         if !matches!(name, "sarif" | "events" | "page" | "matrix") {
             assert_eq!(form.chars().find(unfit), None, "a control character in {name}:\n{form}");
         }
@@ -35,14 +35,14 @@ pub fn holds(data: &[u8]) {
     }
 }
 
-/// As long as the text, and without anything that means something to anybody but the parts of an id.
+/// Returns a text of the same length that has no special characters in any form except the parts of an id.
 fn tame(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || "/@.".contains(c) { c } else { 'x' }).collect()
 }
 
-/// A report in which each text stands in each place that a subject can write to.
+/// Builds a report with each text in each place that a subject controls.
 fn report(texts: &[String]) -> RunReport {
-    // Findings name cases, also when the texts are others.
+    // Findings name cases even if the texts differ.
     let id = |index: usize| format!("{index} {}", texts[0]);
     let mut around = texts.iter().cycle().cloned();
     let mut next = || around.next().unwrap_or_default();
@@ -100,7 +100,7 @@ fn report(texts: &[String]) -> RunReport {
     report
 }
 
-/// The report in every form, by name.
+/// Renders the report in every form, by name.
 fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
     let column = Column {
         report: report.clone(),
@@ -113,21 +113,21 @@ fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
     other.cases.clear();
     let difference = compare(&side("old"), &Side::new("new".to_owned(), other), Bound::Full);
     vec![
-        ("text", plain(&told(|out| Box::new(TextReport::new(out, Detail::Cases)), report))),
-        ("junit", told(|out| Box::new(JunitReport::new(out)), report)),
-        ("sarif", told(|out| Box::new(SarifReport::new(out)), report)),
-        ("github", told(|out| Box::new(GithubReport::new(out)), report)),
-        ("markdown", told(|out| Box::new(MarkdownReport::new(out)), report)),
-        ("tap", told(|out| Box::new(TapReport::new(out)), report)),
-        ("events", told(|out| Box::new(EventLines::new(out)), report)),
-        ("page", told(|out| Box::new(PageReport::new(out)), report)),
+        ("text", plain(&rendered(|out| Box::new(TextReport::new(out, Detail::Cases)), report))),
+        ("junit", rendered(|out| Box::new(JunitReport::new(out)), report)),
+        ("sarif", rendered(|out| Box::new(SarifReport::new(out)), report)),
+        ("github", rendered(|out| Box::new(GithubReport::new(out)), report)),
+        ("markdown", rendered(|out| Box::new(MarkdownReport::new(out)), report)),
+        ("tap", rendered(|out| Box::new(TapReport::new(out)), report)),
+        ("events", rendered(|out| Box::new(EventLines::new(out)), report)),
+        ("page", rendered(|out| Box::new(PageReport::new(out)), report)),
         ("matrix", text(|out| write_matrix(vec![column], out))),
         ("subjects", text(|out| write_subjects(vec![report.clone()], out))),
         ("diff", plain(&text(|out| compare::write(out, &difference, Bound::Full)))),
     ]
 }
 
-fn told(renderer: impl FnOnce(&mut Vec<u8>) -> Box<dyn Renderer + '_>, report: &RunReport) -> String {
+fn rendered(renderer: impl FnOnce(&mut Vec<u8>) -> Box<dyn Renderer + '_>, report: &RunReport) -> String {
     let begin = Begin {
         suite: report.suite.clone(),
         subject: report.subject.clone(),
@@ -153,7 +153,7 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     String::from_utf8(bytes).expect("every form is UTF-8")
 }
 
-/// The text without styles, which are ours: those of a subject are written out.
+/// Returns the text without styles, which are ours: those of a subject are escaped.
 fn plain(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -163,7 +163,7 @@ fn plain(text: &str) -> String {
     })
 }
 
-/// What means something to a reader of the form.
+/// Returns the parts of a text with a meaning in the form.
 fn skeleton(form: &str, text: &str) -> Vec<String> {
     match form {
         "junit" => {
@@ -185,7 +185,7 @@ fn skeleton(form: &str, text: &str) -> Vec<String> {
     }
 }
 
-/// The members of a JSON value, without what they hold.
+/// Returns the members of a JSON value, without their values.
 fn shape(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Object(members) => members.iter().map(|(name, _)| format!("{name} ")).collect(),
@@ -193,9 +193,9 @@ fn shape(value: &serde_json::Value) -> String {
     }
 }
 
-/// HTML, links and tables of a text in Markdown.
+/// Returns the HTML, links and tables of a text in Markdown.
 fn markup(text: &str) -> Vec<String> {
-    let told = |event| match event {
+    let text_of = |event| match event {
         Event::Html(html) | Event::InlineHtml(html) => Some(tags(&html).join(" ")),
         Event::Start(Tag::Link { dest_url, .. }) => Some(format!("link {dest_url}")),
         Event::Start(Tag::Image { .. }) => Some("image".to_owned()),
@@ -204,10 +204,10 @@ fn markup(text: &str) -> Vec<String> {
         Event::Start(Tag::TableCell) => Some("cell".to_owned()),
         _ => None,
     };
-    Parser::new_ext(text, Options::all()).filter_map(told).collect()
+    Parser::new_ext(text, Options::all()).filter_map(text_of).collect()
 }
 
-/// The tags of a page with their attributes, without the values of those.
+/// Returns the tags of a page with the names of their attributes.
 fn tags(page: &str) -> Vec<String> {
     let tag = |part: &str| {
         let tag = part.split('>').next().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Bytes to lines: what comes out depends on the bytes alone, and not on where they were cut when they came.
+//! Bytes to lines: the result depends only on the bytes, and not on the pieces in which they came.
 
 use acp_conformance::wire::{Frame, Framer, LineEnd};
 
-/// The first byte is the longest line, the next four are the lengths of the pieces, and the stream is what follows.
+/// The first byte is the longest line, the next four are the lengths of the pieces, and the rest is the stream.
 pub fn holds(data: &[u8]) {
     let Some(([longest, lengths @ ..], stream)) = data.split_first_chunk::<5>() else { return };
     let longest = usize::from(*longest);
@@ -25,7 +25,7 @@ fn frames<'s>(longest: usize, pieces: impl Iterator<Item = &'s [u8]>) -> Vec<Fra
     frames
 }
 
-/// The stream in pieces of these lengths, over and over; a length of 0 is an empty piece.
+/// Splits the stream into pieces of these lengths, repeatedly; a length of 0 is an empty piece.
 fn pieces<'s>(mut stream: &'s [u8], lengths: &[u8]) -> Vec<&'s [u8]> {
     let mut pieces = Vec::new();
     while !stream.is_empty() {

@@ -1,4 +1,4 @@
-//! The judge: the same trace gets the same judgement, however it is written down and whoever else is judged.
+//! The judge: equal traces get equal judgements, however they are written and whichever other party is judged.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{conversation_of, written};
 
-/// The bytes are a conversation.
+/// Treats the bytes as a conversation.
 pub fn holds(data: &[u8]) {
     let trace = conversation_of(data);
     let judgement = judge(&trace, V1.edition());
@@ -28,7 +28,7 @@ fn same(judgement: &Judgement, other: &Judgement, what: &str) {
     assert!(differences.is_empty(), "{what}:\n{}", differences.join("\n"));
 }
 
-/// What `check` says of the trace.
+/// Returns the judgement of `check` on the trace.
 fn checked(trace: &Trace) -> Judgement {
     let input = Input::Whole(Box::new(Cursor::new(written(trace))), Some(Format::Trace), None);
     let recording = Recording::open(input, V1.edition()).expect("our own trace can be read");
@@ -37,7 +37,7 @@ fn checked(trace: &Trace) -> Judgement {
     session.close().judgement
 }
 
-/// What a finding names is there, apart from what a step of the conversation names by itself.
+/// Checks that all events of a finding exist, except those that a step of the conversation names itself.
 fn evidence_is_at_hand(trace: &Trace, judgement: &Judgement) {
     let named: BTreeSet<usize> = trace
         .events
@@ -53,21 +53,21 @@ fn evidence_is_at_hand(trace: &Trace, judgement: &Judgement) {
     }
 }
 
-/// The same trace by a clock that started earlier.
+/// Returns the same trace with a clock that started earlier.
 fn later(trace: &Trace) -> Trace {
     let mut later = trace.clone();
     later.events.iter_mut().for_each(|event| event.us += 1_000_000_007);
     later
 }
 
-/// The same messages with their members in another order, which means nothing in JSON.
+/// Returns the same messages with their members in another order, which has no meaning in JSON.
 fn turned_round(trace: &Trace) -> Trace {
     let mut turned = trace.clone();
     for event in &mut turned.events {
         if let What::Line { bytes, .. } = &mut event.what
             && let Content::One { value, doubled, .. } = read_line(bytes)
             && doubled.is_empty()
-            // Otherwise parts of it may have been left out.
+            // Otherwise parts of it may be missing.
             && serde_json::from_slice::<Value>(bytes).is_ok()
         {
             *bytes = reversed(value).to_string().into_bytes();

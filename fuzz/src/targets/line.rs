@@ -1,15 +1,15 @@
-//! A line to a message: it is told truly what the line holds.
+//! A line to a message: the result describes the line correctly.
 
 use acp_conformance::wire::{Content, Envelope, RpcId, read_line, write_json};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// The bytes are a line.
+/// Treats the bytes as a line.
 pub fn holds(data: &[u8]) {
     let content = read_line(data);
     assert_eq!(read_line(data), content);
     let json = serde_json::from_slice::<Value>(data);
-    // Skips the values, so that nothing is too deep for it.
+    // This skips the values, so no nesting is too deep for it.
     let is_json = serde_json::from_slice::<IgnoredAny>(data);
     match content {
         Content::Blank => assert!(std::str::from_utf8(data).is_ok_and(|text| text.trim().is_empty())),
@@ -29,7 +29,7 @@ fn one(data: &[u8], value: &Value, doubled: &[String], json: Option<Value>) {
     assert!(json.is_none_or(|json| is_same(&json, value)), "another reader reads something else");
     assert!(doubled.iter().all(|at| at.starts_with('/')), "{doubled:?}");
     if doubled.is_empty() {
-        // Nothing got lost, so what is written again is read as the same.
+        // The value is complete, so writing and reading it again gives the same value.
         let again = read_line(write_json(value).as_bytes());
         assert_eq!(again.one().as_ref(), Some(value), "{}", data.escape_ascii());
     }
@@ -39,7 +39,7 @@ fn one(data: &[u8], value: &Value, doubled: &[String], json: Option<Value>) {
     }
 }
 
-/// Whether two values are the same, whatever the spelling of their numbers: `1.0` is read as 1.
+/// Whether two values are equal with any spelling of their numbers: `1.0` is read as 1.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),

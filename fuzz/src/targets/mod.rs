@@ -1,7 +1,6 @@
-//! What has to hold whatever comes in. Each module is a target: its `holds` takes any bytes and panics where something is
-//! wrong.
+//! Properties of all inputs. Each module is a target: its `holds` accepts any bytes and panics if a property does not hold.
 //!
-//! An ordinary test of the main package takes this file in by its path, and tries the inputs of `fuzz/corpus/`.
+//! An ordinary test of the main package includes this file by its path, and tests the inputs of `fuzz/corpus/`.
 
 use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
 use acp_conformance::trace::Trace;
@@ -22,7 +21,7 @@ pub mod recording;
 pub mod redact;
 pub mod trace;
 
-/// What has to hold for any input.
+/// A property of all inputs.
 pub type Holds = fn(&[u8]);
 
 /// Every target by its name.
@@ -42,7 +41,7 @@ pub const TARGETS: [(&str, Holds); 13] = [
     ("trace", trace::holds),
 ];
 
-/// A conversation of any bytes: what is no line of one is left out.
+/// Reads a conversation from any bytes; bytes that are not a line of one are left out.
 fn conversation_of(data: &[u8]) -> Trace {
     let text = String::from_utf8_lossy(data);
     let (above, conversation) = text.split_once("\n---\n").unwrap_or(("", &text));
@@ -53,14 +52,14 @@ fn conversation_of(data: &[u8]) -> Trace {
     reader.trace
 }
 
-/// The trace as a file.
+/// Writes the trace as a file.
 fn written(trace: &Trace) -> Vec<u8> {
     let mut bytes = Vec::new();
     trace.write(&mut bytes).expect("a vector takes everything");
     bytes
 }
 
-/// A file gives something or has an error, and never both; and every mistake can be drawn.
+/// Checks that a file has a result or an error, and never both, and that every mistake can be rendered.
 fn drawn(is_sound: bool, problems: &[Diagnostic]) {
     assert_ne!(is_sound, problems.iter().any(Diagnostic::is_error), "{}", render_all(problems, Look::Plain));
     let plain = render_all(problems, Look::Plain);

@@ -1,4 +1,4 @@
-//! The scripted model: whatever an agent asks, there is an answer in the words of the API, and always the same.
+//! The scripted model: every request gets an answer in the format of its API, and always the same.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use acp_conformance::model::{AnswerPart, ModelAnswer, Reply};
 use acp_conformance::profile::Hints;
 use serde_json::Value;
 
-/// The first line is the path of a request, and what follows is its body.
+/// The first line is the path of a request, and the rest is its body.
 pub fn holds(data: &[u8]) {
     let (path, body) = data.split_at(data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len()));
     let path = String::from_utf8_lossy(path);
@@ -45,7 +45,7 @@ fn asked(dialect: &dyn Dialect, body: &Value) {
                 calls_differ(&answer);
                 assert!(dialect.whole(&ask, &answer).is_object());
                 for piece in dialect.stream(&ask, &answer) {
-                    // A line feed would end the event in the midst of its data.
+                    // A line feed would end the event inside its data.
                     assert!(!piece.data.as_str().is_some_and(|data| data.contains(['\n', '\r'])), "{piece:?}");
                 }
             }

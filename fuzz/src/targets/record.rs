@@ -1,4 +1,4 @@
-//! What is made of a trace: a case, a text, a chart, a report.
+//! The results from a trace: a case, a text, a chart, a report.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -17,20 +17,20 @@ use super::conversation_of;
 
 static INCLUDES: LazyLock<Includes> = LazyLock::new(|| Includes::of(&V1));
 
-/// The bytes are a conversation.
+/// Treats the bytes as a conversation.
 pub fn holds(data: &[u8]) {
     let trace = conversation_of(data);
     holds_for(&trace);
     let aim = Aim { origin: "x.jsonl", subject: None, kept: &["init.respond".to_owned()], edition: V1.edition() };
     if let Ok(text) = record(&trace, &aim) {
-        // What a subject does wrong may make a mistake of the case, but what it says must not change how the file is read.
+        // A violation of a subject may become a mistake in the case, but its texts must not change the structure of the file.
         let (_, mut problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &INCLUDES);
         problems.retain(|problem| problem.code.starts_with("yaml::"));
         assert!(problems.is_empty(), "{text}\n{}", render_all(&problems, Look::Plain));
     }
 }
 
-/// What holds for traces of any origin.
+/// Checks the properties of traces of any origin.
 pub fn holds_for(trace: &Trace) {
     assert_eq!(snapshot::text(trace), snapshot::text(trace));
     let _ = diagnose(trace);

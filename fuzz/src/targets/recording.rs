@@ -1,4 +1,5 @@
-//! Recordings of other tools: whatever a file holds, it is read or refused, and how its bytes come makes no difference.
+//! Recordings of other tools: every file is read or refused, and the result does not depend on the pieces in which its bytes
+//! come.
 
 use std::io::{self, Cursor, Read};
 
@@ -7,7 +8,8 @@ use acp_conformance::recording::{Format, Input, Recording, RecordingProblem};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header};
 
-/// The bytes are a recording in any format; or those of the agent and those of the client, with a zero byte between them.
+/// Treats the bytes as a recording in any format; or as those of the agent and those of the client, with a zero byte between
+/// them.
 pub fn holds(data: &[u8]) {
     for format in Format::ALL.map(Some).into_iter().chain([None]) {
         for party in [None, Some(Party::Agent), Some(Party::Client)] {
@@ -29,7 +31,7 @@ fn same_in_pieces(input: impl Fn(usize) -> Input) {
     }
 }
 
-/// All events before the first problem.
+/// Returns all events before the first problem.
 fn read(input: Input) -> Result<(Header, Vec<Event>, Option<RecordingProblem>), RecordingProblem> {
     let mut recording = Recording::open(input, V1.edition())?;
     let mut events = Vec::new();
@@ -41,7 +43,7 @@ fn reader(bytes: &[u8], piece: usize) -> Box<dyn Read> {
     Box::new(Pieces { from: Cursor::new(bytes.to_vec()), piece })
 }
 
-/// Gives no more than so many bytes at once.
+/// Returns at most this many bytes at once.
 struct Pieces {
     from: Cursor<Vec<u8>>,
     piece: usize,

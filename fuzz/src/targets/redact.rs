@@ -1,4 +1,4 @@
-//! Redaction: a secret that stands where something private may stand does not survive, whatever is said around it.
+//! Redaction: a secret in a place for private data is removed, whatever the text around it.
 
 use acp_conformance::edition::V1;
 use acp_conformance::redact::{RedactionKey, redact};
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::conversation::Reader;
 use super::written;
 
-/// Where a secret may stand; `~` is its place, and `<` and `>` are those of its halves.
+/// The places of a secret: `~` for a whole one, `<` and `>` for its halves.
 const PRIVATE: &str = r#"C {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"_meta":{"x":"~"}}}}
 A {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"~","description":"~"}]}}
 C {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/srv/~","mcpServers":[{"name":"~","command":"/bin/~","args":["--key=~"],"env":[{"name":"KEY","value":"~"}]},{"type":"http","name":"n","url":"https://~.example/?token=~","headers":[{"name":"Authorization","value":"Bearer ~"}]}]}}
@@ -31,19 +31,19 @@ V {"method":"GET","url":"http://127.0.0.1:1/~?token=~","headers":[["cookie","~"]
 S {"kind":"must","line":1,"text":"x","outcome":"contradicted","expected":"`~`","seen":"the agent said `~`"}
 "#;
 
-/// The first byte is where the private lines begin, and the others are a conversation around them.
+/// The first byte is the position of the private lines, and the others are a conversation around them.
 pub fn holds(data: &[u8]) {
     let Some((begin, data)) = data.split_first() else { return };
     let text = String::from_utf8_lossy(data);
     let (above, conversation) = text.split_once("\n---\n").unwrap_or(("", &text));
     let around: Vec<&str> = conversation.lines().collect();
-    let (before, behind) = around.split_at(usize::from(*begin).min(around.len()));
-    // Made of the input, so that the input cannot hold it.
+    let (before, after) = around.split_at(usize::from(*begin).min(around.len()));
+    // The secret depends on the input, so the input cannot contain it.
     let secret = secret(data);
     let (first, second) = secret.split_at(secret.len() / 2);
     let private = PRIVATE.replace('~', &secret).replace('<', first).replace('>', second);
     let mut reader = Reader::new(above);
-    for line in before.iter().copied().chain(private.lines()).chain(behind.iter().copied()) {
+    for line in before.iter().copied().chain(private.lines()).chain(after.iter().copied()) {
         let _ = reader.line(line);
     }
     let redacted = redact(&reader.trace, RedactionKey::new([7; 32]), V1.edition()).trace;
@@ -53,7 +53,7 @@ pub fn holds(data: &[u8]) {
     assert!(survived.is_empty(), "the secret {secret} survived:\n{}", survived.join("\n"));
 }
 
-/// Letters that nobody could guess.
+/// Returns letters that cannot be guessed.
 fn secret(data: &[u8]) -> String {
     Sha256::digest(data).iter().take(24).map(|byte| char::from(b'a' + byte % 26)).collect()
 }
@@ -66,7 +66,7 @@ fn lengths(trace: &Trace) -> Vec<usize> {
     trace.events.iter().map(|event| length(&event.what)).collect()
 }
 
-/// All pieces of streamed text in one.
+/// Returns all pieces of streamed text, joined.
 fn streamed(trace: &Trace) -> String {
     let piece = |what: &What| {
         let What::Line { bytes, .. } = what else { return None };

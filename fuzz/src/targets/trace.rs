@@ -1,4 +1,4 @@
-//! Trace files: what was read is written as the same, and judged whatever the times and places in it.
+//! Trace files: a file that was read is written unchanged, and checked with any times and places in it.
 
 use acp_conformance::edition::V1;
 use acp_conformance::judge::judge;
@@ -6,7 +6,7 @@ use acp_conformance::trace::{Trace, normalised};
 
 use super::{record, written};
 
-/// The bytes are a trace file.
+/// Treats the bytes as a trace file.
 pub fn holds(data: &[u8]) {
     let Ok(trace) = Trace::read(data) else { return };
     assert!(trace.events.iter().enumerate().all(|(position, event)| event.n == position));

@@ -1,5 +1,5 @@
-//! What is done with traces afterwards, on those of the reference peers: each one is judged as before when it is redacted, and
-//! the case that is recorded from it passes.
+//! Redaction and recording, on the traces of the reference programs: a redacted trace has the same judgement, and a case
+//! recorded from it passes.
 
 mod reference;
 
@@ -18,7 +18,7 @@ use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// The cases that are recorded and played again, one or more for each kind of line that a recording has.
+/// The cases that are recorded and run again, one or more for each kind of line in a recording.
 const RECORDED: [&str; 24] = [
     "v1/agent/cancel/while-asking",
     "v1/agent/config/set",
@@ -47,7 +47,7 @@ const RECORDED: [&str; 24] = [
 ];
 
 fn main() -> ExitCode {
-    // The reference client starts this program in place of its agent.
+    // The reference client starts this program as its agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     }
     let missing = RECORDED.iter().filter(|id| !trials.iter().any(|trial| trial.name() == format!("{id}-recorded")));
     let missing: Vec<_> = missing.collect();
-    assert!(missing.is_empty(), "there are no such cases: {missing:?}");
+    assert!(missing.is_empty(), "unknown cases: {missing:?}");
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -78,7 +78,7 @@ fn check_redacted(case: &Case) -> Result<(), Failed> {
     if differences.is_empty() { Ok(()) } else { Err(format!("\n{}", differences.join("\n")).into()) }
 }
 
-/// The trace as a recording of other traffic has it.
+/// Returns the trace as a recording of other traffic.
 fn without_case(mut trace: Trace) -> Trace {
     trace.header.case = None;
     trace.header.requirements.clear();

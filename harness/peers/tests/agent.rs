@@ -1,7 +1,7 @@
-//! Every case of an agent as a test: of the reference agent, or of the one that the environment names, as in
+//! Every case of an agent as a test: for the reference agent, or for the one in the environment, as in
 //! `ACP_AGENT='my-agent --acp' cargo test --test agent`.
 //!
-//! The reference agent leaves nothing to chance, so a case that it does not decide fails here.
+//! The reference agent is deterministic, so a case that it does not decide fails here.
 
 use std::process::ExitCode;
 

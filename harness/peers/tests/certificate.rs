@@ -1,6 +1,6 @@
-//! Certificates of the reference agent: they match as they are, and whatever is done to one of their files is found and named.
+//! Certificates of the reference agent: they match, and every change of a file is found and named.
 //!
-//! This program is `certify` and `verify` as well, as the command line makes them.
+//! This program is also `certify` and `verify`, as on the command line.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,14 +23,14 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-#[allow(dead_code, reason = "each test target wants another part of it")]
+#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 fn main() -> ExitCode {
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
-    // Alone they select tests.
+    // Alone, these words select tests.
     let command = std::env::args().nth(1);
     if matches!(command.as_deref(), Some("certify" | "verify")) && std::env::args().len() > 2 {
         return run(Args::parse(), Editions::built_in())
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         ("a-changed-report-and-badge-are-named", made_files),
         ("a-changed-trace-is-named", changed_traces),
         ("a-trace-that-judges-otherwise-is-named", judges_otherwise),
-        ("what-is-missing-surplus-or-no-file-is-named", files),
+        ("names-missing-unexpected-and-irregular-files", files),
         ("swapped-traces-are-named", swapped),
         ("any-flipped-bit-is-found", flipped),
         ("another-suite-cannot-tell", other_suite),
@@ -67,10 +67,10 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
 }
 
-/// Some case whose trace is tampered with.
+/// A case whose trace is changed.
 const SOME: &str = "v1/agent/cancel/idle";
 
-/// The certificate that everything is tried on.
+/// Returns the certificate for all tests.
 fn original() -> &'static Path {
     static MADE: OnceLock<TempDir> = OnceLock::new();
     let made = MADE.get_or_init(|| {
@@ -95,7 +95,7 @@ fn certify(to: &Path, options: &[&str], of_agent: &[&str]) -> Output {
     command(&words.concat()).output().expect("it runs")
 }
 
-/// The exit code of `verify`.
+/// Returns the exit code of `verify`.
 fn exit_of(dir: &Path) -> Option<i32> {
     command(&["verify", dir.to_str().expect("text")]).status().expect("it runs").code()
 }
@@ -104,7 +104,7 @@ fn said(out: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
 }
 
-/// A copy of the original, to be tampered with.
+/// A copy of the original, for changes.
 struct Copy(TempDir);
 
 impl Copy {
@@ -139,7 +139,7 @@ impl Copy {
         serde_json::from_slice(&fs::read(self.file("certificate.json")).expect("a file")).expect("a certificate")
     }
 
-    /// Has the certificate fit its files again, as somebody would who forges one.
+    /// Makes the certificate match its files again, like a forger.
     fn forge(&self, edit: impl FnOnce(&mut Certificate)) {
         let mut certificate = self.certificate();
         for (name, digest) in &mut certificate.files {
@@ -158,7 +158,7 @@ impl Copy {
         verify(self.0.path(), &Editions::built_in()).expect("there is a certificate")
     }
 
-    /// What does not match: for each file all that is wrong with it.
+    /// Returns the mismatches: for each file all that is wrong with it.
     fn wrong(&self) -> BTreeMap<String, String> {
         let found = self.verify();
         assert_eq!(found.outcome() == Integrity::DoesNotMatch, !found.mismatches.is_empty());
@@ -174,7 +174,7 @@ fn file_of(case: &str) -> String {
     format!("traces/{}", file_name(case))
 }
 
-/// Exactly these files are named, each with these words.
+/// Checks that exactly these files are named, each with these words.
 fn named(wrong: &BTreeMap<String, String>, wanted: &[(&str, &str)]) {
     assert_eq!(wrong.len(), wanted.len(), "{wrong:#?}");
     for (file, words) in wanted {
@@ -199,7 +199,7 @@ fn matches() {
     }
 
     let signed = Copy::new();
-    fs::write(signed.file("certificate.json.minisig"), "of somebody").expect("a file");
+    fs::write(signed.file("certificate.json.minisig"), "of another tool").expect("a file");
     let found = signed.verify();
     assert_eq!((found.outcome(), found.signatures.len()), (Integrity::Matches, 1));
     assert_eq!(exit_of(signed.0.path()), Some(0));
@@ -230,7 +230,7 @@ fn not_conformant() {
     assert_eq!(exit_of(&dir), Some(0));
 }
 
-/// Each member that follows from the traces is named, also when somebody took care of the digest.
+/// Each member that follows from the traces is named, even if the digest was updated.
 fn members() {
     let copy = Copy::new();
     copy.forge(|it| {
@@ -248,9 +248,9 @@ fn members() {
         assert!(wrong["certificate.json"].contains(&format!("`{member}`")), "{member}: {wrong:#?}");
     }
     copy.forge(|it| it.subject.kind = acp_conformance::requirement::Party::Client);
-    assert!(copy.wrong()["certificate.json"].contains("there is no such case"));
+    assert!(copy.wrong()["certificate.json"].contains("unknown case"));
 
-    // Without the digest everything is found, also what does not follow from the traces.
+    // With a wrong digest, every change is found, including claims that do not follow from the traces.
     let copy = Copy::new();
     copy.edit_text("certificate.json", |text| text.replacen("\"began\": \"2", "\"began\": \"1", 1));
     named(&copy.wrong(), &[("certificate.json", "`digest`")]);
@@ -271,7 +271,7 @@ fn made_files() {
     named(&copy.wrong(), &[("badge.svg", "missing"), ("report.json", "missing")]);
 }
 
-/// The traces of four cases, in the order of their names.
+/// Returns the traces of four cases, in the order of their names.
 fn four() -> [String; 4] {
     ["v1/agent/cancel/idle", "v1/agent/cancel/meta", "v1/agent/init/handshake", "v1/agent/auth/login"].map(file_of)
 }
@@ -289,7 +289,7 @@ fn changed_traces() {
     let changed = "its SHA-256 is not that";
     named(&copy.wrong(), &[&line, &header, &cut, &longer].map(|file| (file.as_str(), changed)));
     assert_eq!(exit_of(copy.0.path()), Some(1));
-    // What somebody forged is still no trace of this suite, or does not say what the report says.
+    // A forged trace is not a trace of this suite, or does not lead to the report.
     copy.forge(|_| ());
     let wrong = copy.wrong();
     assert!(wrong[&header].contains("in its header `suite`"), "{wrong:#?}");
@@ -320,19 +320,19 @@ fn files() {
     fs::create_dir(copy.file("traces/deeper")).expect("a folder");
     fs::write(copy.file("report.html"), "<p>All is well.").expect("a file");
     rustix::fs::mkfifoat(rustix::fs::CWD, copy.file("traces/pipe"), rustix::fs::Mode::RWXU).expect("a pipe");
-    let surplus = "it is surplus";
+    let unexpected = "unexpected: ";
     let wanted = [
         (gone.as_str(), "it is missing"),
         (linked.as_str(), "it is a link"),
-        ("elsewhere", surplus),
-        ("traces/v1-agent-more.jsonl", surplus),
+        ("elsewhere", unexpected),
+        ("traces/v1-agent-more.jsonl", unexpected),
         ("traces/deeper", "a folder has no place here"),
-        ("traces/pipe", "it is no plain file"),
+        ("traces/pipe", "not a regular file"),
         ("report.html", "it was changed"),
     ];
     named(&copy.wrong(), &wanted);
 
-    // A certificate that leaves out a trace is not one of the whole suite.
+    // A certificate without one of the traces does not cover the whole suite.
     let copy = Copy::new();
     fs::remove_file(copy.file(&gone)).expect("it is there");
     copy.forge(|it| {
@@ -354,7 +354,7 @@ fn swapped() {
     assert!([&a, &b].iter().all(|file| wrong[*file].contains(other)), "{wrong:#?}");
 }
 
-/// One bit of every file at once, again and again at other places, and of the certificate by itself.
+/// Flips one bit of every file at once, repeatedly at other places, and of the certificate alone.
 fn flipped() {
     let flip = |bytes: &mut Vec<u8>, seed: usize| {
         let bit = seed.wrapping_mul(2_654_435_761) % (bytes.len() * 8);
@@ -391,14 +391,14 @@ fn other_suite() {
     assert_eq!(members, ["version", "casesSha256"]);
     assert_eq!(exit_of(copy.0.path()), Some(3));
 
-    // The traces are judged by the rules of this program.
+    // The traces are checked by the requirements of this program.
     copy.edit_text("report.json", |text| text.replacen("\"verdict\": \"pass\"", "\"verdict\": \"fail\"", 1));
     copy.forge(|it| it.traces.get_mut(SOME).expect("a case").verdict = Verdict::Fail);
     let changed: Vec<_> = copy.verify().changed.into_iter().map(|changed| (changed.was, changed.is)).collect();
     let change = (Some("fail".to_owned()), Some("pass".to_owned()));
     assert_eq!(changed, [change.clone(), change]);
 
-    // That the files are whole can be told in any case.
+    // Changed files can be detected in any case.
     copy.edit("badge.svg", |bytes| bytes.push(b' '));
     named(&copy.wrong(), &[("badge.svg", "its SHA-256")]);
 
@@ -417,7 +417,7 @@ fn old_report() {
     assert!(out.status.code() == Some(0) && said(&out).contains("not compared"), "{}", said(&out));
     assert_eq!(copy.verify().outcome(), Integrity::Intact);
 
-    // A case that was left out shows if the suite is this one.
+    // A missing case is detected if the suite is this one.
     fs::remove_file(copy.file(&file_of(SOME))).expect("it is there");
     copy.forge(|it| {
         it.traces.remove(SOME);
@@ -478,7 +478,7 @@ fn all_cases() {
     let refused = issue(copy.0.path(), claims.clone(), &V1).expect_err("one is missing");
     assert!(matches!(refused, IssueError::Missing { count: 1, ref first } if first == SOME), "{refused}");
 
-    // Nothing is said about the subject when the harness failed.
+    // There is no verdict on the subject when the harness failed.
     let copy = Copy::new();
     let mut trace = Trace::read(&fs::read(copy.file(&file_of(SOME))).expect("a file")[..]).expect("a trace");
     let step = trace.events.iter_mut().find_map(|event| match &mut event.what {
@@ -503,7 +503,7 @@ fn places() {
     };
     refused(&[], "the folder is not empty");
     fs::write(copy.file("notes.txt"), "mine").expect("a file");
-    refused(&["--replace"], "notes.txt is no part of the one that is there");
+    refused(&["--replace"], "notes.txt does not belong to the existing certificate");
     fs::remove_file(copy.file("notes.txt")).expect("it is there");
 
     let agent = |script: &str| {
@@ -514,11 +514,11 @@ fn places() {
         "authMethods":[],"agentInfo":{"name":"other","version":"1"}}}\n' | tr -d '\n'; echo; cat >/dev/null"#;
     let out = agent(other).expect("it runs");
     assert!(
-        said(&out).contains("it holds the certificate of acp-reference-agent, and this is other"),
+        said(&out).contains("it holds the certificate of acp-reference-agent, but this one is for other"),
         "{}",
         said(&out)
     );
-    // Who says nothing gets no certificate.
+    // A silent program gets no certificate.
     let out = agent("exit 3").expect("it runs");
     assert!(said(&out).contains("no certificate was written"), "{}", said(&out));
     assert_eq!(fs::read(copy.file("certificate.json")).expect("a file"), before);

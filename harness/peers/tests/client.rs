@@ -1,7 +1,7 @@
-//! Every case of a client as a test: of the reference client, or of the one that the environment names, as in
+//! Every case of a client as a test: for the reference client, or for the one in the environment, as in
 //! `ACP_CLIENT='my-client --agent {agent} --dir {cwd} {prompt}' cargo test --test client`.
 //!
-//! The reference client leaves nothing to chance, so a case that it does not decide fails here.
+//! The reference client is deterministic, so a case that it does not decide fails here.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
 //! Agents whose conversations hold many cases: the verdicts are those of runs alone, and a failure never rests on sharing alone.
 
-#[allow(dead_code, reason = "each test target wants another part of it")]
+#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
-    // Agents start this program in place of their MCP servers.
+    // Agents start this program as their MCP servers.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Trial::test("shapes_run_only_if_one_exercises_something", skips_repeated_shapes),
     ];
     let mut arguments = Arguments::from_args();
-    // Agents with a fault are waited for more than they compute.
+    // Agents with a fault mostly wait, so more tests run than there are cores.
     arguments.test_threads.get_or_insert(8 * available_parallelism().map_or(2, usize::from));
     let faults = killed_faults().into_iter().enumerate().map(|(number, (fault, cases))| {
         let trial = Trial::test(fault.id.clone(), move || killed(&fault, &cases)).with_kind("fault");
@@ -68,7 +68,7 @@ fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -> Ru
     Run { report: collector.finish(Duration::ZERO, false), traces: traces.0 }
 }
 
-/// Keeps the traces of a suite.
+/// The traces of a suite.
 struct Traces(Vec<Trace>);
 
 impl SuiteListener for Traces {
@@ -114,13 +114,13 @@ fn same_verdicts() -> Result<(), Failed> {
     ensure(shared.summary.starts <= MOST_STARTS, || format!("{} starts", shared.summary.starts))
 }
 
-/// The bound on the starts of an agent that does all that a case asks for.
+/// The most starts of an agent that follows all requests of the cases.
 const MOST_STARTS: usize = 38;
 
-/// Of so many faults, one is tried in every run of the tests. `-- --include-ignored` tries all, which takes minutes.
+/// One of this many faults is tested in every run. `-- --include-ignored` tests all, which takes minutes.
 const SAMPLE: usize = 10;
 
-/// Cases that share the conversation of each fault with those that show it, so that the agent has a past.
+/// Cases that share the conversation of each fault with those that show it, so that the agent has a history.
 const COMPANY: [&str; 5] = [
     "v1/agent/cancel/after-turn",
     "v1/agent/fs/read",
@@ -129,7 +129,7 @@ const COMPANY: [&str; 5] = [
     "v1/agent/session/independent",
 ];
 
-/// The faults of agents, each with the cases that show it and their company.
+/// Returns the faults of agents, each with the cases that show it and their company.
 fn killed_faults() -> Vec<(Fault, Vec<Case>)> {
     let cases = agent_cases();
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
@@ -143,7 +143,7 @@ fn killed_faults() -> Vec<(Fault, Vec<Case>)> {
     faults.into_iter().map(with_cases).collect()
 }
 
-/// A fault breaks in shared conversations what it breaks in a process for each case.
+/// A fault violates the same requirements in shared conversations as in a process for each case.
 fn killed(fault: &Fault, cases: &[Case]) -> Result<(), Failed> {
     let subject =
         Subject { fault: Some(Planted::new(fault.clone())), ..reference::subject(Party::Agent, &fault.peer_args) };
@@ -157,7 +157,7 @@ fn killed(fault: &Fault, cases: &[Case]) -> Result<(), Failed> {
     if together.iter().all(known) {
         return Ok(());
     }
-    // The company shows more of some faults.
+    // The company shows more effects of some faults.
     let alone = failed(true);
     let extra: Vec<_> = together.iter().filter(|id| !known(id) && !alone.contains(*id)).collect();
     ensure(extra.is_empty(), || format!("these fail only in shared conversations: {extra:?}"))
@@ -175,7 +175,8 @@ fn from_file() -> Result<(), Failed> {
     ensure(trace.by_case().len() == 4, || format!("{} cases", trace.by_case().len()))
 }
 
-/// What the agent below breaks in each case: its answer to initialize has no name, and it answers unknown requests with null.
+/// The violations of the agent below in each case: its answer to `initialize` has no name, and it answers unknown requests with
+/// null.
 const ALWAYS: [&str; 2] = ["init.agent-info", "ext.unknown-custom-request.agent"];
 
 /// An agent that opens sessions and ends turns at once. `$1` runs before each session is opened; then `$n` counts it.
@@ -201,7 +202,7 @@ fn agent(before_session: &str, is_silent: bool) -> Subject {
     Subject::agent(["sh", "-c", AGENT, "sh", before_session, silence].map(str::to_owned).to_vec(), here)
 }
 
-/// Cases that open a session and have a turn in it.
+/// Builds cases that open a session and have a turn in it.
 fn turns(count: usize) -> Vec<Case> {
     let text = "title: A turn\nsubject: agent\nrequirements: [prompt.stop-reason]\ntranscript:\n  - include: turn\n";
     (0..count).map(|n| case(text, n)).collect()
@@ -214,7 +215,7 @@ fn case(text: &str, number: usize) -> Case {
 }
 
 fn exits() -> Result<(), Failed> {
-    // The third session of each process ends it.
+    // The third session of each process makes it exit.
     let run = run(&turns(6), &agent("[ $n -lt 3 ] || exit 1", false));
     all_pass(&run)?;
     let starts = run.report.summary.starts;
@@ -233,7 +234,7 @@ fn fails_always() -> Result<(), Failed> {
     let failed: Vec<&str> =
         run.report.cases.iter().filter(|case| case.verdict == Verdict::Fail).map(|c| c.id.as_str()).collect();
     let also = run.report.cases.iter().filter(|case| !case.also.is_empty()).count();
-    // The first case fails for all, and the others list it.
+    // The first case fails for all, and the others list the violation.
     ensure((failed.len(), also) == (1, 5), || format!("{failed:?}, {also} others"))?;
     let (starts, again) = (run.report.summary.starts, run.report.summary.again);
     ensure((starts, again) == (2, 1), || format!("{starts} starts, {again} again"))?;
@@ -251,7 +252,7 @@ fn leaves_turn_open() -> Result<(), Failed> {
     let open = "title: A turn\nsubject: agent\nrequirements: [session.new.returns-id]\ntranscript:\n  - include: session\n  \
                 - client: { id: turn, method: session/prompt, params: { sessionId: <session>, prompt: { intent: say, text: a } } }\n";
     let cases: Vec<Case> = (0..3).map(|n| case(open, n)).collect();
-    // It answers no prompt.
+    // It answers no prompts.
     let silent = AGENT.replace(r#"say "\"id\":$id,\"result\":{\"stopReason\":\"end_turn\"}""#, ":");
     ensure(silent != AGENT, || "the agent still answers".to_owned())?;
     let here = std::env::current_dir()?;
@@ -275,7 +276,7 @@ fn skips_repeated_shapes() -> Result<(), Failed> {
     ensure(skipped(&reads) == 0, || format!("{:#?}", reads.report.cases))
 }
 
-/// Every case passes, and no requirement fails, but for what the agent always breaks.
+/// Checks that every case passes and no requirement fails, except for the agent's constant violations.
 fn all_pass(run: &Run) -> Result<(), Failed> {
     let not: Vec<_> = run.report.cases.iter().filter(|case| case.verdict != Verdict::Pass).collect();
     ensure(not.is_empty(), || format!("{not:#?}"))?;

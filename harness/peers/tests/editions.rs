@@ -1,7 +1,8 @@
-//! A second, tiny edition goes through every command: the edition is a value, and nothing in the program is that of version 1 alone.
+//! A second, tiny edition runs through every command: the edition is a value, and no part of the program is for version 1
+//! alone.
 //!
-//! The tiny schema wants a `motto` in the answer to `initialize`, which version 1 does not know. So each result shows by which
-//! edition it came about. This program is `acp-conformance` with that edition added, if its first argument is a command.
+//! The tiny schema requires a `motto` in the answer to `initialize`, which version 1 does not have. So each result shows which
+//! edition was used. This program is `acp-conformance` with that edition added, if its first argument is a command.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
@@ -37,10 +38,10 @@ const CLIENT: &str = env!("CARGO_BIN_EXE_acp-reference-client");
 /// A test of this file.
 type Test = fn() -> Result<(), Failed>;
 
-/// Tells this program that it is the command line.
+/// Makes this program the command line.
 const AS_COMMAND: &str = "ACP_TEST_OF_EDITIONS";
 
-/// Answers initialize with or without a motto, and every unknown request with an error.
+/// Answers `initialize` with or without a motto, and every unknown request with an error.
 const AGENT: &str = r#"while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
@@ -77,7 +78,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
 }
 
-/// Runs a command of the program with the tiny edition added to those that it has.
+/// Runs a command of the program with the tiny edition in addition to its own.
 fn command(dir: &Path, arguments: &[&str]) -> Output {
     let program = std::env::current_exe().expect("this program");
     let mut command = Command::new(program);
@@ -85,7 +86,7 @@ fn command(dir: &Path, arguments: &[&str]) -> Output {
     command.output().expect("the program starts")
 }
 
-/// What it prints, if it exits with this code.
+/// Returns the output, if the program exits with this code.
 fn prints(dir: &Path, code: i32, arguments: &[&str]) -> Result<String, Failed> {
     let output = command(dir, arguments);
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
@@ -103,7 +104,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// Tests an agent with this motto by the tiny edition, and keeps its traces and its report.
+/// Tests an agent with this motto with the tiny edition, and keeps its traces and its report.
 fn tested(dir: &Path, code: i32, motto: &str) -> Result<(String, PathBuf), Failed> {
     let env = format!("MOTTO={motto}");
     let common = ["agent", "--edition", "tiny@2026-01", "--trace-dir", "traces", "--format", "json=report.json"];
@@ -133,7 +134,7 @@ fn tests_agents() -> Result<(), Failed> {
     let (said, _) = tested(dir.path(), 1, "")?;
     contains(&said, "init.motto")?;
     contains(&said, "schema.valid.agent")?;
-    // The fault takes the motto away from an agent that has one.
+    // The fault removes the motto of an agent that has one.
     let env = format!("MOTTO={MOTTO}");
     let fault = ["agent", "--edition", "tiny@2026-01", "--fault", "no-motto", "--env", &env, "--", "sh", "-c", AGENT];
     contains(&prints(dir.path(), 1, &fault)?, "init.motto failed, as expected")
@@ -161,7 +162,7 @@ fn reads_traces_and_reports() -> Result<(), Failed> {
     let dir = folder();
     let (_, trace) = tested(dir.path(), 1, "")?;
     let trace = trace.display().to_string();
-    // The header of the trace names the edition, so no option does.
+    // The header of the trace names the edition, so no option is needed.
     contains(&prints(dir.path(), 1, &["check", &trace])?, "init.motto")?;
     let other = std::fs::read_to_string(&trace)?.replace("tiny@2026-01", "v1@2026-11");
     std::fs::write(dir.path().join("v1.jsonl"), other)?;

@@ -1,5 +1,5 @@
-//! A run in which a person operates the client. The person is a script, and starts the reference client by the path of the
-//! agent that stays, as somebody would in front of an editor.
+//! A run in which a person operates the client. The person is a script that starts the reference client with the lasting path
+//! of the agent, like a user of an editor.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
-/// Longer than any machine takes, so that only what the person types ends a wait.
+/// Longer than any machine needs, so that only a key of the person ends a wait.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 const HANDSHAKE: (&str, &str) =
@@ -64,19 +64,19 @@ fn main() -> ExitCode {
         Trial::test("a-case-is-repeated-one-is-done-and-one-is-skipped", three_cases),
         Trial::test("the-person-ends-the-run", ended_early),
         Trial::test("an-agent-without-a-run-says-so", alone),
-        Trial::test("enter-shows-again-what-to-do", told_again),
-        Trial::test("a-profile-may-ask-a-person-for-an-act", asked_by_a_profile),
+        Trial::test("enter-shows-again-what-to-do", shown_again),
+        Trial::test("a-profile-may-ask-a-person-for-an-act", profile_asks_person),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// What the person does who is told something.
+/// The person's reaction to an instruction.
 type Reaction = dyn Fn(&mut Hands, &str) + Send + Sync;
 
-/// The person with everything at hand.
+/// The person's means to act.
 struct Hands {
     keys: Option<Keys>,
-    told: Vec<String>,
+    shown: Vec<String>,
     editor: Option<Child>,
     agent: PathBuf,
     home: PathBuf,
@@ -87,7 +87,7 @@ impl Hands {
         self.keys.as_ref().expect("the run has begun").press(key);
     }
 
-    /// Starts the reference client, as an editor, in the project.
+    /// Starts the reference client in the project, like an editor.
     fn open_editor(&mut self, text: &str) {
         self.close_editor();
         let project = self.agent.with_file_name("project");
@@ -105,12 +105,12 @@ impl Hands {
     fn close_editor(&mut self) {
         if let Some(mut editor) = self.editor.take() {
             drop(editor.stdin.take());
-            // It has lost its agent, or will, since that ends with the case.
+            // It has lost its agent, or soon will, since the agent ends with the case.
             let _ = editor.wait();
         }
     }
 
-    /// Does what every person would.
+    /// Follows the instruction like any person.
     fn obey(&mut self, text: &str) {
         let text = text.trim_start();
         if let Some(prompt) = text.strip_prefix(r#"Open a new thread with the agent "acp-conformance" and send:  "#) {
@@ -123,7 +123,7 @@ impl Hands {
     }
 }
 
-/// A desk in a HOME of its own, with somebody at it.
+/// A HOME with a client and a person.
 struct Room {
     _home: TempDir,
     hands: Arc<Mutex<Hands>>,
@@ -135,12 +135,12 @@ impl Room {
         let home = tempfile::Builder::new().prefix("acp-").tempdir_in(relay::short_temp_dir()).expect("a folder");
         let desk = AgentFolder::take(&home.path().join("desk")).expect("a free desk");
         let hands =
-            Hands { keys: None, told: Vec::new(), editor: None, agent: desk.agent(), home: home.path().to_owned() };
+            Hands { keys: None, shown: Vec::new(), editor: None, agent: desk.agent(), home: home.path().to_owned() };
         let hands = Arc::new(Mutex::new(hands));
         let mine = Arc::clone(&hands);
         let (person, keys) = Person::new(PATIENCE, move |text| {
             let mut hands = lock(&mine);
-            hands.told.push(text.to_owned());
+            hands.shown.push(text.to_owned());
             reaction(&mut hands, text);
         });
         lock(&hands).keys = Some(keys);
@@ -150,7 +150,7 @@ impl Room {
         Self { _home: home, hands, subject }
     }
 
-    /// Runs the cases in the order for a person, and says how each went.
+    /// Runs the cases in the order for a person, and returns the result of each.
     fn run(&self, files: &[(&str, &str)]) -> Vec<(String, Verdict, Option<String>)> {
         let mut cases: Vec<Case> = files.iter().map(|(id, text)| case(id, text)).collect();
         order_for_a_person(&mut cases, HANDSHAKE.0);
@@ -163,8 +163,8 @@ impl Room {
         results
     }
 
-    fn told(&self) -> Vec<String> {
-        lock(&self.hands).told.clone()
+    fn shown(&self) -> Vec<String> {
+        lock(&self.hands).shown.clone()
     }
 }
 
@@ -185,7 +185,7 @@ fn verdict(trace: &Trace) -> (String, Verdict, Option<String>) {
 
 fn three_cases() -> Result<(), Failed> {
     let room = Room::with(Box::new(|hands, text| {
-        let begun = hands.told.iter().filter(|told| told.starts_with("  Open a new thread")).count();
+        let begun = hands.shown.iter().filter(|shown| shown.starts_with("  Open a new thread")).count();
         match begun {
             1 if text.starts_with("  Open") => hands.press(Key::Repeat),
             4 => hands.press(Key::Skip),
@@ -199,8 +199,8 @@ fn three_cases() -> Result<(), Failed> {
         (CRASH.0, Verdict::Inconclusive, Some("skipped by the person")),
     ];
     let wanted = wanted.map(|(id, verdict, reason)| (id.to_owned(), verdict, reason.map(str::to_owned)));
-    let told = room.told();
-    equal(&results, &wanted.to_vec(), &told)?;
+    let shown = room.shown();
+    equal(&results, &wanted.to_vec(), &shown)?;
     let open = r#"  Open a new thread with the agent "acp-conformance" and send:  Hello, please answer in one word."#;
     let titles = [
         "The client starts its agent, negotiates version 1, opens a session and prompts",
@@ -218,7 +218,7 @@ fn three_cases() -> Result<(), Failed> {
         &format!("\n3 of 3  {}", titles[2]),
         open,
     ];
-    equal(&told, &wanted.map(str::to_owned).to_vec(), &[])
+    equal(&shown, &wanted.map(str::to_owned).to_vec(), &[])
 }
 
 fn ended_early() -> Result<(), Failed> {
@@ -229,32 +229,36 @@ fn ended_early() -> Result<(), Failed> {
     }));
     let results = room.run(&[HANDSHAKE, ACTS]);
     let wanted = (HANDSHAKE.0.to_owned(), Verdict::Inconclusive, Some("the person ended the run".to_owned()));
-    equal(&results, &vec![wanted], &room.told())
+    equal(&results, &vec![wanted], &room.shown())
 }
 
-fn told_again() -> Result<(), Failed> {
-    let room = Room::with(Box::new(|hands, text| match hands.told.len() {
-        // The title and the instruction, then the instruction again.
+fn shown_again() -> Result<(), Failed> {
+    let room = Room::with(Box::new(|hands, text| match hands.shown.len() {
+        // The title and the instruction come first, then the instruction again.
         2 => hands.press(Key::Again),
         3 => hands.obey(text),
         _ => {}
     }));
     let results = room.run(&[HANDSHAKE]);
-    let told = room.told();
-    equal(&results, &vec![(HANDSHAKE.0.to_owned(), Verdict::Pass, None)], &told)?;
-    equal(&told[1], &told[2], &told)
+    let shown = room.shown();
+    equal(&results, &vec![(HANDSHAKE.0.to_owned(), Verdict::Pass, None)], &shown)?;
+    equal(&shown[1], &shown[2], &shown)
 }
 
-/// A client that a program starts, and that waits for somebody to make it prompt.
-fn asked_by_a_profile() -> Result<(), Failed> {
+/// A client that a program starts, and that waits for a person to make it send a prompt.
+fn profile_asks_person() -> Result<(), Failed> {
     let wait = r#"until [ -e "$0" ]; do sleep 0.01; done; exec "$@""#;
     let client = env!("CARGO_BIN_EXE_acp-reference-client");
     let command = ["sh", "-c", wait, "{cwd}/go", client, "--prompt", "Hi.", "--cwd", "{cwd}", "--", "{agent}"];
     let mut subject = Subject::client(command.map(str::to_owned).to_vec(), std::env::temp_dir());
     subject.controls.acts.insert("prompt".to_owned(), Means::Person("Write {text_json} into {cwd}/go".to_owned()));
     let handshake = case(HANDSHAKE.0, HANDSHAKE.1);
-    let (_, unasked, reason) = verdict(&run_case(&handshake, &subject));
-    equal(&(unasked, reason.as_deref()), &(Verdict::Inconclusive, Some("no person is at the terminal to do it")), &[])?;
+    let (_, without_person, reason) = verdict(&run_case(&handshake, &subject));
+    equal(
+        &(without_person, reason.as_deref()),
+        &(Verdict::Inconclusive, Some("no person is at the terminal to do it")),
+        &[],
+    )?;
 
     let (person, _keys) = Person::new(PATIENCE, |text| {
         if let Some((_, file)) = text.split_once(" into ") {
@@ -277,12 +281,12 @@ fn alone() -> Result<(), Failed> {
     if !said.contains("start one with `acp-conformance client --manual`") {
         return Err(said.into());
     }
-    // The next run takes the desk as it is.
+    // The next run can use the folder as it is.
     AgentFolder::take(agent.parent().unwrap_or(Path::new("/")))?;
     drop(home);
     Ok(())
 }
 
-fn equal<T: PartialEq + std::fmt::Debug>(found: &T, wanted: &T, told: &[String]) -> Result<(), Failed> {
-    if found == wanted { Ok(()) } else { Err(format!("found {found:#?}\nwanted {wanted:#?}\ntold {told:#?}").into()) }
+fn equal<T: PartialEq + std::fmt::Debug>(found: &T, wanted: &T, shown: &[String]) -> Result<(), Failed> {
+    if found == wanted { Ok(()) } else { Err(format!("found {found:#?}\nwanted {wanted:#?}\ntold {shown:#?}").into()) }
 }

@@ -1,5 +1,5 @@
-//! The ways in which the user of a client acts on it, and in which a client finds its agent, each once with the reference
-//! client: keys on a terminal, another program, and a fixed name on PATH.
+//! The means of a client's user and the ways in which a client finds its agent, each tested once with the reference client:
+//! keys on a terminal, another program, and a fixed name on PATH.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-#[allow(dead_code, reason = "each test target wants another part of it")]
+#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 const HANDSHAKE: &str = "v1/client/init/handshake";
@@ -43,7 +43,7 @@ fn typed() -> Result<(), Failed> {
     passes(HANDSHAKE, &client)
 }
 
-/// The reference client takes SIGUSR1 for nothing, so the hook speaks to it through a pipe that is its standard input.
+/// The reference client ignores SIGUSR1, so the hook writes to a pipe that is the client's standard input.
 fn hooked() -> Result<(), Failed> {
     let script = r#"mkfifo "$1/acts"; exec "$0" --acts --cwd "$1" --prompt "$2" -- "$3" <> "$1/acts""#;
     let mut client = client(&["sh", "-c", script, reference::CLIENT, "{cwd}", "{prompt}", "{agent}"]);
@@ -60,7 +60,7 @@ fn named() -> Result<(), Failed> {
     passes(HANDSHAKE, &client)
 }
 
-/// A transcript that breaks off with a turn and another request open, of which it would have answered the second.
+/// A transcript that stops with an open turn and another open request, which it would have answered.
 const BROKEN_OFF: &str = r"
 title: t
 subject: client
@@ -80,7 +80,7 @@ fn left_open() -> Result<(), Failed> {
         load_text("cases/v1/client/t.yaml", BROKEN_OFF, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     let case = cases.pop().ok_or_else(|| render_all(&problems, Look::Plain))?;
     let mut client = reference::subject(Party::Client, &[]);
-    // Longer than any machine takes: the client ends by itself once it has its answers.
+    // Longer than any machine needs: the client exits by itself once it has its answers.
     client.limits.exit = Duration::from_secs(60);
     let trace = run_case(&case, &client);
     let ended = What::Process(ProcessEvent::Exited { code: Some(0), signal: None });

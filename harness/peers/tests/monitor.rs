@@ -1,6 +1,6 @@
-//! `monitor` between real processes: the reference peers, and programs that end, hang, flood and are killed.
+//! `monitor` between real processes: the reference programs, and programs that exit, hang, flood and are killed.
 //!
-//! This program is the monitor as well, as the command line makes it.
+//! This program is also the monitor, as on the command line.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,14 +19,14 @@ use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-#[allow(dead_code, reason = "each test target wants another part of it")]
+#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 fn main() -> ExitCode {
     if let Some(code) = between::detach_if_asked() {
         return code;
     }
-    // Alone it selects tests.
+    // Alone, this word selects tests.
     if std::env::args().nth(1).as_deref() == Some("monitor") && std::env::args().len() > 2 {
         return run(Args::parse(), Editions::built_in())
             .unwrap_or_else(|error| {
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     }
     let trials: [(&str, fn()); 14] = [
         ("both-see-the-same-bytes", same_bytes),
-        ("nobody-is-accused-between-reference-peers", clean),
+        ("reference-programs-fail-nothing", clean),
         ("the-agent-is-named-when-it-is-at-fault", guilty_agent),
         ("the-client-is-named-when-it-is-at-fault", guilty_client),
         ("what-a-fault-put-in-is-named", planted),
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         ("a-killed-agent-leaves-a-whole-record", killed),
         ("a-killed-group-leaves-a-whole-record", killed_group),
         ("a-flood-passes-whole-and-in-order", flood),
-        ("an-agent-that-reads-nothing-holds-nobody", deaf),
+        ("deaf-agent-does-not-block-the-client", deaf),
         ("a-full-disk-breaks-no-session", full_disk),
         ("an-agent-that-cannot-be-started", no_agent),
     ];
@@ -86,7 +86,7 @@ impl Desk {
         reports.try_into().expect("one for each party")
     }
 
-    /// The words that start the monitor before an agent.
+    /// Returns the words that start the monitor before an agent.
     fn words(&self, options: &[&str], agent: &[&str]) -> Vec<String> {
         let here = std::env::current_exe().expect("this program").display().to_string();
         let [trace, report] = ["trace", "report"].map(|name| self.file(name).display().to_string());
@@ -102,18 +102,18 @@ impl Desk {
         Session(command.spawn().expect("the monitor starts"))
     }
 
-    /// Has the reference client do with the agent what it is told; what the agent and the monitor said on standard error.
+    /// Runs the reference client with a prompt; returns the standard error of the agent and the monitor.
     fn reference(&self, prompt: &str, of_client: &[&str], options: &[&str], of_agent: &[&str]) -> String {
         let words = self.words(options, &[&[reference::AGENT], of_agent].concat());
         let mut client = Command::new(reference::CLIENT);
         client.args(["--prompt", prompt]).args(of_client).arg("--").args(words).current_dir(self.0.path());
-        // The end of its standard error is that of everybody who has it: the session was judged.
+        // Its standard error ends when all holders have closed it: then the session has been checked.
         let out = client.stdin(Stdio::null()).output().expect("the client runs");
         String::from_utf8_lossy(&out.stderr).into_owned()
     }
 }
 
-/// A client that does what a test wants.
+/// A client that the test controls.
 struct Session(Child);
 
 impl Session {
@@ -137,7 +137,7 @@ impl Session {
         Pid::from_child(&self.0)
     }
 
-    /// How the agent ended, and what was said on standard error until the monitor had ended, too.
+    /// Returns the exit of the agent, and the standard error until the monitor has exited, too.
     fn end(&mut self) -> (ExitStatus, String) {
         drop(self.0.stdin.take());
         let status = self.0.wait().expect("it ends");
@@ -278,7 +278,7 @@ fn signalled() {
     assert_eq!(session.end().0.code(), Some(9));
 }
 
-/// An agent with a message half said: its line feed is missing.
+/// An agent with an incomplete message, which lacks its line feed.
 const BUSY: &str = r#"read -r line
 printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"_meta":{"x":{}}},"authMethods":[],"agentInfo":{"name":"a","version":"1"}}}\n'
 printf '{"jsonrpc":"2.0","method":"_x/y"}'; exec sleep 1000"#;
@@ -307,7 +307,7 @@ fn die_by(kill: impl FnOnce(&Session)) {
     assert_eq!(status.signal(), Some(9));
     assert_eq!(said(&desk.trace(), Party::Client), INITIALIZE);
     assert!(said(&desk.trace(), Party::Agent).ends_with(HALF));
-    // What it did not get to do because somebody killed it is not its fault.
+    // Work that a kill prevented is not a failure.
     for report in desk.reports() {
         assert_eq!(failed(&report), Vec::<&str>::new());
     }
@@ -333,10 +333,10 @@ fn deaf() {
     let writer = std::thread::spawn(move || stdin.write_all(&vec![b'x'; 4 << 20]));
     kill_process(session.pid(), Signal::KILL).expect("it runs");
     assert_eq!(session.end().0.signal(), Some(9));
-    // Some of it may have found room before the end, and no more than that.
+    // Some of it may have fitted before the end, and no more than that.
     assert!(writer.join().expect("no panic").is_err());
 
-    // An agent that closes its standard input is heard all the same.
+    // An agent that closes its standard input is still read.
     let mut session = desk.start(&[], &["sh", "-c", "exec <&-; echo closed; exec sleep 1000"]);
     assert_eq!(session.hear_line(), "closed\n");
     let stdin = session.0.stdin.as_mut().expect("it is open");

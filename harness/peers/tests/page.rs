@@ -1,7 +1,7 @@
-//! The pages, opened in a browser without a window: what they show, by mouse and by keyboard, in the dark and on a phone;
-//! and that nothing in them becomes markup, complains, or asks anybody for anything.
+//! Tests the pages in a browser without a window: their content, by mouse and by keyboard, in dark mode and on a phone. No text
+//! in them becomes markup, and they log no errors and send no requests.
 //!
-//! `ACP_BROWSER` names the browser; without it a Chromium on the PATH is taken, and where there is none nothing is tested.
+//! `ACP_BROWSER` names the browser; without it, a Chromium on the PATH is used. Without any browser, this test is skipped.
 
 #[path = "page/browser.rs"]
 mod browser;
@@ -27,7 +27,7 @@ const LOOKS: [(&str, Look); 13] = [
     ("a-chart-shows-what-was-expected-and-what-broke-the-rule", broken_chart),
     ("the-wrong-member-is-marked", marked_member),
     ("failures-come-first", failures_first),
-    ("what-is-expected-to-fail-is-told", expected),
+    ("expected-failures-are-shown", expected),
     ("nothing-hostile-becomes-markup", hostile),
     ("both-themes-can-be-read", themes),
     ("no-page-is-wider-than-a-phone", phone),
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
 
 fn trial(browser: Option<&Path>, pages: &LazyLock<Result<Pages, String>>, look: Look) -> Result<Completion, Failed> {
     let Some(path) = browser else {
-        return Ok(Completion::ignored_with("there is no Chromium on the PATH; ACP_BROWSER names one"));
+        return Ok(Completion::ignored_with("no Chromium on PATH; set ACP_BROWSER"));
     };
     let pages = (**pages).as_ref()?;
     let browser = Browser::start(path)?;
@@ -70,7 +70,7 @@ fn wants<T: PartialEq + std::fmt::Debug>(what: &str, found: T, wanted: T) -> Res
     if found == wanted { Ok(()) } else { Err(format!("{what}: wanted {wanted:?}, found {found:?}")) }
 }
 
-/// How many rows are seen.
+/// The number of visible rows.
 const SEEN: &str =
     "[...document.querySelectorAll('main section:not([hidden]) > .list > tbody')].filter((row) => !row.hidden).length";
 
@@ -78,7 +78,7 @@ fn seen(tab: &Tab<'_>) -> Result<usize, String> {
     Ok(tab.value(SEEN)?.as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX))
 }
 
-/// Chooses something in a filter, as a mouse would.
+/// Chooses an entry in a filter, as with a mouse.
 fn choose(tab: &Tab<'_>, filter: &str, value: &str) -> Result<(), String> {
     let label = format!(
         "[...document.querySelectorAll('main section:not([hidden]) form label')].find((label) => label.textContent.startsWith('{filter}'))"
@@ -112,7 +112,7 @@ fn filters(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     wants("what is searched, by any word in any case", seen(tab)?, 1)?;
     choose(tab, "Search", "no such words")?;
     wants("nothing", seen(tab)?, 0)?;
-    wants("and that is told", tab.value("document.querySelector('main section .note').hidden")?, false.into())?;
+    wants("and a note reports that", tab.value("document.querySelector('main section .note').hidden")?, false.into())?;
 
     let kept = pages.report("kept.json")?;
     tab.open(&pages.path("kept.html"), "view=cases")?;
@@ -143,7 +143,7 @@ fn links(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     let fragment = fragment.as_str().and_then(|hash| hash.strip_prefix('#')).ok_or("no fragment")?.to_owned();
     tab.open(&pages.path("broken.html"), &fragment)?;
     wants("a linked view", seen(tab)?, wanted)?;
-    // A number of the coverage opens what it counts.
+    // A number in the coverage opens the list that it counts.
     tab.value("document.querySelector('.coverage td.fail a').click()")?;
     tab.until(&format!("{SEEN} === 1"))?;
     tab.value("document.querySelector('ul.broken a').click()")?;
@@ -181,7 +181,7 @@ fn keyboard(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
 
 fn marked_member(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     tab.open(&pages.path("member.html"), "view=cases&case=v1/agent/init/handshake")?;
-    // The missing member is marked at the object that should hold it.
+    // The missing member is marked at the object that should contain it.
     wants(
         "what is marked in the open message",
         tab.value(
@@ -222,7 +222,7 @@ fn broken_chart(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     wants("steps that went as expected", tab.value(steps)?, 0.into())?;
     tab.value("document.querySelector('.sequence input[type=checkbox]').click()")?;
     tab.until(&format!("{steps} > 1"))?;
-    // What was expected stands beside what came, in the made-up recording.
+    // In the invented recording, the expected value is next to the actual one.
     open_hostile(tab, pages)?;
     let lines = |sign: &str| tab.value(&format!("document.querySelectorAll('.step .diff .{sign}').length"));
     wants("what was expected and did not come", lines("gone")?, 1.into())?;
@@ -249,20 +249,20 @@ fn hostile(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     wants("no image", tab.value("document.images.length")?, 0.into())?;
     wants("nothing ran", tab.value("String(window.hit)")?, "undefined".into())?;
     wants("one script", tab.value("document.querySelectorAll('script:not([type])').length")?, 1.into())?;
-    // The policy would have stopped it as well.
+    // The policy would also have stopped it.
     tab.value(
         "document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.hit = 2' }))",
     )?;
     wants("the policy holds", tab.value("String(window.hit)")?, "undefined".into())?;
-    wants("and says so", tab.complaints().len(), 1)
+    wants("and reports it", tab.complaints().len(), 1)
 }
 
-/// How well colours can be told from what is behind them, by the formula of WCAG: the least of some elements.
+/// The contrast of colours with their background, by the formula of WCAG: the lowest of some elements.
 const CONTRAST: &str = "(() => {
   const channel = (c) => (c /= 255) <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
   const light = (text) => { const [r, g, b] = text.match(/[\\d.]+/g).map(Number); return .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b); };
-  const behind = (one) => { for (; one; one = one.parentElement) { const c = getComputedStyle(one).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } return 'rgb(255, 255, 255)'; };
-  const contrast = (one) => { const [a, b] = [light(getComputedStyle(one).color), light(behind(one))].sort((a, b) => b - a); return (a + .05) / (b + .05); };
+  const background = (one) => { for (; one; one = one.parentElement) { const c = getComputedStyle(one).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } return 'rgb(255, 255, 255)'; };
+  const contrast = (one) => { const [a, b] = [light(getComputedStyle(one).color), light(background(one))].sort((a, b) => b - a); return (a + .05) / (b + .05); };
   return Math.min(...[...document.querySelectorAll('h1, p, a, .mark, .facts, .open, .time, .gist, .kind, .lines li, td, code, summary, output')].map(contrast));
 })()";
 
@@ -362,8 +362,8 @@ fn matrix(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     wants("a sign, and not colour alone", tab.value("document.activeElement.textContent")?, "✕".into())?;
     tab.press("Enter")?;
     tab.until("document.querySelector('dialog').open")?;
-    let told = "document.querySelector('dialog .finding').textContent.includes('the agent ended the cancelled turn as end_turn')";
-    wants("the evidence", tab.value(told)?, true.into())?;
+    let evidence = "document.querySelector('dialog .finding').textContent.includes('the agent ended the cancelled turn as end_turn')";
+    wants("the evidence", tab.value(evidence)?, true.into())?;
     tab.value("document.querySelector('dialog details summary').click()")?;
     tab.until("document.querySelector('dialog .row.broke') !== null")?;
     tab.press("Escape")?;
@@ -371,19 +371,19 @@ fn matrix(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
 }
 
 fn expected(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
-    let told = format!("expected to fail: {REASON}");
+    let note = format!("expected to fail: {REASON}");
     let seen = |what: &str| -> Result<(), String> {
         let text = tab.value(&format!("document.querySelector('{what}').innerText"))?;
         let text = text.as_str().unwrap_or_default();
-        if text.contains(&told) { Ok(()) } else { Err(format!("{what} does not say `{told}`: {text}")) }
+        if text.contains(&note) { Ok(()) } else { Err(format!("{what} does not contain `{note}`: {text}")) }
     };
     tab.open(&pages.path("expected.html"), "requirement=cancel.stop-reason")?;
     seen("section.subject .broken")?;
     seen("main .details .finding.fail")?;
     let head = tab.value("document.querySelector('section.subject').innerText")?;
     let head = head.as_str().unwrap_or_default();
-    if !head.contains("what is expected to fail: every failure that counts is expected") {
-        return Err(format!("the head does not sum it up: {head}"));
+    if !head.contains("expected failures: every failure that counts is expected") {
+        return Err(format!("the head lacks the summary: {head}"));
     }
     tab.open(&pages.path("broken.html"), "requirement=cancel.stop-reason")?;
     wants("where nothing is expected", tab.value("document.body.innerText.includes('expected to fail')")?, false.into())
@@ -397,7 +397,7 @@ fn without_script(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     let text = text.as_str().unwrap_or_default();
     for wanted in ["acp-reference-agent", "not conformant", "cancel.stop-reason", "MUST", "made by a script"] {
         if !text.contains(wanted) {
-            return Err(format!("`{wanted}` is not told: {text}"));
+            return Err(format!("`{wanted}` is missing: {text}"));
         }
     }
     Ok(())

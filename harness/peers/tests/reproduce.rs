@@ -1,7 +1,7 @@
-//! The line that reproduces a failure: in another shell and an empty folder it shows the same failure, and after the fix it exits
-//! with 0.
+//! The line that reproduces a failure: in another shell and an empty folder it shows the same failure, and after the fix it
+//! exits with 0.
 //!
-//! This program is the command line as well.
+//! This program is also the command line.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ use acp_conformance::transport::relay;
 use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-#[allow(dead_code, reason = "each test target wants another part of it")]
+#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 use reference::{AGENT, CLIENT};
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
-    // Alone they select tests.
+    // Alone, these words select tests.
     let command = std::env::args().nth(1);
     if matches!(command.as_deref(), Some("agent" | "client")) && std::env::args().len() > 2 {
         return run(Args::parse(), Editions::built_in())
@@ -97,7 +97,7 @@ fn reproduces(party: &str, fault: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Paths, quotes, cases of one's own and variables survive the way into another folder.
+/// Paths, quotes, user's own cases and variables also work from another folder.
 fn options_and_paths() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path();
@@ -126,7 +126,7 @@ fn options_and_paths() {
     assert!(fixed.status.success() && said(&fixed).contains("passed"), "{line}\n{}", said(&fixed));
 }
 
-/// The file of a project is found from below, its paths are relative to it, and options win.
+/// The file of a project is found from subfolders, its paths are relative to it, and options override it.
 fn project_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let (here, below) = (folder.path(), folder.path().join("src/deep"));
@@ -147,7 +147,7 @@ fn project_file() {
     assert!(said(&output).contains("nothing says which program to start"), "{}", said(&output));
 }
 
-/// This program, in this folder, with the reference client on its PATH.
+/// Returns this program, in this folder, with the reference client on its PATH.
 fn program(here: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.current_dir(here).stdin(Stdio::null()).env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache"));

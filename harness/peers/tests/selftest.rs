@@ -1,8 +1,8 @@
-//! Proves that the checks can fail: every file below `cases/faults/` is given to the reference peer of its party, and must
-//! break exactly the requirements that it names, in whatever case could notice it.
+//! Proves that the checks can fail: every file below `cases/faults/` is planted in the reference program of its party, and must
+//! violate exactly the requirements that it names, in every case that could notice it.
 //!
-//! A case could notice a fault if the fault names it, or if the clean peer exercises the requirement there. What nearly
-//! every case exercises is looked for in one case of each area, and in all of them by
+//! A case could notice a fault if the fault names it, or if the correct program exercises the requirement there. Requirements
+//! that nearly every case exercises are tested in one case of each area, and in all of them by
 //! `cargo test -p acp-conformance-peers --test selftest -- --ignored`.
 
 mod reference;
@@ -24,10 +24,10 @@ use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// A requirement that more cases exercise is one of nearly every case.
+/// A requirement with more cases than this counts as exercised by nearly every case.
 const MANY: usize = 80;
 
-/// How long a peer with a fault is waited for in a case that the fault does not name. Many faults make a peer silent.
+/// The time limits of a program with a fault in a case that the fault does not name. Many faults make a program silent.
 const HURRIED: LimitOverrides = LimitOverrides {
     start: Some(Duration::from_secs(5)),
     answer: Some(Duration::from_secs(1)),
@@ -36,12 +36,12 @@ const HURRIED: LimitOverrides = LimitOverrides {
 };
 
 fn main() -> ExitCode {
-    // The reference client starts this program in place of its agent.
+    // The reference client starts this program as its agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
     let mut arguments = Arguments::from_args();
-    // Peers with a fault are waited for more than they compute.
+    // Programs with a fault mostly wait, so more tests run than there are cores.
     let threads = *arguments.test_threads.get_or_insert(8 * available_parallelism().map_or(2, usize::from));
     let files = reference::root().join("cases");
     let (cases, mut problems) = case::load_dir(&files, &V1);
@@ -70,16 +70,16 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// All cases, and what the clean peers exercise in each.
+/// All cases, and the requirements that the correct programs exercise in each.
 #[derive(Default)]
 struct Field {
     cases: Vec<Case>,
-    /// The requirements that were seen to be kept, by case.
+    /// The requirements that passed, by case.
     exercised: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Field {
-    /// Runs every case against the clean peer.
+    /// Runs every case with the correct program.
     fn survey(cases: Vec<Case>, threads: usize) -> Self {
         let subjects = [Party::Agent, Party::Client].map(|party| reference::subject(party, &[]));
         let kept = |case: &Case| {
@@ -96,13 +96,13 @@ impl Field {
         Self { cases, exercised }
     }
 
-    /// The cases in which the clean peer exercises what the fault breaks.
+    /// Returns the cases in which the correct program exercises the requirements that the fault violates.
     fn exercising<'a>(&'a self, fault: &'a Fault) -> impl Iterator<Item = &'a Case> {
         let kept = |case: &&Case| self.exercised.get(&case.id).is_some_and(|kept| kept.contains(&fault.kills));
         self.cases.iter().filter(kept)
     }
 
-    /// The ids of the cases in which a fault is looked for: all that exercise what it breaks, or one of each area.
+    /// Returns the ids of the cases to test for a fault: all that exercise its requirements, or one of each area.
     fn sample<'a>(&'a self, fault: &'a Fault) -> BTreeSet<&'a str> {
         let all: Vec<&str> = self.exercising(fault).map(|case| case.id.as_str()).collect();
         if all.len() <= MANY {
@@ -131,15 +131,15 @@ fn killed(fault: &Fault, field: &Field, elsewhere: impl Fn(&Case) -> bool) -> Re
     broken.look(fault, &hurried, &further);
     let wanted: BTreeSet<String> = fault.also.keys().chain([&fault.kills]).cloned().collect();
     let missing: Vec<_> = wanted.difference(&broken.requirements).collect();
-    let surplus = broken.requirements.difference(&wanted);
-    let surplus: Vec<_> = surplus.filter(|id| !fault.sometimes.contains_key(*id)).collect();
-    match (missing.as_slice(), surplus.as_slice()) {
+    let unexpected = broken.requirements.difference(&wanted);
+    let unexpected: Vec<_> = unexpected.filter(|id| !fault.sometimes.contains_key(*id)).collect();
+    match (missing.as_slice(), unexpected.as_slice()) {
         ([], []) => Ok(()),
-        _ => Err(format!("not broken: {missing:?}; broken besides: {surplus:?}{}", broken.story).into()),
+        _ => Err(format!("not violated: {missing:?}; unexpectedly violated: {unexpected:?}{}", broken.story).into()),
     }
 }
 
-/// What a peer with a fault was seen to break.
+/// The violations of a program with a fault.
 #[derive(Default)]
 struct Broken {
     requirements: BTreeSet<String>,

@@ -1,7 +1,6 @@
-//! Runs in shards: their joined report is the one that `check` makes of all of their traces, which says what the whole run would
-//! have said.
+//! Runs in shards: their joined report equals that of `check` on all of their traces, and has the results of the whole run.
 //!
-//! This program is the command line as well.
+//! This program is also the command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
-#[allow(dead_code, reason = "each test target wants another part of it")]
+#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 use reference::{AGENT, CLIENT};
@@ -24,7 +23,7 @@ fn main() -> ExitCode {
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
-    // Alone they select tests.
+    // Alone, these words select tests.
     let command = std::env::args().nth(1);
     if matches!(command.as_deref(), Some("agent" | "client" | "merge" | "check")) && std::env::args().len() > 2 {
         return run(Args::parse(), Editions::built_in())
@@ -56,7 +55,7 @@ fn main() -> ExitCode {
 /// Some cases that take little time.
 const FEW: &[&str] = &["--case", "cancel/"];
 
-/// What is expected of the subjects that fail: something true, something that no longer is, something of a single case.
+/// The known failures of the failing subjects: one that is true, one that is stale, and one for a single case.
 const EXPECTED: [(&str, &str); 2] = [
     (
         "agent.toml",
@@ -105,7 +104,7 @@ fn failing_client_in_two() {
     .is_as_judged();
 }
 
-/// Nothing is learned from it in any shard, and that is told once.
+/// No shard can test it, and the joined report says that once.
 fn silent() {
     let run = Run::new("agent", 2, &[]).of(&["--", "true"]);
     let joined = run.merge(&["1.json", "2.json"]);
@@ -189,7 +188,7 @@ impl Run {
         Self { dir, party, shards, options }
     }
 
-    /// Runs the shards against this subject; their reports are `1.json`, `2.json` and so on, and their traces in `traces`.
+    /// Runs the shards with this subject; writes their reports to `1.json`, `2.json` and so on, and their traces to `traces`.
     fn of(self, subject: &[&str]) -> Self {
         for number in 1..=self.shards {
             let shard = format!("--shard={number}/{}", self.shards);
@@ -206,7 +205,7 @@ impl Run {
         self.command(&[&["merge", "--format=json=report.json", "--quiet"], words].concat())
     }
 
-    /// Its joined report, and how it exits, are those of all of its traces.
+    /// Checks that its joined report and exit code equal those from all of its traces.
     fn is_as_judged(&self) {
         let reports: Vec<String> = (1..=self.shards).map(|number| format!("{number}.json")).collect();
         let joined = self.merge(&reports.iter().map(String::as_str).collect::<Vec<_>>());
@@ -242,7 +241,7 @@ fn read(file: &Path) -> RunReport {
     serde_json::from_str(&text).expect("a report")
 }
 
-// Nothing in a trace tells of a profile either.
+// Traces contain no profile either.
 fn without_times(mut report: RunReport) -> RunReport {
     report.summary.duration_ms = 0;
     report.began = None;

@@ -1,6 +1,6 @@
-//! Reference programs that never answer an unknown request: the whole suite finds that, and accuses them of nothing else.
+//! Reference programs that never answer an unknown request: the whole suite reports that, and no other failure.
 
-#[allow(dead_code, reason = "each test target wants another part of it")]
+#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
-    // Clients start this program in place of their agent.
+    // Clients start this program as their agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
@@ -29,10 +29,10 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// What an unknown request without an answer violates.
+/// The requirements that a missing answer to an unknown request violates.
 const OWN: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always."];
 
-/// The areas of the cases that are about unknown requests, or send some to see something else.
+/// The areas of the cases that are about unknown requests, or send some for another purpose.
 const UNDECIDED: [&str; 3] = ["/jsonrpc/", "/transport/", "/ext/"];
 
 fn fails_only_its_own(party: Party) -> Result<(), Failed> {
@@ -48,7 +48,7 @@ fn fails_only_its_own(party: Party) -> Result<(), Failed> {
     let lost = pairs.filter(|(_, silent)| !matches!(silent.verdict, Verdict::Pass | Verdict::Fail));
     let lost: Vec<&str> = lost.map(|(_, silent)| silent.id.as_str()).collect();
     let elsewhere: Vec<_> = lost.iter().filter(|id| !UNDECIDED.iter().any(|area| id.contains(area))).collect();
-    // Few cases have nothing else to prove absence with.
+    // Few cases have no other way to prove absence.
     ensure(elsewhere.len() <= MOST_LOST, || format!("these are decided no more: {elsewhere:?}"))?;
     let fences = &silent.summary.fences;
     ensure(!fences.contains_key(FENCE) && fences.len() > 1, || format!("these served as fences: {fences:?}"))?;
@@ -56,7 +56,7 @@ fn fails_only_its_own(party: Party) -> Result<(), Failed> {
     ensure(fences.keys().all(|means| means == FENCE), || format!("these served as fences: {fences:?}"))
 }
 
-/// How many cases outside of these areas may be left undecided.
+/// The most undecided cases outside these areas.
 const MOST_LOST: usize = 8;
 
 fn run(cases: &[Case], subject: &Subject) -> RunReport {

@@ -1,8 +1,8 @@
-//! What a conversation and a report look like, as snapshots: the normalised transcripts of representative cases on the
-//! reference peers, and the reports of small runs with a failure in them.
+//! Conversations and reports as snapshots: the normalised transcripts of representative cases with the reference programs, and
+//! the reports of small runs with a failure.
 //!
-//! The cases are those whose messages come in one order, see `acp_conformance::trace::normalised`: no two requests of
-//! one side run at once, and everything that the subject says is waited for.
+//! The messages of these cases have one order, see `acp_conformance::trace::normalised`: each side has at most one open
+//! request, and every message of the subject is awaited.
 
 #[path = "../../tests/kept.rs"]
 mod kept;
@@ -29,7 +29,7 @@ use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// The cases whose transcripts are kept, one or two an area.
+/// The cases whose transcripts are kept, one or two for each area.
 const CASES: [&str; 19] = [
     "agent/cancel/while-asking",
     "agent/cancelreq/unknown-id",
@@ -90,7 +90,7 @@ const REPORTS: [(&str, Run, Render); 10] = [
 type Render = fn(&RunReport) -> Result<String, Failed>;
 
 fn main() -> ExitCode {
-    // The reference client starts this program in place of its agent.
+    // The reference client starts this program as its agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
@@ -121,7 +121,7 @@ fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
         collector.add(&trace, Duration::ZERO, Some(format!("traces/{}.jsonl", id.replace('/', "-"))));
     }
     let mut report = collector.finish(Duration::ZERO, false);
-    // Versions change with every release, and what else is exercised with every new check.
+    // Versions change with every release, and the other exercised requirements with every new check.
     report.suite.version = "<version>".to_owned();
     report.subject.version = Some("<version>".to_owned());
     report.requirements.retain(|r| r.verdict == Verdict::Fail || wanted.contains(&r.id));
@@ -134,7 +134,7 @@ fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
     kept("reports", name, &renamer.text(&render(&report)?))
 }
 
-/// Gives the events of a finding numbers of their own: how many others came between them is an accident.
+/// Renumbers the events of a finding, since the number of other events between them is random.
 fn renumber(finding: &mut FindingReport) {
     let mut order = finding.events.clone();
     order.sort_unstable();
@@ -149,7 +149,7 @@ fn text(report: &RunReport) -> Result<String, Failed> {
     form(report, |out| Box::new(TextReport::new(anstream::StripStream::new(out), Detail::Areas)))
 }
 
-/// What a renderer makes of the events of a run.
+/// Returns the output of a renderer for the events of a run.
 fn form(
     report: &RunReport,
     renderer: impl for<'o> FnOnce(&'o mut Vec<u8>) -> Box<dyn Renderer + 'o>,
@@ -181,11 +181,11 @@ fn json(report: &RunReport) -> Result<String, Failed> {
     Ok(serde_json::to_string_pretty(report)?)
 }
 
-/// Plays a case with the reference peer.
+/// Runs a case with the reference program.
 fn play(id: &str, options: &[String]) -> Result<Trace, Failed> {
     let (cases, _) = embedded(&V1);
     let id = format!("v1/{id}");
-    let case: &Case = cases.iter().find(|case| case.id == id).ok_or_else(|| format!("there is no case {id}"))?;
+    let case: &Case = cases.iter().find(|case| case.id == id).ok_or_else(|| format!("unknown case {id}"))?;
     Ok(run_case(case, &reference::subject(case.subject, options)))
 }
 

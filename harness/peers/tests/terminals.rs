@@ -1,4 +1,4 @@
-//! The commands that the tester runs for an agent: they see the HOME of the case, and none of them outlives it.
+//! The commands that the tester runs for an agent: they get the HOME of the case, and all end with the case.
 
 #[path = "../../tests/left.rs"]
 mod left;
@@ -13,9 +13,9 @@ use acp_conformance::run::run_case;
 use acp_conformance::trace::{Outcome, Trace, What};
 use acp_conformance::wire::{Content, read_line};
 
-/// A command that leaves a process behind, outside of its group.
+/// A command that starts a process outside its group.
 const CASE: &str = r#"
-title: A command tells HOME and leaves a process behind
+title: A command prints HOME and leaves a process running
 subject: agent
 requirements: [terminal.capability]
 transcript:
@@ -41,7 +41,7 @@ fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
     assert_eq!(left::below(&folder), Vec::<String>::new());
 }
 
-/// The working directory of the first session.
+/// Returns the working directory of the first session.
 fn cwd(trace: &Trace) -> String {
     let opened = trace.events.iter().find_map(|event| match &event.what {
         What::Line { from: Party::Client, bytes, .. } => match read_line(bytes) {

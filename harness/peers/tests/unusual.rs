@@ -1,4 +1,4 @@
-//! Clients that are unusual and conforming: no case of theirs may fail.
+//! Clients that are unusual but conforming: no case may fail for them.
 
 mod reference;
 
@@ -15,7 +15,7 @@ use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// A client that offers version 2, in the shapes of both versions.
+/// A client that offers version 2, in the formats of both versions.
 const OFFERS_2: &str = "\
 title: The client offers version 2
 kills: init.version-present
@@ -24,11 +24,11 @@ match: { method: initialize }
 do: { set: { /params/protocolVersion: 2, /params/info: { name: c, version: '1' }, /params/capabilities: {} } }
 ";
 
-/// A client that leaves its agent, whatever it answers.
+/// A client that exits after any answer of its agent.
 const LEAVES: &str = r#"{ printf '%s\n' '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{}}}'; sleep 1; } | "$0" | head -n 1 >/dev/null"#;
 
 fn main() -> ExitCode {
-    // Clients start this program in place of their agent.
+    // Clients start this program as their agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
@@ -45,7 +45,7 @@ fn cases(wanted: impl Fn(&str) -> bool) -> Vec<Case> {
     cases.into_iter().filter(|case| case.subject == Party::Client && wanted(&case.id)).collect()
 }
 
-/// The verdict on each case; an error where any requirement of the client fails.
+/// Returns the verdict on each case; an error if a requirement of the client fails.
 fn verdicts(subject: &Subject, cases: &[Case]) -> Result<Vec<(String, CaseVerdict)>, Failed> {
     let mut verdicts = Vec::new();
     let mut failed = String::new();
@@ -63,7 +63,7 @@ fn verdicts(subject: &Subject, cases: &[Case]) -> Result<Vec<(String, CaseVerdic
 fn keeps_writes_unsaved() -> Result<(), Failed> {
     let subject = reference::subject(Party::Client, &["--unsaved".to_owned()]);
     let files = |id: &str| id.starts_with("v1/client/fs/write") || id.contains("split-multibyte-file");
-    // The largest text takes a second to write and shows nothing more.
+    // The largest text takes a second to write and proves nothing more.
     let cases = cases(|id| files(id) && !id.ends_with("@1-mb"));
     let verdicts = verdicts(&subject, &cases)?;
     let read_back = verdicts.iter().find(|(id, _)| id == "v1/client/fs/write-then-read");
@@ -73,7 +73,7 @@ fn keeps_writes_unsaved() -> Result<(), Failed> {
     }
 }
 
-/// Offers version 2 through the reference client.
+/// Returns a client that offers version 2 through the reference client.
 fn offering() -> Subject {
     let (fault, problems) =
         fault::load_bytes("offers-2.yaml", OFFERS_2.as_bytes(), V1.edition(), &["v1/client/init/handshake"]);

@@ -1,4 +1,4 @@
-//! A report that no honest subject brings about.
+//! A report that no honest subject causes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use acp_conformance::verdict::{Conformance, Verdict};
 
 use super::readers::{Lines, tell};
 
-/// What a subject may call itself to harm a reader.
+/// A name of a subject that could harm a reader.
 pub const NASTY: &str = "]]><script>&|`*_[x](http://e) ```\n````\n```\r\n::error::forged\n%0A::error::forged # SKIP\n</details>\
                          \u{0}\u{1b}[31m\u{fffe}\u{ffff}\u{202e}\u{2028}\u{85}@all \\| \"'";
 
@@ -22,7 +22,7 @@ pub const LONG: usize = 100_000;
 /// A case file of the user.
 pub const OWN: &str = "mine/a b#,:%.yaml";
 
-/// The report of a run in which much was broken, and much went wrong.
+/// Builds the report of a run with many violations and errors.
 pub fn hostile() -> RunReport {
     let mut report = Collector::new(V1.edition(), Party::Agent, vec![NASTY.to_owned()]).finish(Duration::ZERO, false);
     report.subject.name = Some(NASTY.to_owned());
@@ -51,12 +51,12 @@ pub fn hostile() -> RunReport {
     report
 }
 
-/// The same run, in which a SHOULD counts like a MUST.
+/// Builds the same run, in which a SHOULD counts like a MUST.
 pub fn strict() -> RunReport {
     RunReport { strict: true, ..hostile() }
 }
 
-/// The same run with a baseline that expects one of its failures.
+/// Builds the same run with a baseline that expects one of its failures.
 pub fn expected() -> RunReport {
     let mut report = hostile();
     let known = Expectation::new("prompt.cancelled-only-on-cancel", format!("known {NASTY}"));
@@ -66,7 +66,7 @@ pub fn expected() -> RunReport {
     report
 }
 
-/// Reports on three subjects: one of which all is known, one that tells nothing, and one that is hostile.
+/// Builds reports on three subjects: one with all facts, one with none, and a hostile one.
 pub fn subjects() -> Vec<RunReport> {
     let mut known = Collector::new(V1.edition(), Party::Client, Vec::new()).finish(Duration::ZERO, false);
     known.began = Some("2026-11-21T14:40:00Z".to_owned());
@@ -105,8 +105,8 @@ fn requirement<'r>(report: &'r mut RunReport, id: &str) -> &'r mut RequirementRe
     report.requirements.iter_mut().find(|requirement| requirement.id == id).expect("a requirement")
 }
 
-/// What a renderer makes of the events of a run.
-pub fn told<R: Renderer>(renderer: impl FnOnce(Lines) -> R, report: &RunReport) -> Vec<u8> {
+/// Returns the output of a renderer for the events of a run.
+pub fn rendered<R: Renderer>(renderer: impl FnOnce(Lines) -> R, report: &RunReport) -> Vec<u8> {
     let out = Lines::default();
     let mut renderer = renderer(out.clone());
     let begin = begin(report);
@@ -116,7 +116,7 @@ pub fn told<R: Renderer>(renderer: impl FnOnce(Lines) -> R, report: &RunReport) 
     out.flushed()
 }
 
-/// What is known before the first case of that run.
+/// Returns the facts that are known before the first case of that run.
 pub fn begin(report: &RunReport) -> Begin {
     Begin {
         suite: report.suite.clone(),

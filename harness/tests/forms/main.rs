@@ -1,5 +1,5 @@
-//! The forms of the report for other programs, read by other readers than ours: XML and JUnit parsers, the schema of SARIF, a
-//! Markdown parser, a TAP parser, our published schema of the events. What a subject says is as hostile as it can be.
+//! The forms of the report for other programs, read by independent readers: XML and JUnit parsers, the schema of SARIF, a
+//! Markdown parser, a TAP parser, our published schema of the events. All texts of the subject are as hostile as possible.
 
 mod made_up;
 mod readers;
@@ -15,7 +15,7 @@ use acp_conformance::report::{
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::verdict::Verdict;
-use made_up::{LONG, NASTY, OWN, begin, expected, hostile, strict, subjects, told};
+use made_up::{LONG, NASTY, OWN, begin, expected, hostile, rendered, strict, subjects};
 use readers::Command;
 use serde_json::Value;
 
@@ -27,18 +27,18 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 fn junit(report: &RunReport) -> String {
-    text(told(JunitReport::new, report))
+    text(rendered(JunitReport::new, report))
 }
 
 fn sarif(report: &RunReport) -> Value {
-    serde_json::from_slice(&told(SarifReport::new, report)).expect("JSON")
+    serde_json::from_slice(&rendered(SarifReport::new, report)).expect("JSON")
 }
 
 fn github(report: &RunReport) -> Vec<Command> {
-    text(told(GithubReport::new, report)).lines().map(Command::read).collect()
+    text(rendered(GithubReport::new, report)).lines().map(Command::read).collect()
 }
 
-/// The text without what sets a style.
+/// Returns the text without styles.
 fn without_styles(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -50,8 +50,8 @@ fn without_styles(text: &str) -> String {
 #[test]
 fn the_terminal_obeys_nobody_but_us() {
     let report = hostile();
-    let shown = String::from_utf8(told(|out| TextReport::new(out, Detail::Cases), &report)).expect("UTF-8");
-    // Styles are ours, since those of the subject are written out; what else is left must not move the cursor.
+    let shown = String::from_utf8(rendered(|out| TextReport::new(out, Detail::Cases), &report)).expect("UTF-8");
+    // Styles are ours, since those of the subject are escaped; the rest must not move the cursor.
     let plain: String = without_styles(&shown);
     assert!(plain.contains(r"\u{1b}[31m") && plain.contains("<script>"), "{plain}");
     text(plain.into_bytes());
@@ -68,7 +68,7 @@ fn junit_tells_failures_errors_and_skipped_cases_apart() {
     assert_eq!(kind("v1/agent/fs/read"), Some("pass"), "a broken SHOULD alone fails no case");
     assert_eq!(kind("v1/agent/fs/write"), Some("skipped"));
     assert_eq!(kind("v1/agent/init/handshake"), Some("error"));
-    let told = readers::failure(&xml, "v1/agent/cancel/while-asking");
+    let rendered = readers::failure(&xml, "v1/agent/cancel/while-asking");
     for part in [
         "cancel.stop-reason",
         r"\u{fffe}",
@@ -77,9 +77,9 @@ fn junit_tells_failures_errors_and_skipped_cases_apart() {
         "at cases/v1/agent/cancel/while-asking.yaml:12",
         "reproduce: ",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(rendered.contains(part), "{part}: {rendered}");
     }
-    assert!(told.len() < LONG / 2, "a long message is cut");
+    assert!(rendered.len() < LONG / 2, "a long message is cut");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn sarif_results_name_their_rules_and_places() {
     let (level, place) = of("v1/agent/cancel/while-asking");
     assert_eq!(level, "error");
     assert_eq!(place["artifactLocation"]["uri"], "cases/v1/agent/cancel/while-asking.yaml");
-    assert_eq!(place["artifactLocation"]["uriBaseId"], "SUITE", "a built-in case is no file of the user");
+    assert_eq!(place["artifactLocation"]["uriBaseId"], "SUITE", "a built-in case does not belong to the user");
     assert_eq!(place["region"]["startLine"], 12);
     let (_, place) = of("v1/agent/own/case");
     assert_eq!(place["artifactLocation"], serde_json::json!({ "uri": "mine/a%20b%23%2C%3A%25.yaml" }), "{OWN}");
@@ -154,7 +154,7 @@ fn github_commands_cannot_be_forged() {
     );
     let own = commands.iter().find(|command| command.properties.contains_key("file")).expect("a place");
     assert_eq!((own.properties["file"].as_str(), own.properties["line"].as_str()), (OWN, "7"));
-    assert!(!commands[1].properties.contains_key("file"), "a built-in case is no file of the user");
+    assert!(!commands[1].properties.contains_key("file"), "a built-in case does not belong to the user");
     assert!(commands[1].message.contains("::error::forged"), "{}", commands[1].message);
     assert!(commands.iter().all(|command| command.message.len() < LONG / 2));
     assert!(github(&strict()).iter().all(|command| command.name != "warning"));
@@ -162,7 +162,7 @@ fn github_commands_cannot_be_forged() {
 
 #[test]
 fn markdown_shows_texts_as_texts() {
-    let markdown = text(told(MarkdownReport::new, &hostile()));
+    let markdown = text(rendered(MarkdownReport::new, &hostile()));
     let page = readers::markdown(&markdown);
     assert_eq!(page.html.iter().filter(|tag| !readers::is_ours(tag)).collect::<Vec<_>>(), Vec::<&String>::new());
     assert!(page.links.iter().all(|link| link.starts_with("https://agentclientprotocol.com/")), "{:?}", page.links);
@@ -188,7 +188,7 @@ fn many_subjects_are_a_table_of_verdicts() {
     assert!(table[1][0].contains(r#"]]><script>&|`*_[x](http://e)"#), "agents come first: {}", table[1][0]);
     let row = "Plain client (plain)|client|1.2.0|example.org|2026-11-21|not-conformant|5|2|1|1|1|2 / 1|–|0 / 1|–|1 / 0";
     assert_eq!(table[2].join("|"), row);
-    // What follows the table is read into its last cell.
+    // The lines after the table are read into its last cell.
     assert_eq!(table[3][..6].join("|"), "unknown|client|unknown|unknown|unknown|incomplete");
     assert_eq!(table[3][6..11].join("|"), "0|0|0|0|0");
     assert!(hostile[2][2].contains(r#"]]><script>&|`*_[x](http://e)"#), "{:?}", hostile[2]);
@@ -197,7 +197,7 @@ fn many_subjects_are_a_table_of_verdicts() {
 
 #[test]
 fn tap_is_read_by_others() {
-    let found = readers::tap(&text(told(TapReport::new, &hostile())));
+    let found = readers::tap(&text(rendered(TapReport::new, &hostile())));
     let kinds: BTreeMap<_, _> = found.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
     assert_eq!(kinds["v1/agent/cancel/while-asking"], "not ok");
     assert_eq!(kinds["v1/agent/own/case"], "not ok");
@@ -205,7 +205,10 @@ fn tap_is_read_by_others() {
     assert_eq!(kinds["v1/agent/fs/write"], "skip");
     assert_eq!(kinds["v1/agent/init/handshake"], "not ok");
     assert_eq!(found.len(), hostile().cases.len());
-    assert!(found.iter().any(|(name, kind)| name.contains("%23 SKIP") && *kind == "not ok"), "a name is no directive");
+    assert!(
+        found.iter().any(|(name, kind)| name.contains("%23 SKIP") && *kind == "not ok"),
+        "a name is not a directive"
+    );
 }
 
 #[test]
@@ -216,7 +219,7 @@ fn an_expected_failure_is_none_in_any_form() {
     readers::fits_jenkins(&xml);
     let found: BTreeMap<_, _> = readers::junit(&xml).into_iter().collect();
     assert_eq!((found[own], found[other]), ("skipped", "failure"));
-    let found: BTreeMap<_, _> = readers::tap(&text(told(TapReport::new, &report))).into_iter().collect();
+    let found: BTreeMap<_, _> = readers::tap(&text(rendered(TapReport::new, &report))).into_iter().collect();
     assert_eq!((found[own], found[other]), ("todo", "not ok"));
     let log = sarif(&report);
     readers::fits_sarif(&log);
@@ -227,7 +230,7 @@ fn an_expected_failure_is_none_in_any_form() {
         github(report).into_iter().filter(|command| command.properties["title"].contains("only-on-cancel")).count()
     };
     assert_eq!((titles(&report), titles(&hostile())), (0, 1));
-    let page = text(told(MarkdownReport::new, &report));
+    let page = text(rendered(MarkdownReport::new, &report));
     assert!(
         page.contains("1 requirement failed as expected") && !page.contains("<summary>prompt.cancelled-only-on-cancel")
     );
@@ -267,7 +270,7 @@ fn a_report_without_faults_has_none_in_any_form() {
     readers::fits_sarif(&log);
     assert_eq!(log["runs"][0]["results"], serde_json::json!([]));
     assert_eq!(github(&clean).iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["notice"]);
-    assert!(readers::tap(&text(told(TapReport::new, &clean))).iter().all(|(_, kind)| *kind == "ok"));
+    assert!(readers::tap(&text(rendered(TapReport::new, &clean))).iter().all(|(_, kind)| *kind == "ok"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Readers of the forms, most of them by others.
+//! Readers of the forms, most of them by other projects.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,19 +13,19 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tap_parser::{DirectiveKind, TapParser, TapStatement, TapTest};
 
-/// A stream that tells what has been flushed.
+/// A stream that records how much was flushed.
 #[derive(Clone, Default)]
 pub struct Lines(Rc<RefCell<(Vec<u8>, usize)>>);
 
 impl Lines {
-    /// What was flushed.
+    /// Returns the flushed bytes.
     pub fn flushed(&self) -> Vec<u8> {
         let (bytes, flushed) = &*self.0.borrow();
         assert_eq!(bytes.len(), *flushed, "something was not flushed");
         bytes.clone()
     }
 
-    /// The lines of JSON that were flushed.
+    /// Returns the flushed lines of JSON.
     pub fn complete(&self) -> Vec<Value> {
         let text = String::from_utf8(self.flushed()).expect("UTF-8");
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
@@ -44,12 +44,12 @@ impl Write for Lines {
     }
 }
 
-/// Tells a renderer of an event.
+/// Passes an event to a renderer.
 pub fn tell(renderer: &mut impl Renderer, event: &SuiteEvent<'_>) {
     renderer.event(event).expect("a vector takes everything");
 }
 
-/// The text of the failure of a test case, as a strict parser of XML takes it.
+/// Returns the text of the failure of a test case, as a strict XML parser reads it.
 pub fn failure(xml: &str, case: &str) -> String {
     let document = roxmltree::Document::parse(xml).expect("well-formed XML");
     let case = document.descendants().find(|node| node.attribute("name") == Some(case)).expect("the test case");
@@ -70,7 +70,7 @@ const ATTRIBUTES: [(&str, &[&str]); 9] = [
     ("system-out", &[]),
 ];
 
-/// Complains about elements and attributes that strict readers refuse.
+/// Panics if there are elements or attributes that strict readers refuse.
 pub fn fits_jenkins(xml: &str) {
     let document = roxmltree::Document::parse(xml).expect("well-formed XML");
     for node in document.descendants().filter(roxmltree::Node::is_element) {
@@ -81,7 +81,7 @@ pub fn fits_jenkins(xml: &str) {
     }
 }
 
-/// The name of each test case, and what became of it.
+/// Returns the name of each test case with its result.
 pub fn junit(xml: &str) -> Vec<(String, &'static str)> {
     let suites = junit_parser::from_reader(Cursor::new(xml)).expect("JUnit XML");
     let mut found = Vec::new();
@@ -119,7 +119,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/forms")
 }
 
-/// Complains where a log does not fit the schema of SARIF 2.1.0.
+/// Panics if a log does not fit the schema of SARIF 2.1.0.
 pub fn fits_sarif(log: &Value) {
     let schema = std::fs::read(folder().join("sarif-2.1.0.json")).expect("the schema is vendored");
     let digest: String = Sha256::digest(&schema).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -128,7 +128,7 @@ pub fn fits_sarif(log: &Value) {
     fits(&schema, log);
 }
 
-/// Complains where a line does not fit the published schema of the events.
+/// Panics if a line does not fit the published schema of the events.
 pub fn fits_events(line: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/events.schema.json");
     fits(&std::fs::read(path).expect("the schema is published"), line);
@@ -141,7 +141,7 @@ fn fits(schema: &[u8], value: &Value) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A workflow command, as the runner of GitHub Actions takes a line apart.
+/// A workflow command, split like in the runner of GitHub Actions.
 pub struct Command {
     pub name: String,
     pub properties: BTreeMap<String, String>,
@@ -169,7 +169,7 @@ fn unescaped(text: &str) -> String {
     codes.iter().fold(text.to_owned(), |text, (code, mark)| text.replace(code, mark))
 }
 
-/// What a page of Markdown comes to.
+/// The content of a page of Markdown.
 #[derive(Default)]
 pub struct Page {
     pub html: Vec<String>,
@@ -180,7 +180,7 @@ pub struct Page {
     pub blocks: Vec<String>,
 }
 
-/// Reads Markdown as GitHub does.
+/// Reads Markdown like GitHub.
 pub fn markdown(text: &str) -> Page {
     let mut page = Page::default();
     let mut in_block = false;
@@ -213,13 +213,13 @@ pub fn markdown(text: &str) -> Page {
     page
 }
 
-/// Whether a piece of HTML is one that the form itself writes.
+/// Whether a piece of HTML is one that the form writes itself.
 pub fn is_ours(tag: &str) -> bool {
     let inside = tag.strip_prefix("<details><summary>").and_then(|rest| rest.strip_suffix("</summary>"));
     tag == "</details>" || inside.is_some_and(|inside| !inside.contains(['<', '>']))
 }
 
-/// The description of each test point, and what became of it.
+/// Returns the description of each test point with its result.
 pub fn tap(text: &str) -> Vec<(String, &'static str)> {
     let mut parser = TapParser::new();
     let statements = parser.parse(text).unwrap_or_else(|error| panic!("no TAP: {error}\n{text}"));

@@ -1,4 +1,4 @@
-//! What the subjects do, by the words of the table.
+//! The behaviour of the subjects, by the words in the table.
 
 use std::env;
 use std::fs;
@@ -18,16 +18,16 @@ use crate::meeting::OUTSIDE;
 use crate::program::{self, Talk, update};
 use crate::this_program;
 
-/// The word for what a subject starts.
+/// The word for a child of a subject.
 pub const CHILD: &str = "child";
 
-/// The longest line that is still told whole.
+/// The longest line that is sent as a whole.
 const LONG: usize = 64 << 20;
 
-/// How much a flood is at once.
+/// The bytes of a flood in one write.
 const PIECE: usize = 64 << 10;
 
-/// Does the deed of the subject.
+/// Runs the behaviour of the subject.
 pub fn act(talk: &mut Talk) {
     let does = talk.row.does.clone();
     let (deed, object) = does.split_once(' ').unwrap_or((&does, ""));
@@ -64,7 +64,7 @@ pub fn act(talk: &mut Talk) {
         "same-ids" => same_ids(talk),
         "terminals" => terminals(talk, number),
         "child" => start_child(object),
-        // It is waited for, since it is nobody's daemon before it has left.
+        // The subject waits for it, since it is not a daemon before it has left the group.
         "hide" => drop(child(&["hidden-daemon"]).status().expect("it starts")),
         "daemons" => (0..number).for_each(|_| start_child("daemon")),
         "fill" => fill(&talk.cwd),
@@ -108,10 +108,10 @@ fn flood(talk: &mut Talk, what: &str) {
     match what {
         "junk" => while talk.write(&fill("{}\n")) {},
         "updates" => while talk.write(&fill(&format!("{}\n", update("x")))) {},
-        // What is printed beside the protocol ends nobody; so it goes on when there is more than a trace has room for.
+        // Output outside the protocol never stops the subject, so it continues after the limit of the trace.
         "stderr" => {
             let piece = fill("log\n");
-            (0..LONG / PIECE).for_each(|_| io::stderr().write_all(&piece).expect("somebody reads it"));
+            (0..LONG / PIECE).for_each(|_| io::stderr().write_all(&piece).expect("the harness reads it"));
             std::thread::spawn(move || pour(&mut io::stderr(), &piece));
         }
         "terminal" => {
@@ -157,13 +157,13 @@ fn write_often(talk: &mut Talk, piece: &[u8]) {
     }
 }
 
-/// A piece of an answer, before and behind its text.
+/// Returns the piece of an answer before and after its text.
 fn around_text() -> (String, String) {
     let whole = format!("{}\n", update("#"));
     whole.split_once('#').map(|(before, after)| (before.to_owned(), after.to_owned())).expect("the text is there")
 }
 
-/// A piece of an answer, before and behind metadata at its end.
+/// Returns the piece of an answer before and after metadata at its end.
 fn around_meta() -> (String, &'static str) {
     let whole = update("x").to_string();
     let open = whole.strip_suffix("}}").expect("two objects end there");
@@ -203,7 +203,7 @@ fn half_emoji(talk: &mut Talk) {
     talk.answer(&json!(2), json!({ "stopReason": "cancelled" }));
 }
 
-/// Some programs that cannot go on end only when their blocked read returns.
+/// Some programs that cannot continue exit only when their blocked read returns.
 fn late(talk: &mut Talk) {
     if let Some(fence) = talk.hear() {
         talk.say(&json!({ "jsonrpc": "2.0", "id": fence["id"], "error": { "code": -32601, "message": "unknown" } }));
@@ -212,7 +212,7 @@ fn late(talk: &mut Talk) {
     end(1)
 }
 
-/// Refuses the requests among the next lines, and then does something else.
+/// Refuses the requests among the next lines, and then acts.
 fn answer_and(talk: &mut Talk, lines: usize, then: impl FnOnce()) {
     for _ in 0..lines {
         let Some(message) = talk.hear() else { return };
@@ -235,7 +235,7 @@ fn ask_without_reading(talk: &mut Talk, what: &str) {
     if what == "files" {
         fs::write(&path, vec![b'x'; 15 << 20]).expect("written");
     }
-    // It is killed in the middle of it.
+    // It is killed in the middle of this.
     loop {
         talk.request(method, params.clone());
     }
@@ -246,7 +246,7 @@ fn permission() -> Value {
     json!({ "sessionId": "s", "toolCall": { "toolCallId": "call", "title": "A call" }, "options": [option] })
 }
 
-/// Asks its user what the case does not mean, and ends its turn only then; the prompt has the id 2.
+/// Asks its user a question that the case does not expect, and only then ends its turn; the prompt has the id 2.
 fn ask_in_own_form(talk: &mut Talk) {
     let schema = json!({ "type": "object", "properties": { "colour": { "type": "string" } } });
     let form = json!({ "sessionId": "s", "mode": "form", "message": "Which colour?", "requestedSchema": schema });
@@ -254,7 +254,7 @@ fn ask_in_own_form(talk: &mut Talk) {
     talk.answer(&json!(2), json!({ "stopReason": "end_turn" }));
 }
 
-/// Asks for a turn, and takes nothing of it.
+/// Requests a turn, and does not read it.
 fn deaf(talk: &mut Talk) -> ! {
     prompts(talk, 1);
     hang()
@@ -285,9 +285,9 @@ fn prompts(talk: &mut Talk, number: usize) {
     }
 }
 
-/// Requests with the ids that the other party uses, which is fair, and two with one id, which is not: the first of these is
-/// without an answer for as long as its command runs. The turn ends here, since what is heard may be its cancel; the prompt
-/// has the id 2.
+/// Requests with the ids that the other party uses, which is allowed, and two with one id, which is not: the first of these has
+/// no answer while its command runs. The turn ends here, since the line that was read may be its cancel; the prompt has the id
+/// 2.
 fn same_ids(talk: &mut Talk) {
     let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "call", "title": "A call" });
     let params = json!({ "sessionId": "s", "update": call });
@@ -315,7 +315,7 @@ fn same_ids(talk: &mut Talk) {
     talk.answer(&json!(2), json!({ "stopReason": "cancelled" }));
 }
 
-/// Has the client start commands that flood.
+/// Makes the client start commands that flood.
 fn terminals(talk: &mut Talk, number: usize) {
     for _ in 0..number {
         let args = [program::WORD, CHILD, "flood"];
@@ -331,14 +331,14 @@ fn child(words: &[&str]) -> Command {
     command
 }
 
-/// Starts what outlives the subject, on the subject's own streams.
-#[expect(clippy::zombie_processes, reason = "nobody waits for it: that is the deed")]
+/// Starts a child that outlives the subject, on the subject's own streams.
+#[expect(clippy::zombie_processes, reason = "the subject leaves a zombie on purpose")]
 fn start_child(kind: &str) {
     child(&[kind]).spawn().expect("it starts");
 }
 
-/// Starts what outlives the subject, and has nothing of it but a word by which this test finds it.
-#[expect(clippy::zombie_processes, reason = "nobody waits for it: that is the deed")]
+/// Starts a child that outlives the subject, with no trace of it except a word by which this test finds it.
+#[expect(clippy::zombie_processes, reason = "the subject leaves a zombie on purpose")]
 fn start_hidden() {
     let mut hidden = child(&["stay"]);
     hidden.arg(env::temp_dir()).env_clear().current_dir("/");
@@ -346,7 +346,7 @@ fn start_hidden() {
     hidden.spawn().expect("it starts");
 }
 
-/// What a subject has started.
+/// Runs as a child of a subject.
 pub fn play_child(words: &[&str]) -> ExitCode {
     match words {
         ["stay", ..] => stay(),
@@ -375,7 +375,7 @@ fn stay() -> ! {
     hang()
 }
 
-/// A program in a session of its own, without the environment.
+/// Creates a program in a session of its own, without the environment.
 fn away(program: &str) -> Command {
     child(&["away", program])
 }
@@ -396,7 +396,7 @@ fn fill(cwd: &str) {
     fs::File::create(Path::new(cwd).join("sparse")).and_then(|file| file.set_len(1 << 40)).expect("no block is taken");
 }
 
-/// Folders in folders, so deep that their path is no path any more.
+/// Creates nested folders, so deep that their path is too long.
 fn nest(cwd: &str, levels: usize) {
     env::set_current_dir(cwd).expect("it is there");
     for _ in 0..levels {
@@ -404,7 +404,7 @@ fn nest(cwd: &str, levels: usize) {
     }
 }
 
-/// Takes every right from its folders, and from one in them with something in it.
+/// Removes all permissions from its folders, and from a folder in them with content.
 fn lock(talk: &Talk) {
     for folder in mine(talk) {
         let inner = folder.join("inner");
@@ -413,13 +413,13 @@ fn lock(talk: &Talk) {
     }
 }
 
-/// Links to a folder that is none of its business, in its folders and in the place of one.
+/// Creates links to a folder outside its own, in its folders and instead of one.
 fn links(talk: &Talk) {
     let outside = env::var_os(OUTSIDE).expect("a folder");
     let [cwd, home] = mine(talk);
     symlink(&outside, cwd.join("link")).expect("linked");
     fs::remove_dir_all(&home).and_then(|()| symlink(&outside, &home)).expect("linked");
-    // So that it has to be cleaned with force.
+    // This forces the harness to clean the folder up by other means.
     close(&cwd);
 }
 
@@ -429,11 +429,11 @@ fn close(folder: &Path) {
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
 
-/// Prints without a pause, and has its MCP server answer meanwhile.
+/// Prints without a pause, while its MCP server answers.
 fn print_and_drive_server(talk: &Talk) {
     let piece = "log\n".repeat(PIECE / 4).into_bytes();
-    // More than a trace has room for is printed before the server starts.
-    (0..4).for_each(|_| io::stderr().write_all(&piece).expect("somebody reads it"));
+    // This prints more than the trace can hold before the server starts.
+    (0..4).for_each(|_| io::stderr().write_all(&piece).expect("the harness reads it"));
     std::thread::spawn(move || pour(&mut io::stderr(), &piece));
     let mut command = Command::new(&talk.server);
     command.args(["--mode", "plain"]).env("ACP_CONFORMANCE_ONE", "one");
@@ -447,8 +447,8 @@ fn print_and_drive_server(talk: &Talk) {
     server.wait().expect("the server ends with its input");
 }
 
-/// Starts its MCP server where it is not looked for, or says more to it than it takes.
-#[expect(clippy::zombie_processes, reason = "nobody waits for it: that is the deed")]
+/// Starts its MCP server in an unexpected place, or sends it more than it reads.
+#[expect(clippy::zombie_processes, reason = "the subject leaves a zombie on purpose")]
 fn drive_server(talk: &mut Talk, how: &str) {
     if how == "logs" {
         return print_and_drive_server(talk);
@@ -469,7 +469,7 @@ fn drive_server(talk: &mut Talk, how: &str) {
         while flood && said.is_ok() {
             said = input.write_all(line.repeat(PIECE / line.len()).as_bytes());
         }
-        // The server is held for as long as the agent runs.
+        // The server is held open as long as the agent runs.
         hang()
     });
 }

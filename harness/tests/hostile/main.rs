@@ -1,8 +1,8 @@
-//! Subjects that hang, flood, lie, break what they may touch and leave children behind: of each it is said what is wrong, in
-//! bounded time and memory, and nothing of it is left.
+//! Subjects that hang, flood, send wrong messages, damage files and leave children running. Each must get the right verdict, in
+//! bounded time and memory, and nothing of it may remain.
 //!
-//! `subjects.toml` lists them. This program is the test, every subject, and the process in which a subject is met: that one
-//! is watched from outside, so its memory and what it leaves behind are its own.
+//! `subjects.toml` lists them. This program is the test, every subject, and the process that runs a subject. That process is
+//! observed from outside, so that its memory and leftovers are its own.
 
 mod deeds;
 #[path = "../left.rs"]
@@ -24,11 +24,11 @@ use libtest_mimic::{Arguments, Trial};
 
 use crate::meeting::Met;
 
-/// They wait more than they work.
+/// They mostly wait.
 const TESTS_AT_ONCE: usize = 8;
 
 fn main() -> ExitCode {
-    // Clients start this program in place of their agent, and agents in place of their MCP server.
+    // Clients start this program as their agent, and agents as their MCP server.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The path of this program.
+/// Returns the path of this program.
 fn this_program() -> PathBuf {
     std::env::current_exe().expect("a program has a path")
 }

@@ -1,4 +1,4 @@
-//! One subject is met in a process of its own, and afterwards it is looked for what both have left.
+//! Runs one subject in a separate process, and then looks for leftovers of both.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,49 +23,49 @@ use serde::{Deserialize, Serialize};
 use crate::table::Row;
 use crate::{left, own, program, this_program};
 
-/// The first argument of this program where it meets a subject.
+/// The first argument of this program if it runs a subject.
 pub const WORD: &str = "--meet";
 
-/// The case in which clients are met: the agent asks for permission in the middle of a turn.
+/// The case for clients: the agent asks for permission in the middle of a turn.
 const ASKS: &str = "v1/client/permission/allowed";
 
-/// Generous: the bound that matters is that there is one.
+/// Generous, since only the existence of a limit matters.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// What the process may take of the address space, so that a mistake ends the test and not the machine.
+/// The most address space of the process, so that a mistake ends the test and not the machine.
 const ADDRESS_SPACE: u64 = 6 << 30;
 
-/// The variable with the folder that is none of the subject's business.
+/// The variable with the folder that the subject must not touch.
 pub const OUTSIDE: &str = "HOSTILE_OUTSIDE";
 
-/// What was found of a subject.
+/// The result for a subject.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Met {
     verdict: Verdict,
-    /// What the user is told.
+    /// The message to the user.
     pub says: String,
-    accused: BTreeSet<String>,
-    /// How long the case and its judging took.
+    failed: BTreeSet<String>,
+    /// The duration of the case and its check.
     pub took: Duration,
-    /// The most memory that the process held, in MiB.
+    /// The most memory of the process, in MiB.
     pub memory: u64,
-    /// Children and open files that the case has left in the process.
+    /// Children and open files of the case that remained in the process.
     left: Vec<String>,
 }
 
-/// Meets a subject, and writes what was found to standard output.
+/// Runs a subject, and writes the result to standard output.
 #[expect(clippy::print_stdout, reason = "that is for the one who arranged the meeting")]
 pub fn hold(row: Row) -> ExitCode {
     setrlimit(Resource::As, Rlimit { current: Some(ADDRESS_SPACE), maximum: Some(ADDRESS_SPACE) }).expect("a limit");
     let case = case(&row);
     let subject = subject(&row);
-    // Whatever is opened once for the whole program is open from here on.
+    // From now on, everything that is opened once for the whole program is open.
     let _ = run_case(&case, &Subject::agent(vec!["true".to_owned()], "/".into()));
     let before = own::open_files();
     let started = Instant::now();
     let orphans = Orphans::adopt();
     let trace = run_case(&case, &subject);
-    // All but what hides has to be found with its case, and not only with the end of the run.
+    // Leftovers must be found with their case and not only at the end of the run, except for those that hide.
     let kept = (!row.hides).then_some(orphans);
     let left = own::left(&before);
     drop(kept);
@@ -76,7 +76,7 @@ pub fn hold(row: Row) -> ExitCode {
     let met = Met {
         verdict: decided.verdict,
         says: diagnose(&trace).map(|found| found.text).or(decided.reason).unwrap_or_default(),
-        accused: failed.map(|(id, _)| id.clone()).collect(),
+        failed: failed.map(|(id, _)| id.clone()).collect(),
         took,
         memory: own::most_memory(),
         left,
@@ -108,7 +108,7 @@ fn subject(row: &Row) -> Subject {
     subject
 }
 
-/// Has a subject met, and makes sure that it is said what has to be said, in bounded time and memory, and that nothing is left.
+/// Runs a subject in a separate process, and checks the verdict, the time, the memory and the leftovers.
 pub fn arrange(row: &Row) -> Result<Met, Failed> {
     let folder = tempfile::tempdir()?;
     let outside = Outside::make(folder.path())?;
@@ -136,7 +136,7 @@ fn in_a_process(row: &Row, temporary: &Path, outside: &Outside) -> Result<Met, S
     serde_json::from_str(&said).map_err(|_| format!("the process of the meeting ended with {}: {said}", output.status))
 }
 
-/// Waits for a program to end, which it has to do in bounded time; its standard error is that of the test.
+/// Waits for a program to exit in bounded time; its standard error is that of the test.
 pub fn output_of(mut command: Command) -> Result<Output, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let child = command.spawn().map_err(|error| error.to_string())?;
@@ -150,15 +150,15 @@ pub fn output_of(mut command: Command) -> Result<Output, String> {
     output.map_err(|error| error.to_string())
 }
 
-/// What is said wrongly of a subject.
+/// Lists the differences from the expected verdict.
 fn misjudged(row: &Row, met: &Met) -> Vec<String> {
     let mut wrong = Vec::new();
     if met.verdict.to_string() != row.verdict || !met.says.contains(&row.says) {
         wrong
             .push(format!("wanted {} with {:?}, and it is {} with {:?}", row.verdict, row.says, met.verdict, met.says));
     }
-    if met.accused != row.accused {
-        wrong.push(format!("accused of {:?} instead of {:?}", met.accused, row.accused));
+    if met.failed != row.failed {
+        wrong.push(format!("failed {:?} instead of {:?}", met.failed, row.failed));
     }
     if met.memory > row.memory {
         wrong.push(format!("it took {} MiB, and {} are allowed", met.memory, row.memory));
@@ -166,7 +166,7 @@ fn misjudged(row: &Row, met: &Met) -> Vec<String> {
     wrong
 }
 
-/// A folder beside everything that a subject may touch. Links may lead there; what is in it stays as it is.
+/// A folder next to the folders of the subject. Links may point there; its content must stay unchanged.
 struct Outside {
     folder: std::path::PathBuf,
 }

@@ -1,4 +1,4 @@
-//! What a case leaves behind in the process that plays it, and what it cost that process.
+//! Finds the leftovers of a case in the process that runs it, and the memory of that process.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,10 +8,10 @@ use acp_conformance::transport::process::reap_marked;
 
 use crate::left::soon_nothing;
 
-/// The children of this process, also those that nobody waited for, and its open files beyond those before.
+/// Returns the children of this process, including zombies, and the open files in addition to those in `before`.
 pub fn left(before: &BTreeSet<PathBuf>) -> Vec<String> {
     soon_nothing(|| {
-        // The search waits for what has ended, and has nobody to kill here.
+        // The search reaps zombies; here it has no process to kill.
         reap_marked("no case");
         let files = open_files();
         let fresh = files.difference(before).map(|file| format!("{} is still open", file.display()));
@@ -19,14 +19,14 @@ pub fn left(before: &BTreeSet<PathBuf>) -> Vec<String> {
     })
 }
 
-/// What the files of this process are that are open.
+/// Returns the targets of the open files of this process.
 pub fn open_files() -> BTreeSet<PathBuf> {
     let entries = fs::read_dir("/proc/self/fd").expect("/proc").flatten();
-    // The folder that is being listed is one of them, and no file any more when it is looked at.
+    // The folder that is being listed is one of them, and no longer exists when it is read.
     entries.filter_map(|entry| fs::read_link(entry.path()).ok()).collect()
 }
 
-/// The most memory that this process held so far, in MiB.
+/// Returns the highest memory use of this process so far, in MiB.
 pub fn most_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("/proc");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! `docs/hostile.md`: the table of the subjects, with what it took on the machine on which it was written.
+//! `docs/hostile.md`: the table of the subjects, with time and memory on the machine that wrote it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,17 +10,17 @@ use libtest_mimic::Failed;
 use crate::meeting::Met;
 use crate::table::{self, Row};
 
-/// Where this is set, the page is written when all of them were met as they should be.
+/// If this is set, the page is written when all subjects got the expected verdict.
 const ASKED: &str = "ACP_HOSTILE_PAGE";
 
 const HEAD: &str = include_str!("head.md");
 
-/// Whether the page is to be written.
+/// Whether the page should be written.
 fn is_asked_for() -> bool {
     std::env::var_os(ASKED).is_some()
 }
 
-/// Makes sure that the page is of these subjects; times and memory are those of one machine.
+/// Checks that the page lists these subjects; times and memory are those of one machine.
 pub fn lists_them() -> Result<(), Failed> {
     if is_asked_for() {
         return Ok(());
@@ -36,7 +36,7 @@ pub fn lists_them() -> Result<(), Failed> {
     }
 }
 
-/// Writes the page, if somebody asked for it and every subject was met.
+/// Writes the page if it was requested and every subject ran.
 pub fn write_if_asked(met: &BTreeMap<usize, Met>) {
     let rows = table::all();
     if is_asked_for() && met.len() == rows.len() {
@@ -58,7 +58,7 @@ fn without_figures(line: &str) -> &str {
 fn whole(rows: &[Row], met: &BTreeMap<usize, Met>) -> String {
     let mut text = HEAD.to_owned();
     for (party, title) in [(Party::Agent, "An agent that …"), (Party::Client, "A client that …")] {
-        text.push_str(&format!("\n| {title} | verdict | what is said | time | memory |\n|---|---|---|---|---|\n"));
+        text.push_str(&format!("\n| {title} | verdict | message | time | memory |\n|---|---|---|---|---|\n"));
         let of_party = rows.iter().enumerate().filter(|(_, row)| row.party() == party);
         of_party.for_each(|(place, row)| text.push_str(&line(row, met.get(&place))));
     }
@@ -66,14 +66,14 @@ fn whole(rows: &[Row], met: &BTreeMap<usize, Met>) -> String {
 }
 
 fn line(row: &Row, met: Option<&Met>) -> String {
-    let accused = row.accused.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
-    let said = match (row.says.as_str(), accused.as_str()) {
+    let failed = row.failed.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
+    let message = match (row.says.as_str(), failed.as_str()) {
         (says, "") => says.to_owned(),
-        ("", accused) => accused.to_owned(),
-        (says, accused) if row.accused.contains(says) => accused.to_owned(),
-        (says, accused) => format!("{says}; {accused}"),
+        ("", failed) => failed.to_owned(),
+        (says, failed) if row.failed.contains(says) => failed.to_owned(),
+        (says, failed) => format!("{says}; {failed}"),
     };
     let time = met.map_or_else(String::new, |met| format!("{:.1} s", met.took.as_secs_f64()));
     let memory = met.map_or_else(String::new, |met| format!("{} MiB", met.memory));
-    format!("| {} | {} | {said} | {time} | {memory} |\n", row.that, row.verdict)
+    format!("| {} | {} | {message} | {time} | {memory} |\n", row.that, row.verdict)
 }

@@ -1,4 +1,4 @@
-//! The subjects: a well-behaved agent and a well-behaved client, each of which does its deed when its stage comes.
+//! The subjects: a correct agent and a correct client, each of which misbehaves at its stage.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::table::{self, Row, Stage};
 use crate::{deeds, this_program};
 
-/// The first argument of this program where it is a subject.
+/// The first argument of this program if it is a subject.
 pub const WORD: &str = "--subject";
 
-/// The command line of a subject.
+/// Returns the command line of a subject.
 pub fn command(row: &Row) -> Vec<String> {
     let places: &[&str] = if row.party() == Party::Client { &["{agent}", "{cwd}", "{prompt}"] } else { &[] };
     let words = [WORD, &row.party().to_string(), &row.that];
@@ -20,7 +20,7 @@ pub fn command(row: &Row) -> Vec<String> {
     std::iter::once(this_program().display().to_string()).chain(words).collect()
 }
 
-/// Plays a subject, or what it starts.
+/// Runs a subject, or a child of one.
 pub fn play(args: &[&str]) -> ExitCode {
     match args {
         [deeds::CHILD, rest @ ..] => deeds::play_child(rest),
@@ -46,13 +46,13 @@ pub struct Talk {
     pub cwd: String,
     /// The program of the MCP server of the session.
     pub server: String,
-    /// The process that a client takes for its agent.
+    /// The process that it starts as its agent, if it is a client.
     pub agent: Option<Child>,
-    /// How a client starts its agent, where not as usual.
+    /// The way in which a client starts its agent, if not the usual one.
     pub starter: Option<Command>,
-    /// Everything is written a byte at a time.
+    /// Whether everything is written one byte at a time.
     pub in_bytes: bool,
-    /// Every answer is given twice.
+    /// Whether every answer is sent twice.
     pub twice: bool,
 }
 
@@ -101,7 +101,7 @@ impl Talk {
                     turn = Some(id.clone());
                     self.say(&update("Let me see."));
                     self.comes_to(Stage::Turn);
-                    // The case in which servers are met has no cancel.
+                    // The case for servers has no cancel.
                     if !self.server.is_empty() {
                         self.answer(id, json!({ "stopReason": "end_turn" }));
                     }
@@ -146,7 +146,7 @@ impl Talk {
         }
     }
 
-    /// Sends a request and serves the agent until the answer comes; a client whose agent is gone goes as well.
+    /// Sends a request and serves the agent until the answer comes; a client without an agent exits.
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         loop {
@@ -165,7 +165,7 @@ impl Talk {
         }
     }
 
-    /// Sends a request, and gives its id.
+    /// Sends a request, and returns its id.
     pub fn request(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -173,7 +173,7 @@ impl Talk {
         id
     }
 
-    /// Answers the first request, and in the same breath the next one, which nobody has asked so far.
+    /// Answers the first request, and at the same time the next one, which has not come yet.
     pub fn run_ahead(&mut self) {
         let Some(first) = self.hear() else { return };
         let info = json!({ "name": "hostile", "version": "1" });
@@ -194,12 +194,12 @@ impl Talk {
         (0..=usize::from(self.twice)).for_each(|_| self.say(&message));
     }
 
-    /// The next message; nothing at the end.
+    /// Reads the next message; `None` at the end.
     pub fn hear(&mut self) -> Option<Value> {
         Some(serde_json::from_str(&self.hear_line()?).unwrap_or_default())
     }
 
-    /// The next line; nothing at the end.
+    /// Reads the next line; `None` at the end.
     pub fn hear_line(&mut self) -> Option<String> {
         let mut line = String::new();
         self.input.read_line(&mut line).ok().filter(|n| *n > 0)?;
@@ -210,7 +210,7 @@ impl Talk {
         self.write(format!("{message}\n").as_bytes());
     }
 
-    /// Writes bytes; nobody may be there any more to read them.
+    /// Writes bytes; false if the reader has gone.
     pub fn write(&mut self, bytes: &[u8]) -> bool {
         let size = if self.in_bytes { 1 } else { bytes.len() };
         bytes.chunks(size.max(1)).all(|piece| self.output.write_all(piece).and_then(|()| self.output.flush()).is_ok())
@@ -226,7 +226,7 @@ impl Talk {
     }
 }
 
-/// A piece of an answer.
+/// Builds a piece of an answer.
 pub fn update(text: &str) -> Value {
     let update = json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } });
     json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": "s", "update": update } })

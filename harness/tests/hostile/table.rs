@@ -1,4 +1,4 @@
-//! The table of the subjects: what each does, and what has to be said of it.
+//! The table of the subjects: the behaviour of each, and the expected verdict.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use acp_conformance::requirement::Party;
 use acp_conformance::run::Limits;
 use serde::Deserialize;
 
-/// A limit that ends a wait by itself, where nothing else does.
+/// A limit that ends a wait without another cause.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Long enough for any machine; whoever has to be waited for gets a shorter one.
+/// Long enough for any machine; subjects that let the harness wait get a shorter one.
 const PATIENT: Limits = Limits {
     start: Duration::from_secs(240),
     answer: Duration::from_secs(240),
@@ -22,31 +22,31 @@ const PATIENT: Limits = Limits {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// What is hostile about it, as the rest of "an agent that …".
+    /// The hostile behaviour, as the rest of "an agent that …".
     pub that: String,
-    /// When it does it.
+    /// The stage of the behaviour.
     pub at: Stage,
-    /// What it does; see `deeds.rs`.
+    /// The word for the behaviour; see `deeds.rs`.
     pub does: String,
-    /// The case in which it is met, where it is not that of all.
+    /// The case, if it differs from the usual one.
     pub case: Option<String>,
     /// The limit that ends the wait for it, if one does.
     pub waits: Option<Wait>,
     /// The verdict on the case.
     pub verdict: String,
-    /// Words of what the user is told.
+    /// Words of the message to the user.
     #[serde(default)]
     pub says: String,
-    /// The requirements that it is accused of, all of them.
+    /// The requirements that fail, all of them.
     #[serde(default)]
-    pub accused: BTreeSet<String>,
-    /// Whether what it leaves is found only when the whole run ends.
+    pub failed: BTreeSet<String>,
+    /// Whether its leftovers are found only at the end of the whole run.
     #[serde(default)]
     pub hides: bool,
-    /// The most memory that the harness may take for it, in MiB.
+    /// The most memory of the harness for it, in MiB.
     #[serde(default = "usual_memory")]
     pub memory: u64,
-    /// Filled in by the part of the table.
+    /// Set from the section of the table.
     #[serde(skip)]
     party: Option<Party>,
 }
@@ -55,11 +55,11 @@ fn usual_memory() -> u64 {
     128
 }
 
-/// How far the conversation has come.
+/// The progress of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Nothing was read or written; a client has not started its agent.
+    /// No message was read or written; a client has not started its agent.
     Start,
     /// A client has started its agent.
     Started,
@@ -67,7 +67,7 @@ pub enum Stage {
     Initialized,
     /// A session is open.
     Session,
-    /// A turn goes on; a client is asked for permission in it.
+    /// A turn is running; in it, a client is asked for permission.
     Turn,
     /// The turn is cancelled.
     Cancel,
@@ -92,17 +92,17 @@ struct Table {
 }
 
 impl Row {
-    /// What it is.
+    /// Returns its party.
     pub fn party(&self) -> Party {
         self.party.unwrap_or(Party::Agent)
     }
 
-    /// Its name among the tests.
+    /// Returns its name among the tests.
     pub fn title(&self) -> String {
         format!("an {} that {}", self.party(), self.that).replace("an client", "a client")
     }
 
-    /// The limits under which it is met.
+    /// Returns its time limits.
     pub fn limits(&self) -> Limits {
         match self.waits {
             Some(Wait::Start) => Limits { start: SHORT, ..PATIENT },
@@ -113,14 +113,14 @@ impl Row {
     }
 }
 
-/// All of them, in the order of the table.
+/// Returns all of them, in the order of the table.
 pub fn all() -> Vec<Row> {
     let table: Table = toml::from_str(include_str!("subjects.toml")).expect("the table is whole");
     let of = |party, rows: Vec<Row>| rows.into_iter().map(move |row| Row { party: Some(party), ..row });
     of(Party::Agent, table.agent).chain(of(Party::Client, table.client)).collect()
 }
 
-/// The one of this name.
+/// Returns the one with this name.
 pub fn find(party: &str, that: &str) -> Row {
     let mut rows = all().into_iter();
     rows.find(|row| row.that == that && row.party().to_string() == party).expect("a row of the table")

@@ -1,4 +1,4 @@
-//! The program itself runs cases on a subject, as a user has it do, and nothing is left when it has ended.
+//! Runs cases on a subject with the program itself, like a user, and checks that nothing remains after its exit.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,8 +9,8 @@ use libtest_mimic::Failed;
 use crate::meeting::output_of;
 use crate::{left, program, table};
 
-/// What a case alone cannot find, since others run at the same time.
-const HIDES: &str = "leaves a daemon without the environment by which it could be known";
+/// A leftover that a single case cannot find, since others run at the same time.
+const HIDES: &str = "leaves a daemon without the identifying environment";
 
 const OPTIONS: [&str; 8] = [
     "--quiet",
@@ -38,14 +38,14 @@ pub fn leaves_nothing() -> Result<(), Failed> {
     if left.is_empty() { Ok(()) } else { Err(left.join("\n").into()) }
 }
 
-/// Writes the folders that it was given, one line for each start, leaves a file in each, and answers the handshake.
+/// Writes its folders, one line for each start, leaves a file in each, and answers the handshake.
 const NOTES_ITS_FOLDERS: &str = r#"
     for folder in "$TMPDIR" "$TMUX_TMPDIR" "$XDG_RUNTIME_DIR"; do touch "$folder/left"; done
     echo "$TMPDIR|$TMUX_TMPDIR|$XDG_RUNTIME_DIR|$(ls -ld "$XDG_RUNTIME_DIR" | cut -c 1-10)|$TMUX" >> "$NOTES"
     read a; printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}\n'
     read b; printf '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}\n'; read c"#;
 
-/// The folders of a shared daemon of the user, as tmux has it, differ in each case, and go with the case.
+/// The folders of a shared daemon of the user, such as tmux, differ in each case, and are removed with the case.
 pub fn shares_no_temporary_folder() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let (temporary, notes) = (folder.path().join("t"), folder.path().join("notes"));

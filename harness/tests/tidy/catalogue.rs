@@ -1,4 +1,4 @@
-//! The catalogue, the checks and the cases hold together: what is called checked is checked, and by what is known.
+//! Checks that the catalogue, the checks and the cases agree: every requirement with the status `checked` has a check.
 
 use std::collections::BTreeSet;
 

@@ -13,7 +13,7 @@ fn links_lead_to_files_and_headings() {
         let text = read(&page);
         for target in links(&text).filter(|target| !target.contains("://")) {
             let (path, heading) = target.split_once('#').unwrap_or((target, ""));
-            let file = if path.is_empty() { PathBuf::from(&page) } else { beside(&page, path) };
+            let file = if path.is_empty() { PathBuf::from(&page) } else { relative_to(&page, path) };
             let known = root().join(&file).exists();
             if !known || !(heading.is_empty() || headings(&file).contains(heading)) {
                 wrong.push(format!("{page}: {target}"));
@@ -23,14 +23,14 @@ fn links_lead_to_files_and_headings() {
     none_of("broken links", &wrong);
 }
 
-/// The targets of the links `[text](target)` outside of code.
+/// Returns the targets of the links `[text](target)` outside code.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("\n```").step_by(2);
     prose.flat_map(|part| part.split("](").skip(1)).filter_map(|rest| Some(rest.split_once(')')?.0))
 }
 
 /// Resolves a path of a link against the folder of its page.
-fn beside(page: &str, path: &str) -> PathBuf {
+fn relative_to(page: &str, path: &str) -> PathBuf {
     let mut file = Path::new(page).parent().unwrap_or(Path::new("")).to_owned();
     for part in Path::new(path).components() {
         if part == Component::ParentDir { _ = file.pop() } else { file.push(part) }
@@ -38,7 +38,7 @@ fn beside(page: &str, path: &str) -> PathBuf {
     file
 }
 
-/// The anchors of the headings, as GitHub makes them.
+/// Returns the anchors of the headings, as GitHub makes them.
 fn headings(file: &Path) -> BTreeSet<String> {
     let text = read(&file.to_string_lossy());
     let prose: Vec<&str> = text.split("\n```").step_by(2).collect();

@@ -1,5 +1,5 @@
-//! What holds for the whole tree and no compiler sees: the order of the modules, what the catalogue promises, the
-//! published schemas, the generated pages, the links of the documentation, and that no stray files lie around.
+//! Properties of the whole tree that no compiler checks: the order of the modules, the catalogue, the published schemas, the
+//! generated pages, the links of the documentation, and stray files.
 
 mod catalogue;
 #[path = "../kept.rs"]
@@ -16,13 +16,13 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
-/// The root of the repository.
+/// Returns the root of the repository.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every file below a folder of the repository, by its path from the root, in order. Leaves out `target` and `.git`, which is
-/// a file in a linked worktree.
+/// Returns every file below a folder of the repository, by its path from the root, in order. Leaves out `target` and `.git`,
+/// which is a file in a linked worktree.
 fn files(folder: &str) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![PathBuf::from(folder)];
@@ -47,7 +47,7 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).expect("a text of the repository")
 }
 
-/// Fails with all that is wrong, a line each.
+/// Fails with all problems, one per line.
 fn none_of(what: &str, wrong: &[String]) {
     assert!(wrong.is_empty(), "{what}:\n  {}", wrong.join("\n  "));
 }

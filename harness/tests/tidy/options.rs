@@ -1,4 +1,4 @@
-//! `docs/options.md` lists the commands and options that clap knows, and README shows a report as the program prints it.
+//! `docs/options.md` lists the commands and options of clap, and README shows a report as the program prints it.
 
 use std::fmt::Write as _;
 
@@ -58,7 +58,7 @@ fn name(arg: &Arg) -> String {
     format!("`{}`", cell(shown.trim()))
 }
 
-/// The possible values of an option, if there are few and clap shows them.
+/// Returns the possible values of an option, if there are few and clap shows them.
 fn values(arg: &Arg) -> String {
     let shown = arg.get_action().takes_values() && !arg.is_hide_possible_values_set();
     let values: Vec<String> =

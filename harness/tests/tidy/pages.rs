@@ -1,4 +1,4 @@
-//! The pages of `docs/requirements/` and the kill table are what the catalogue, the cases and the faults say.
+//! The pages of `docs/requirements/` and the kill table match the catalogue, the cases and the faults.
 
 use acp_conformance::edition::V1;
 use acp_conformance::explain::{Sources, kill_table, pages};

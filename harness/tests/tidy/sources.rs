@@ -1,9 +1,8 @@
-//! The sources: which module uses which, how long files are, and who does input and output.
+//! The sources: the dependencies of modules, the length of files, and the modules with input and output.
 
 use super::{files, none_of, read};
 
-/// What a module does without although it stands before it: reports look at what was recorded, not at what is done, and
-/// the judge knows traces alone.
+/// Modules that must not use an earlier one: reports use the recorded data and not the run, and the judge uses only traces.
 const APART: [(&str, &str); 12] = [
     ("report", "transport"),
     ("report", "run"),
@@ -22,7 +21,7 @@ const APART: [(&str, &str); 12] = [
 /// Modules of the program without input, output, clock or threads, apart from the files that read folders.
 const PURE: [&str; 6] = ["source", "diagnostic", "document", "record", "expected", "compare"];
 
-/// The package that is pure as a whole, and the program that is built on it.
+/// The package that is pure as a whole, and the program built on it.
 const CORE: &str = "harness/core/src/";
 const PROGRAM: &str = "harness/src/";
 
@@ -30,7 +29,7 @@ const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "In
 
 const LONGEST: usize = 600;
 
-/// The modules in the order of the table of rooms; each uses only those before it.
+/// Returns the modules in the order of the table of rooms; each uses only those before it.
 fn order() -> Vec<String> {
     let text = read("ARCHITECTURE.md");
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('|').next());
@@ -92,18 +91,18 @@ fn every_file_says_what_it_is_for() {
     none_of("files without a header", &bare);
 }
 
-/// The module of the core or the program that a file belongs to.
+/// Returns the module of the core or the program with a file.
 fn module(file: &str) -> Option<&str> {
     file.strip_prefix(CORE).or_else(|| file.strip_prefix(PROGRAM))?.split(['/', '.']).next()
 }
 
-/// The modules that are named from the root of the package, with the 1-based line.
+/// Returns the modules that are named from the root of the package, with the 1-based line.
 fn uses(text: &str) -> Vec<(usize, String)> {
     let mut uses = Vec::new();
     for (number, line) in lines(text) {
         for rest in line.split("crate::").skip(1) {
             match rest.strip_prefix('{') {
-                // A group over several lines is not read, so there is none.
+                // A group over several lines is not parsed, so it is forbidden.
                 Some(group) if !group.contains('}') => uses.push((number, "a group over several lines".to_owned())),
                 Some(group) => uses.extend(members(group).into_iter().map(|name| (number, name))),
                 None => uses.push((number, first_word(rest))),
@@ -113,7 +112,7 @@ fn uses(text: &str) -> Vec<(usize, String)> {
     uses
 }
 
-/// The names right inside of a group of one line, such as `fault, profile::{self, Profile}}`.
+/// Returns the names directly inside a group on one line, such as `fault, profile::{self, Profile}}`.
 fn members(group: &str) -> Vec<String> {
     let mut names = Vec::new();
     let (mut depth, mut begins) = (0, true);
@@ -147,7 +146,7 @@ fn groups_are_read() {
     assert_eq!(split, [(1, "a group over several lines".to_owned())]);
 }
 
-/// The lines of code, without comments.
+/// Returns the lines of code, without comments.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
@@ -155,7 +154,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
-/// The folder of helpers of a package's tests is the only place for a `mod.rs`: Cargo takes `tests/NAME.rs` for a test.
+/// Only the folder of helpers of a package's tests may have a `mod.rs`: Cargo treats `tests/NAME.rs` as a test.
 #[test]
 fn module_files_have_the_name_of_their_module() {
     let sources = files("harness").into_iter().filter(|file| file.ends_with("/mod.rs"));

@@ -1,9 +1,9 @@
-//! The files of the repository name no path of one machine.
+//! The files of the repository contain no path of one machine.
 
 use super::{files, none_of, root};
 
-/// Conversations that are made up, where a folder of that name is what the test is about; what was made of them; and published
-/// schemas with paths as examples.
+/// Invented conversations, in which a folder of that name is part of the test, files made from them, and published schemas with
+/// paths as examples.
 const MADE_UP: [&str; 5] = ["schemas/acp/", "harness/tests/traces/", "fuzz/corpus/", "fuzz/found/", "fuzz/artifacts/"];
 
 #[test]
@@ -14,7 +14,7 @@ fn nothing_names_a_path_of_one_machine() {
     for file in files(".").iter().filter(|file| !made_up(file)) {
         let Ok(text) = std::fs::read_to_string(root().join(file)) else { continue };
         for (index, line) in text.lines().enumerate() {
-            // A path begins where nothing that could be part of one stands before it.
+            // A path begins after a character that cannot be part of one.
             let begins = |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-<>}*/".contains(c));
             let named = folders.iter().find(|folder| line.match_indices(folder.as_str()).any(|(at, _)| begins(at)));
             wrong.extend(named.map(|folder| format!("{file}:{}: {folder}…", index + 1)));

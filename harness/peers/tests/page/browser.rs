@@ -1,4 +1,4 @@
-//! A browser without a window, driven by its DevTools protocol over two pipes.
+//! A browser without a window, controlled by its DevTools protocol over two pipes.
 
 use std::cell::{Cell, RefCell};
 use std::io::{BufRead, BufReader, Write};
@@ -11,10 +11,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than any machine takes, so that only a browser that hangs is given up.
+/// Longer than any machine needs, so that only a hanging browser times out.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The environment variable that names the browser; then it has to be there.
+/// The environment variable that names the browser; then it must exist.
 const NAMED: &str = "ACP_BROWSER";
 
 const FLAGS: [&str; 11] = [
@@ -31,7 +31,7 @@ const FLAGS: [&str; 11] = [
     "--disable-sync",
 ];
 
-/// The browser that there is.
+/// Returns the path of a browser, if there is one.
 pub(crate) fn find() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os(NAMED).filter(|named| !named.is_empty()) {
         return Some(named.into());
@@ -41,7 +41,7 @@ pub(crate) fn find() -> Option<PathBuf> {
     names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|path| path.is_file())
 }
 
-/// A running browser, which ends when it is dropped.
+/// A running browser, which exits when this is dropped.
 pub(crate) struct Browser {
     process: Child,
     to: RefCell<ChildStdin>,
@@ -139,7 +139,7 @@ impl Drop for Browser {
     }
 }
 
-/// A tab, with everything that was told about it.
+/// A tab, with all events about it.
 pub(crate) struct Tab<'b> {
     browser: &'b Browser,
     session: String,
@@ -153,10 +153,10 @@ impl Tab<'_> {
         self.browser.call(Some(&self.session), method, params, keep)
     }
 
-    /// Loads a file, and waits until it is there.
+    /// Loads a file, and waits until it is loaded.
     pub(crate) fn open(&self, file: &Path, fragment: &str) -> Result<(), String> {
         let url = format!("file://{}#{fragment}", file.display());
-        // The same file with another fragment would not be loaded.
+        // Without this, the same file with another fragment would not be loaded again.
         self.load("about:blank")?;
         self.load(&url)
     }
@@ -173,24 +173,24 @@ impl Tab<'_> {
         Ok(())
     }
 
-    /// The value of an expression.
+    /// Returns the value of an expression.
     pub(crate) fn value(&self, expression: &str) -> Result<Value, String> {
         let evaluate = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let told = self.call("Runtime.evaluate", &evaluate)?;
-        match told.get("exceptionDetails") {
+        let answer = self.call("Runtime.evaluate", &evaluate)?;
+        match answer.get("exceptionDetails") {
             Some(details) => Err(format!("{expression}: {details}")),
-            None => Ok(told["result"]["value"].clone()),
+            None => Ok(answer["result"]["value"].clone()),
         }
     }
 
     /// Waits until an expression is true.
     pub(crate) fn until(&self, expression: &str) -> Result<(), String> {
         let limit = PATIENCE.as_millis() / 2;
-        let told = self.value(&format!(
-            "new Promise((told) => {{ const begun = performance.now(); const look = () => ({expression}) ? told(true) \
-             : performance.now() - begun > {limit} ? told(false) : setTimeout(look, 5); look(); }})"
+        let came = self.value(&format!(
+            "new Promise((resolve) => {{ const begun = performance.now(); const look = () => ({expression}) ? resolve(true) \
+             : performance.now() - begun > {limit} ? resolve(false) : setTimeout(look, 5); look(); }})"
         ))?;
-        if told == true { Ok(()) } else { Err(format!("it never came: {expression}")) }
+        if came == true { Ok(()) } else { Err(format!("it never came: {expression}")) }
     }
 
     /// Presses a key, such as `Tab` or `Enter`.
@@ -207,9 +207,9 @@ impl Tab<'_> {
         self.call("Input.dispatchKeyEvent", &key("keyUp")).map(drop)
     }
 
-    /// What the page wrote to the console, threw, or asked of anybody but the file that it is, since this was last asked.
+    /// Returns the page's console messages, errors and network requests since the last call.
     pub(crate) fn complaints(&self) -> Vec<String> {
-        let told = std::mem::take(&mut *self.events.borrow_mut());
+        let events = std::mem::take(&mut *self.events.borrow_mut());
         let complaint = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.consoleAPICalled" | "Runtime.exceptionThrown" | "Log.entryAdded") => true,
             Some("Network.requestWillBeSent") => {
@@ -219,7 +219,7 @@ impl Tab<'_> {
             Some("Page.javascriptDialogOpening") => true,
             _ => false,
         };
-        told.iter().filter(complaint).map(ToString::to_string).collect()
+        events.iter().filter(complaint).map(ToString::to_string).collect()
     }
 }
 

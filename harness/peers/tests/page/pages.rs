@@ -1,4 +1,4 @@
-//! The pages that are looked at: made by the command line, as somebody would.
+//! The pages for the test, made by the command line like those of a user.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -11,14 +11,14 @@ use tempfile::TempDir;
 
 const AGENT: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
 
-/// The first argument that makes the program of this test.
+/// The first argument that makes this test the program.
 const AS_PROGRAM: &str = "as-program";
 
-/// What is inert as long as nothing takes it for markup.
+/// A text that is harmless unless it becomes markup.
 pub(crate) const HOSTILE: &str =
     "</script><img src=x onerror=window.hit=1><!--<script>\u{2028}\u{2029}\u{202e}{{head}}'\"`&lt;";
 
-/// Why something is expected to fail.
+/// The reason of an expected failure.
 pub(crate) const REASON: &str = "it is <b>known</b> to lie";
 
 /// A folder with the pages and the reports that they show.
@@ -67,31 +67,31 @@ impl Pages {
         self.cli(&words)
     }
 
-    /// Runs the program, which this test becomes when it is started so.
+    /// Runs the program, which is this test with other arguments.
     fn cli(&self, words: &[&str]) -> Result<(), String> {
         let this = std::env::current_exe().map_err(|error| error.to_string())?;
-        let told = Command::new(this).arg(AS_PROGRAM).args(words).output().map_err(|error| error.to_string())?;
-        // That something was broken is what some of the pages are about.
-        match told.status.code() {
+        let output = Command::new(this).arg(AS_PROGRAM).args(words).output().map_err(|error| error.to_string())?;
+        // Some of the pages show violations, so the program may exit with 1.
+        match output.status.code() {
             Some(0 | 1 | 3) => Ok(()),
-            code => Err(format!("{words:?} ends with {code:?}: {}", String::from_utf8_lossy(&told.stderr))),
+            code => Err(format!("{words:?} ends with {code:?}: {}", String::from_utf8_lossy(&output.stderr))),
         }
     }
 }
 
-/// Runs the program, if that is what was asked.
+/// Runs the program, if the arguments ask for it.
 pub(crate) fn run_if_asked() -> Option<ExitCode> {
     let words: Vec<String> = std::env::args().collect();
     if words.get(1).map(String::as_str) != Some(AS_PROGRAM) {
         return None;
     }
-    let told = Args::try_parse_from([&["acp-conformance".to_owned()], &words[2..]].concat())
+    let parsed = Args::try_parse_from([&["acp-conformance".to_owned()], &words[2..]].concat())
         .map_err(|error| error.to_string())
         .and_then(|args| run(args, Editions::built_in()).map_err(|error| format!("{error:#}")));
-    Some(told.map_or_else(|error| panic!("{error}"), ExitCode::from))
+    Some(parsed.map_or_else(|error| panic!("{error}"), ExitCode::from))
 }
 
-/// A recording in which whatever a subject can say is hostile, and some of it wrong.
+/// Builds a recording in which every text of a subject is hostile, and some messages are wrong.
 fn hostile_trace() -> String {
     let line =
         |n: usize, from: &str, message: Value| json!({ "n": n, "us": n, "from": from, "line": message.to_string() });
@@ -130,12 +130,12 @@ fn hostile_trace() -> String {
     lines.collect()
 }
 
-/// How many requirements or cases of a report are as wanted.
+/// Counts the requirements or cases of a report that `wanted` accepts.
 pub(crate) fn count(report: &Value, list: &str, wanted: impl Fn(&Value) -> bool) -> usize {
     report[list].as_array().into_iter().flatten().filter(|one| wanted(one)).count()
 }
 
-/// The area of a requirement.
+/// Returns the area of a requirement.
 pub(crate) fn area(requirement: &Value) -> &str {
     requirement["id"].as_str().and_then(|id| id.split('.').next()).unwrap_or_default()
 }

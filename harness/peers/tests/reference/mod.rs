@@ -1,4 +1,4 @@
-//! The reference peers as subjects.
+//! The reference programs as subjects.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use acp_conformance::profile;
 use acp_conformance::requirement::Party;
 use acp_conformance::run::Subject;
 
-/// Where the reference agent is.
+/// The path of the reference agent.
 pub const AGENT: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
 
-/// Where the reference client is.
+/// The path of the reference client.
 pub const CLIENT: &str = env!("CARGO_BIN_EXE_acp-reference-client");
 
-/// The reference peer of a party, with further options.
+/// Returns the reference program of a party, with additional options.
 pub fn subject(party: Party, options: &[String]) -> Subject {
     let here = std::env::current_dir().expect("a current directory");
     match party {
@@ -26,15 +26,15 @@ pub fn subject(party: Party, options: &[String]) -> Subject {
             let profile = profile.unwrap_or_else(|| panic!("{}", render_all(&problems, Look::Plain)));
             let mut subject = Subject::of_profile(profile, here);
             CLIENT.clone_into(&mut subject.command[0]);
-            // Behind `--` the command line is that of the agent.
-            let end = subject.command.iter().position(|word| word == "--").expect("the agent stands behind `--`");
+            // After `--` comes the command line of the agent.
+            let end = subject.command.iter().position(|word| word == "--").expect("the agent follows `--`");
             subject.command.splice(end..end, options.iter().cloned());
             subject
         }
     }
 }
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root of the workspace")
 }

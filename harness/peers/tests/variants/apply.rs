@@ -8,7 +8,7 @@ use crate::kinds::ids::Renamed;
 use crate::kinds::{Around, How, Kind};
 use crate::talk::{Entry, Talk};
 
-/// Whose lines are changed.
+/// The party whose lines are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     /// Those of the party under test.
@@ -17,7 +17,7 @@ pub enum Whose {
     Both,
 }
 
-/// The variant of a trace; `other` is another trace of the same party.
+/// Returns the variant of a trace; `other` is another trace of the same party.
 pub fn variant(kind: &Kind, trace: &Trace, other: &Trace, whose: Whose, choices: &mut Choices) -> Trace {
     let mut talk = Talk::of(trace);
     let subject = talk.subject;

@@ -1,4 +1,4 @@
-//! Which of the places where a transformation can act it acts on, decided by a seed.
+//! Chooses the sites of a transformation by a seed.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ pub struct Choices {
     seed: u64,
     wanted: Wanted,
     next: usize,
-    /// The sites that were chosen so far.
+    /// The chosen sites so far.
     pub taken: Vec<usize>,
 }
 
@@ -25,17 +25,17 @@ enum Wanted {
 }
 
 impl Choices {
-    /// Takes about one site in `one_in`.
+    /// Chooses about one site in `one_in`.
     pub const fn random(seed: u64, one_in: u32) -> Self {
         Self { seed, wanted: Wanted::OneIn(one_in), next: 0, taken: Vec::new() }
     }
 
-    /// Takes these sites only, with the same random values as under [`Choices::random`].
+    /// Chooses only these sites, with the same random values as under [`Choices::random`].
     pub fn these(seed: u64, sites: impl IntoIterator<Item = usize>) -> Self {
         Self { seed, wanted: Wanted::These(sites.into_iter().collect()), next: 0, taken: Vec::new() }
     }
 
-    /// Random values for the next site, if the transformation is to change it.
+    /// Returns random values for the next site, if it is chosen.
     pub fn site(&mut self) -> Option<Rng> {
         let site = self.next;
         self.next += 1;
@@ -53,13 +53,13 @@ impl Choices {
         chosen.then_some(rng)
     }
 
-    /// Random values for the whole trace.
+    /// Returns random values for the whole trace.
     pub fn whole(&self) -> Rng {
         Rng::with_seed(mix(self.seed, u64::MAX))
     }
 }
 
-/// A seed for a part of what another seed decides.
+/// Derives a seed for a part from another seed.
 pub const fn mix(seed: u64, part: u64) -> u64 {
     // The finalizer of SplitMix64; neighbouring parts get unrelated seeds.
     let mut mixed = seed ^ part.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -68,7 +68,7 @@ pub const fn mix(seed: u64, part: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// A seed made of a text.
+/// Returns the seed of a text.
 pub fn seed_of(text: &str) -> u64 {
     text.bytes().fold(0, |seed, byte| mix(seed, u64::from(byte)))
 }

@@ -27,13 +27,13 @@ use crate::talk::{Message, Talk};
 pub struct Kind {
     /// Its name, in lower case with hyphens.
     pub name: &'static str,
-    /// The sentence that makes it legal, and where it stands.
+    /// The sentence that allows it, with its source.
     pub rule: &'static str,
-    /// What it does.
+    /// Its function.
     pub how: How,
 }
 
-/// What a transformation does. All but the last can also be done to the lines of a running program.
+/// The function of a transformation. All but the last can also be applied to the lines of a running program.
 #[derive(Clone, Copy)]
 pub enum How {
     /// Spells a message in another way.
@@ -44,47 +44,47 @@ pub enum How {
     Around(fn() -> Box<dyn Around>),
     /// Gives ids other names, in the whole conversation.
     Rename(ids::Renaming),
-    /// Changes a whole trace, with another one of the same party at hand.
+    /// Changes a whole trace, and may use another one of the same party.
     Whole(fn(&mut Talk, &Talk, &mut Choices)),
 }
 
 /// Writes a message in another way.
 pub type Spelling = fn(&Value, &mut Rng) -> (Vec<u8>, LineEnd);
 
-/// A transformation that remembers what was said.
+/// A transformation that depends on earlier messages.
 pub trait Around {
-    /// Takes the next message of either party, and says what comes in its place.
+    /// Handles the next message of either party, and returns its replacement.
     fn pass(&mut self, message: &Message, subject: Party, choices: &mut Choices) -> Vec<Said>;
 }
 
-/// What comes in the place of a message.
+/// The replacement of a message.
 pub struct Said {
     /// The sender.
     pub from: Party,
     /// The message.
     pub value: Value,
-    /// Whether it stands for the message that was there.
+    /// Whether it represents the original message.
     pub original: bool,
 }
 
 impl Said {
-    /// The message itself.
+    /// Returns the message unchanged.
     pub fn same(message: &Message) -> Self {
         Self { from: message.from, value: message.value.clone(), original: true }
     }
 
-    /// A changed form of the message, or a part of it.
+    /// Returns a changed form of the message, or a part of it.
     pub fn changed(message: &Message, value: Value) -> Self {
         Self { from: message.from, value, original: true }
     }
 
-    /// A further message.
+    /// Returns an additional message.
     pub const fn more(from: Party, value: Value) -> Self {
         Self { from, value, original: false }
     }
 }
 
-/// All transformations.
+/// Returns all transformations.
 pub fn all() -> Vec<&'static Kind> {
     let lists = [
         spelling::KINDS,
@@ -102,7 +102,7 @@ pub fn all() -> Vec<&'static Kind> {
     lists.into_iter().flatten().collect()
 }
 
-/// The transformation of that name.
+/// Returns the transformation with that name.
 pub fn named(name: &str) -> Option<&'static Kind> {
     all().into_iter().find(|kind| kind.name == name)
 }

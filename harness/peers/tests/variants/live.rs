@@ -1,4 +1,4 @@
-//! Varied runs: the reference program behind a layer that changes what it says, or when, in a sample of the cases.
+//! Varied runs: the reference program with a layer that changes its messages, or their times, in a sample of the cases.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,16 +17,16 @@ use crate::reference;
 use crate::rewrite::REWRITE;
 use crate::survey::Survey;
 
-/// How many cases of a party are run for each transformation.
+/// The number of cases of a party for each transformation.
 const SAMPLE: usize = 20;
 
-/// How many cases run at the same time. They wait more than they compute.
+/// The number of parallel cases. They mostly wait.
 const AT_ONCE: usize = 8;
 
 /// How the lines of the subject are delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// As they come.
+    /// At once.
     AtOnce,
     /// Each up to 100 ms later, and some up to a second.
     Slow,
@@ -34,14 +34,14 @@ pub enum Delivery {
     Bytes,
     /// Several in one write.
     Bursts,
-    /// With a lot on standard error.
+    /// With much output on standard error.
     Noisy,
-    /// The program stays after the end of its input, until it is killed.
+    /// The program keeps running after the end of its input, until it is killed.
     LateExit,
 }
 
 impl Delivery {
-    /// All but the usual one, by name.
+    /// All deliveries except the usual one, by name.
     pub const NAMED: [(&'static str, Self); 5] = [
         ("slow-lines", Self::Slow),
         ("single-bytes", Self::Bytes),
@@ -50,13 +50,13 @@ impl Delivery {
         ("stays", Self::LateExit),
     ];
 
-    /// The delivery of that name.
+    /// Returns the delivery with that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.into_iter().find(|(known, _)| *known == name).map(|(_, delivery)| delivery)
     }
 }
 
-/// Whether a transformation can be done to the lines of a running program of that party.
+/// Whether a transformation can be applied to the lines of a running program of that party.
 pub fn is_possible(kind: &Kind, party: Party) -> bool {
     match kind.how {
         How::Whole(_) => false,
@@ -65,14 +65,14 @@ pub fn is_possible(kind: &Kind, party: Party) -> bool {
     }
 }
 
-/// Whether the run is made each time; the others only with `--ignored`.
+/// Whether the run is part of every test; the others only with `--ignored`.
 pub fn is_usual(name: &str) -> bool {
     const USUAL: [&str; 6] =
         ["all-spellings", "own-ids-of-the-tester", "extension-notifications", "chunks-split", "meta", "bursts"];
     USUAL.contains(&name)
 }
 
-/// Runs a sample of the cases of a party with a transformation; the text tells each false failure.
+/// Runs a sample of the cases of a party with a transformation; returns a text about each false failure.
 pub fn check(name: &str, party: Party, survey: &Survey, seed: u64) -> Result<(), String> {
     let mut cases = survey.cases(party);
     Rng::with_seed(mix(seed, seed_of(name))).shuffle(&mut cases);
@@ -82,8 +82,8 @@ pub fn check(name: &str, party: Party, survey: &Survey, seed: u64) -> Result<(),
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(&at) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(told) = run(name, party, survey, at, seed) {
-                        story.lock().expect("the story").push_str(&told);
+                    if let Err(problem) = run(name, party, survey, at, seed) {
+                        story.lock().expect("the story").push_str(&problem);
                     }
                 }
             });
@@ -108,11 +108,11 @@ fn run(name: &str, party: Party, survey: &Survey, at: usize, seed: u64) -> Resul
     if failures.is_empty() {
         return Ok(());
     }
-    let told = failures.iter().map(|failure| describe(failure, &case.id, &trace));
-    Err(told.collect())
+    let problems = failures.iter().map(|failure| describe(failure, &case.id, &trace));
+    Err(problems.collect())
 }
 
-/// The reference program behind the layer.
+/// Returns the reference program with the layer.
 fn subject(name: &str, party: Party, seed: u64, one_in: u32) -> Subject {
     let own = env::current_exe().expect("the path of this program").display().to_string();
     let words = [
@@ -127,10 +127,8 @@ fn subject(name: &str, party: Party, seed: u64, one_in: u32) -> Subject {
     let mut subject = reference::subject(party, &[]);
     let at = match party {
         Party::Agent => 0,
-        // Behind `--` the command line is that of the agent.
-        Party::Client => {
-            1 + subject.command.iter().position(|word| word == "--").expect("the agent stands behind `--`")
-        }
+        // After `--` comes the command line of the agent.
+        Party::Client => 1 + subject.command.iter().position(|word| word == "--").expect("the agent follows `--`"),
     };
     subject.command.splice(at..at, words);
     subject

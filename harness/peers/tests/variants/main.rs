@@ -1,8 +1,8 @@
-//! Legal variants of what the reference programs say: none may fail a requirement.
+//! Legal variants of the reference programs' messages: no requirement may fail for them.
 //!
-//! A transformation changes a conforming conversation into another one that the specification allows just as well
-//! ([`kinds`]). Each is applied to the recorded trace of every case ([`offline`]), and most also to what a reference program
-//! says while a sample of the cases runs ([`live`]); `--ignored` adds further samples.
+//! A transformation changes a conforming conversation into another one that the specification also allows ([`kinds`]). Each is
+//! applied to the recorded trace of every case ([`offline`]), and most also to the messages of a reference program while a
+//! sample of the cases runs ([`live`]); `--ignored` adds further samples.
 //!
 //! ```text
 //! ACP_SEED=7 cargo test -p acp-conformance-peers --test variants -- agent/chunks-split   # one transformation
@@ -46,7 +46,7 @@ const ROUNDS_VARIABLE: &str = "ACP_ROUNDS";
 const TABLE_VARIABLE: &str = "ACP_VARIANTS_TABLE";
 
 fn main() -> ExitCode {
-    // The reference client starts this program in place of its agent.
+    // The reference client starts this program as its agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
@@ -106,7 +106,7 @@ fn trial(
 /// A transformation that the protocol forbids is reported, shrunk to one site.
 fn reports_illegal(survey: &Survey, seeds: Range<u64>) -> Result<(), Failed> {
     let story = match offline::check(ILLEGAL, Party::Agent, survey, seeds) {
-        Ok(tried) => return Err(format!("none of {tried} illegal variants fails").into()),
+        Ok(tried) => return Err(format!("{tried} illegal variants passed").into()),
         Err(story) => story,
     };
     let sites = story.split_once("at the sites [").and_then(|(_, rest)| rest.split_once(']')).map(|(sites, _)| sites);

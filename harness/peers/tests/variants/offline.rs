@@ -1,4 +1,4 @@
-//! Variants of recorded traces: each is judged again, and must not fail any requirement.
+//! Variants of recorded traces: each is checked again, and must not fail any requirement.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,10 +16,10 @@ use crate::kinds::{ILLEGAL, Kind};
 use crate::survey::{Recording, Survey};
 use crate::table::Seen;
 
-/// How much of a trace is changed: one site in so many, and whose lines. A variant takes one of them by its seed.
+/// The strength of a change: one site in so many, and the party whose lines change. A variant takes one of them by its seed.
 const STRENGTHS: [(u32, Whose); 3] = [(1, Whose::Subjects), (2, Whose::Both), (6, Whose::Subjects)];
 
-/// One variant to be tried.
+/// A variant to test.
 struct Try<'s> {
     kind: &'s Kind,
     recording: &'s Recording,
@@ -52,7 +52,7 @@ impl Try<'_> {
         (trace, failures)
     }
 
-    /// As few sites as suffice for the requirement to fail.
+    /// Returns the fewest sites with which the requirement fails.
     fn shrunk(&self, taken: &[usize], requirement: &str) -> Vec<usize> {
         let fails = |sites: &[usize]| self.failures(sites).1.iter().any(|failure| failure.requirement == requirement);
         if let Some(single) = taken.iter().find(|&&site| fails(&[site])) {
@@ -69,7 +69,7 @@ impl Try<'_> {
     }
 }
 
-/// The requirements that fail now, and did not before.
+/// Returns the requirements that fail now and did not before.
 pub fn new_failures(judgement: &Judgement, before: &BTreeSet<String>) -> Vec<FalseFailure> {
     let failed = judgement.tallies.iter().filter(|(id, tally)| {
         tally.verdict() == Verdict::Fail && !before.contains(*id) && !V1.catalogue().is_probe(id)
@@ -82,14 +82,14 @@ pub fn new_failures(judgement: &Judgement, before: &BTreeSet<String>) -> Vec<Fal
     first.collect()
 }
 
-/// Tries a transformation on every wanted case of a party; the text tells each false failure.
+/// Tests a transformation on every wanted case of a party; returns a text about each false failure.
 pub fn check(kind: &'static Kind, party: Party, survey: &Survey, seeds: Range<u64>) -> Result<usize, String> {
     let mut tried = 0;
     let mut story = String::new();
     let mut known = BTreeSet::new();
     let is_planted = kind.name == ILLEGAL.name;
     let mut cases = survey.cases(party);
-    // Transformations that run at the same time record different cases first.
+    // Transformations that run at the same time start with different cases.
     let first = seed_of(kind.name) % (cases.len() as u64).max(1);
     cases.rotate_left(usize::try_from(first).unwrap_or_default());
     for at in cases {
@@ -124,7 +124,7 @@ pub fn check(kind: &'static Kind, party: Party, survey: &Survey, seeds: Range<u6
     if story.is_empty() { Ok(tried) } else { Err(format!("{}\nlegal by: {}{story}", kind.name, kind.rule)) }
 }
 
-/// Counts what the variant says about the requirements that the recording satisfies.
+/// Counts the results of the variant for the requirements that the recording satisfies.
 pub fn count(survey: &Survey, recording: &Recording, judgement: &Judgement, case: &str) {
     let mut counts = survey.counts.lock().expect("the counts");
     let failures = new_failures(judgement, &recording.failures);
@@ -141,7 +141,7 @@ pub fn count(survey: &Survey, recording: &Recording, judgement: &Judgement, case
     }
 }
 
-/// Tells of a false failure with the fewest sites that cause it.
+/// Describes a false failure with the fewest sites that cause it.
 fn tell(story: &mut String, one: &Try<'_>, taken: &[usize], requirement: &str, case: &str) {
     let sites = one.shrunk(taken, requirement);
     let (trace, failures) = one.failures(&sites);
@@ -151,7 +151,7 @@ fn tell(story: &mut String, one: &Try<'_>, taken: &[usize], requirement: &str, c
     differences(story, &one.recording.trace, &trace);
 }
 
-/// A false failure with the lines that are held to prove it.
+/// Describes a false failure with the lines that should prove it.
 pub fn describe(failure: &FalseFailure, case: &str, trace: &Trace) -> String {
     let FalseFailure { requirement, message, events } = failure;
     let level = V1.catalogue().find(requirement).map_or("unknown", |requirement| Level::name(requirement.level));
@@ -162,7 +162,7 @@ pub fn describe(failure: &FalseFailure, case: &str, trace: &Trace) -> String {
     text
 }
 
-/// The first lines that differ.
+/// Lists the first lines that differ.
 fn differences(story: &mut String, before: &Trace, after: &Trace) {
     const MOST: usize = 3;
     let lines = |trace: &Trace| (0..trace.events.len()).map(|n| shown(trace, n)).collect::<Vec<_>>();

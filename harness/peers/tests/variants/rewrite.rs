@@ -1,7 +1,7 @@
-//! This program as a layer around a reference program: it passes its lines on, changed as a transformation wants.
+//! This program as a layer around a reference program: it forwards its lines, changed by a transformation.
 //!
-//! `variants --rewrite KIND SEED ONE_IN PARTY -- COMMAND…` stands where COMMAND would: for an agent between the tester and
-//! the agent, for a client between the client and what it takes for its agent.
+//! `variants --rewrite KIND SEED ONE_IN PARTY -- COMMAND…` replaces COMMAND: for an agent between the tester and the agent, for
+//! a client between the client and its agent.
 
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -24,7 +24,7 @@ use crate::talk::{Message, Pending};
 /// The argument that makes this program a layer.
 pub const REWRITE: &str = "--rewrite";
 
-/// Runs as a layer, if the arguments ask for it.
+/// Runs as a layer, if the arguments require it.
 pub fn run_if_asked() -> Option<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [flag, kind, seed, one_in, party, dashes, command @ ..] = arguments.as_slice() else { return None };
@@ -41,7 +41,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
     let mut program = Command::new(&command[0]);
     program.args(&command[1..]);
     if io::stdin().is_terminal() {
-        // A login in a terminal is no connection.
+        // A login in a terminal is not a connection.
         panic!("the command cannot be started: {}", program.exec());
     }
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the command can be started");
@@ -79,7 +79,7 @@ fn pump(child: &mut Child, subject: Party, mut layer: Layer, mut writer: Writer)
     let outer_is = if subject == Party::Agent { subject.other() } else { subject };
     writer.noise();
     loop {
-        // What waits for a burst is written when nothing more has come for a moment.
+        // Lines that wait for a burst are written when no more have come for a moment.
         let next = match heard.recv_timeout(Duration::from_millis(30)) {
             Ok(next) => next,
             Err(_) => {
@@ -110,13 +110,13 @@ fn pump(child: &mut Child, subject: Party, mut layer: Layer, mut writer: Writer)
     drop(inner);
     let code = child.wait().ok().and_then(|status| status.code());
     if writer.delivery == Delivery::LateExit {
-        // The tester kills the group, or the client its agent; what is left ends by itself.
+        // The tester kills the group, or the client its agent; otherwise this program exits by itself.
         thread::sleep(Duration::from_secs(120));
     }
     ExitCode::from(u8::try_from(code.unwrap_or(1)).unwrap_or(1))
 }
 
-/// Writes to our standard output, or to the command; a broken pipe is noticed when the other stream ends.
+/// Writes to our standard output, or to the command; a broken pipe is handled when the other stream ends.
 fn write_to(line: &[u8], outer: bool, inner: &mut Option<ChildStdin>) {
     if outer {
         let mut output = io::stdout().lock();
@@ -186,7 +186,7 @@ impl Layer {
         Self { subject, choices, pending: Pending::default(), how, around, renamed }
     }
 
-    /// The lines that come in the place of one, each with its receiver.
+    /// Returns the lines that replace one, each with its receiver.
     fn pass(&mut self, from: Party, line: Vec<u8>) -> Vec<(Party, Vec<u8>)> {
         let same = |line: Vec<u8>| vec![(from.other(), line)];
         let Content::One { value, doubled, .. } = read_line(line.strip_suffix(b"\n").unwrap_or(&line)) else {
@@ -195,7 +195,7 @@ impl Layer {
         if !doubled.is_empty() || self.how.is_none() || !line.ends_with(b"\n") {
             return same(line);
         }
-        // What the renaming hides from the subject is put back before it is told which request an answer belongs to.
+        // Ids that the renaming hides are restored before the request of an answer is looked up.
         let mut message = match self.pending.read(0, from, false, value) {
             Some(message) => message,
             None => return same(line),

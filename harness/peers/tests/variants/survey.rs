@@ -1,4 +1,4 @@
-//! What the reference programs said in every case, recorded once each.
+//! The reference programs' messages in every case, recorded once each.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -15,16 +15,16 @@ use acp_conformance::verdict::Verdict;
 
 use crate::reference;
 
-/// The variable that restricts everything to the cases whose id contains its value.
+/// The variable that restricts all tests to the cases whose id contains its value.
 pub const CASE_VARIABLE: &str = "ACP_CASE";
 
-/// A run of a case against the clean reference program.
+/// A run of a case with the correct reference program.
 pub struct Recording {
     /// The trace.
     pub trace: Trace,
     /// The requirements that it satisfies.
     pub passes: BTreeSet<String>,
-    /// The requirements that fail all the same; of a clean program none.
+    /// The requirements that still fail; none for a correct program.
     pub failures: BTreeSet<String>,
 }
 
@@ -50,19 +50,19 @@ impl Survey {
         }
     }
 
-    /// The cases of a party that are wanted, by their place.
+    /// Returns the wanted cases of a party, by their place.
     pub fn cases(&self, party: Party) -> Vec<usize> {
         let wanted = |id: &str| self.wanted.as_ref().is_none_or(|part| id.contains(part));
         let chosen = |(_, (case, _)): &(usize, &(Case, _))| case.subject == party && wanted(&case.id);
         self.cases.iter().enumerate().filter(chosen).map(|(at, _)| at).collect()
     }
 
-    /// A case.
+    /// Returns a case.
     pub fn case(&self, at: usize) -> &Case {
         &self.cases[at].0
     }
 
-    /// The recording of a case, which is made when it is first asked for.
+    /// Returns the recording of a case, which is made at the first call.
     pub fn recording(&self, at: usize) -> &Recording {
         let (case, recording) = &self.cases[at];
         recording.get_or_init(|| {
@@ -76,7 +76,7 @@ impl Survey {
         })
     }
 
-    /// A recording of the same party for another case, whatever cases are wanted.
+    /// Returns a recording of the same party for another case, whether that case is wanted or not.
     pub fn partner(&self, at: usize, skip: usize) -> &Recording {
         let party = self.cases[at].0.subject;
         let own: Vec<usize> = (0..self.cases.len()).filter(|&at| self.cases[at].0.subject == party).collect();

@@ -1,4 +1,4 @@
-//! How many variants exercised each requirement.
+//! Counts the variants that exercised each requirement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use acp_conformance::edition::V1;
 use acp_conformance::requirement::Party;
 
-/// What became of the variants.
+/// The results of the variants.
 #[derive(Default)]
 pub struct Counts {
     /// By requirement.
@@ -18,25 +18,25 @@ pub struct Counts {
     pub by_kind: BTreeMap<String, usize>,
 }
 
-/// What became of the variants of conversations that satisfy a requirement.
+/// The results of variants of conversations that satisfy a requirement.
 #[derive(Default, Clone)]
 struct Count {
-    /// Conversations that satisfy it as they were recorded.
+    /// The number of conversations that satisfy it as recorded.
     recordings: BTreeSet<String>,
     /// Variants that satisfy it, too.
     passed: usize,
-    /// Variants in which nothing decides it any more.
+    /// Variants in which it is no longer decided.
     undecided: usize,
     /// Variants that violate it.
     failed: usize,
 }
 
-/// What a variant says about a requirement.
+/// The result of a variant for a requirement.
 #[derive(Clone, Copy)]
 pub enum Seen {
     /// It is satisfied.
     Passed,
-    /// Nothing decides it.
+    /// It is not decided.
     Undecided,
     /// It is violated.
     Failed,
@@ -54,7 +54,7 @@ impl Counts {
         }
     }
 
-    /// The table in Markdown, with a row for each requirement that was exercised.
+    /// Returns the table in Markdown, with a row for each requirement that was exercised.
     pub fn markdown(&self, seeds: &Range<u64>) -> String {
         let mut text = String::from("# Legal variants per requirement\n\n");
         let [traces, runs] = self.variants;

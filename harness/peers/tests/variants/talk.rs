@@ -1,4 +1,4 @@
-//! A recorded trace whose lines can be changed, removed, moved and joined by others.
+//! A recorded trace whose lines can be changed, removed, moved and inserted.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use acp_conformance::trace::{Event, Header, ProcessEvent, Trace, What};
 use acp_conformance::wire::{Content, Envelope, LineEnd, RpcId, read_line};
 use serde_json::Value;
 
-/// A trace on its way to a variant.
+/// A trace while it becomes a variant.
 #[derive(Clone)]
 pub struct Talk {
     /// The party under test.
@@ -24,22 +24,22 @@ pub struct Talk {
 pub struct Entry {
     /// The event; its number is that in the recorded trace, its bytes are outdated when `value` was changed.
     pub event: Event,
-    /// The numbers, in the recorded trace, of the events that it stands for; none if it was added.
+    /// The numbers of the recorded events that it represents; empty if it was added.
     pub stands_for: Vec<usize>,
     /// The message, if the line is one JSON object.
     pub message: Option<Message>,
     /// The message as it was recorded, if it was.
     recorded: Option<Value>,
-    /// The line, when it has to be spelled in another way than the usual one.
+    /// The line, if it must be spelled differently from usual.
     pub spelled: Option<(Vec<u8>, LineEnd)>,
 }
 
-/// A message, with what the conversation before it says about it.
+/// A message, with facts from the conversation before it.
 #[derive(Clone)]
 pub struct Message {
     /// Its sender.
     pub from: Party,
-    /// Whether the tester broke the protocol with it on purpose.
+    /// Whether the tester violated the protocol with it on purpose.
     pub deliberate: bool,
     /// The message itself.
     pub value: Value,
@@ -50,7 +50,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// What the schema says about the method.
+    /// Returns the schema's entry for the method.
     pub fn definition(&self) -> Option<&'static Method> {
         let caller = if self.is_response { self.from.other() } else { self.from };
         let kind = if self.is_response || self.value.get("id").is_some() { Kind::Request } else { Kind::Notification };
@@ -77,12 +77,12 @@ impl Message {
     }
 }
 
-/// Finds out which request each response answers.
+/// Determines which request each response answers.
 #[derive(Default)]
 pub struct Pending(BTreeMap<(usize, Party, RpcId), String>);
 
 impl Pending {
-    /// Reads the next message of a connection; none if it is neither a call nor a response.
+    /// Reads the next message of a connection; `None` if it is neither a call nor a response.
     pub fn read(&mut self, connection: usize, from: Party, deliberate: bool, value: Value) -> Option<Message> {
         let (method, is_response) = match Envelope::of(&value) {
             Envelope::Call(call) => {
@@ -101,7 +101,7 @@ impl Pending {
 }
 
 impl Entry {
-    /// An event that the subject or the tester adds, at the time of another one.
+    /// Creates an event that the subject or the tester adds, at the time of another one.
     pub fn added(like: &Event, what: What) -> Self {
         Self {
             event: Event { what, ..like.clone() },
@@ -112,14 +112,14 @@ impl Entry {
         }
     }
 
-    /// A message that is added, at the time of another event.
+    /// Creates an added message, at the time of another event.
     pub fn said(like: &Event, from: Party, value: Value) -> Self {
         let what = What::Line { from, bytes: Vec::new(), end: LineEnd::Lf, deliberate: false };
         let message = Pending::default().read(0, from, false, value);
         Self { message, ..Self::added(like, what) }
     }
 
-    /// Whether this is a message of that party that keeps to the protocol.
+    /// Whether this is a correct message of that party.
     pub fn message_of(&self, party: Party) -> Option<&Message> {
         self.message.as_ref().filter(|message| message.from == party && !message.deliberate)
     }
@@ -129,7 +129,7 @@ impl Entry {
         matches!(self.event.what, What::Process(ProcessEvent::StdinClosed | ProcessEvent::StdoutEnded))
     }
 
-    /// The line, as it would stand on the wire.
+    /// Returns the line as on the wire.
     pub fn line(&self) -> Option<Vec<u8>> {
         match (&self.spelled, &self.message, &self.event.what) {
             (Some((bytes, _)), _, _) => Some(bytes.clone()),
@@ -143,13 +143,13 @@ impl Entry {
 }
 
 impl Talk {
-    /// Takes a trace apart.
+    /// Splits a trace into entries.
     pub fn of(trace: &Trace) -> Self {
         let mut pending = Pending::default();
         let entries = trace.events.iter().map(|event| {
             let message = match &event.what {
                 What::Line { from, bytes, deliberate, .. } => match read_line(bytes) {
-                    // A key that stands twice would be lost.
+                    // A duplicate key would be lost.
                     Content::One { value, doubled, .. } if value.is_object() && doubled.is_empty() => {
                         pending.read(event.connection, *from, *deliberate, value)
                     }
@@ -167,7 +167,7 @@ impl Talk {
         }
     }
 
-    /// Puts the trace together again: numbers the events, and has the steps point to the new numbers.
+    /// Joins the trace again: numbers the events, and updates the numbers in the steps.
     pub fn into_trace(self) -> Trace {
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         for (at, entry) in self.entries.iter().enumerate() {

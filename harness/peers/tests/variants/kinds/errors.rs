@@ -1,4 +1,4 @@
-//! Other errors where an error is due.
+//! Other errors where an error is required.
 
 use serde_json::{Value, json};
 

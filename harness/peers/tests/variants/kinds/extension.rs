@@ -1,4 +1,4 @@
-//! Messages that no edition of the protocol knows.
+//! Messages that no edition of the protocol defines.
 
 use acp_conformance::requirement::Party;
 use fastrand::Rng;
@@ -8,7 +8,7 @@ use super::{Around, How, Kind, Said};
 use crate::choices::Choices;
 use crate::talk::Message;
 
-/// What the ids of added requests begin with.
+/// The prefix of the ids of added requests.
 pub const ADDED: &str = "variant-";
 
 pub const KINDS: &[Kind] = &[
@@ -32,7 +32,7 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// Adds a message of the subject before or after others of it.
+/// Adds a message of the subject before or after another one.
 struct Extensions {
     make: fn(usize, &mut Rng) -> Value,
     ready: bool,
@@ -50,7 +50,7 @@ impl Around for Extensions {
         let mut said = vec![Said::same(message)];
         let opens = message.answers("initialize") && message.value.get("result").is_some() && !message.deliberate;
         self.ready |= opens;
-        // Behind a message of the subject: it is alive there, and reads what is sent to it.
+        // After a message, the subject is alive and reads its input.
         if !self.ready || message.from != subject {
             return said;
         }
@@ -78,7 +78,7 @@ fn notification(_: usize, rng: &mut Rng) -> Value {
     }
 }
 
-/// Cancels requests of the subject whose response is on its way.
+/// Cancels requests of the subject whose response is already on its way.
 struct LateCancels;
 
 impl Around for LateCancels {

@@ -55,7 +55,7 @@ const fn thing(name: &'static str, member: &'static str, shape: Shape) -> Kind {
     Kind { name, rule: TEXT, how: How::Rename(Renaming { what: What::Member(member), shape }) }
 }
 
-/// Which ids get which shape.
+/// The ids to rename, and their new form.
 #[derive(Clone, Copy)]
 pub struct Renaming {
     pub what: What,
@@ -63,7 +63,7 @@ pub struct Renaming {
 }
 
 impl Renaming {
-    /// Whether the ids are invented by the party under test, so that it can name them as it likes.
+    /// Whether the party under test invents the ids, so that it can choose them freely.
     pub fn is_by(self, subject: Party) -> bool {
         match self.what {
             What::OwnRequests => true,
@@ -73,14 +73,14 @@ impl Renaming {
     }
 }
 
-/// What is named by the ids.
+/// The objects of the ids.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// Requests of the subject.
     OwnRequests,
     /// Requests of the tester.
     OtherRequests,
-    /// What this member names.
+    /// The object of this member.
     Member(&'static str),
 }
 
@@ -93,7 +93,7 @@ enum Shape {
     Uuid,
     Digits,
     Odd,
-    /// As [`Shape::Odd`], without an empty text.
+    /// Like [`Shape::Odd`], without an empty text.
     Strange,
     Long,
     OfTheOther,
@@ -102,7 +102,7 @@ enum Shape {
 const ODD: [&str; 10] = ["", " ", "null", "1.0", "-1", "é😀", "a\nb", "\"", "../x", "[object Object]"];
 
 impl Shape {
-    /// The id in the place of the `n`-th one, counted from 0. None of two are equal.
+    /// Returns the id for the `n`-th one, counted from 0. All ids differ.
     fn id(self, n: usize, other: &[Value]) -> Value {
         let odd = |skip: usize| {
             let list = &ODD[skip..];
@@ -142,7 +142,7 @@ impl Renamed {
         Self { renaming, subject, new: BTreeMap::new(), old: BTreeMap::new(), others: Vec::new() }
     }
 
-    /// Notes the id of a request of the other party.
+    /// Records the id of a request of the other party.
     pub fn note(&mut self, message: &Message) {
         let id = message.value.get("id").filter(|_| !message.is_response && !message.deliberate);
         if let Some(id) = id.filter(|id| message.from != self.subject && !self.others.contains(id)) {
@@ -170,12 +170,12 @@ impl Renamed {
         };
         let caller = if is_response { from.other() } else { from };
         if let Some(id) = value.get_mut("id").filter(|_| caller == asker) {
-            // A response may answer what is not readable as a request, and keeps its id.
+            // A response may answer an unreadable request, and then keeps its id.
             if !is_response || back || self.new.contains_key(&RpcId::new(id)) {
                 self.id(id, back);
             }
         }
-        // `$/cancel_request` and elicitations name requests: the first its sender's, the others those of the agent's client.
+        // `$/cancel_request` and elicitations name requests: the first its sender's, the latter those of the agent's client.
         let cancels = value.get("method").is_some_and(|method| method == "$/cancel_request");
         let owner = if cancels { from } else { Party::Client };
         if let Some(id) = value.pointer_mut("/params/requestId").filter(|_| owner == asker && !is_response) {
@@ -207,7 +207,7 @@ impl Renamed {
             }
             return;
         }
-        // A null id is one that could not be read, and a fraction is the tester's own fault.
+        // A null id means an unreadable one, and a fraction is a mistake of the tester.
         if !id.is_string() && !id.is_i64() && !id.is_u64() {
             return;
         }

@@ -1,4 +1,4 @@
-//! A transformation that the protocol forbids, to prove that a false failure would be seen.
+//! A transformation that the protocol forbids, to prove that false failures would be detected.
 
 use super::{How, Kind};
 

@@ -18,7 +18,7 @@ pub const KINDS: &[Kind] = &[Kind {
     how: How::Whole(interleave),
 }];
 
-/// Methods that say something about the whole connection.
+/// Methods that concern the whole connection.
 const OF_ALL: [&str; 4] = ["authenticate", "logout", "session/list", "session/delete"];
 
 fn interleave(talk: &mut Talk, other: &Talk, choices: &mut Choices) {
@@ -61,7 +61,7 @@ fn handshake(talk: &Talk) -> Option<Handshake> {
     Some(Handshake { texts: [request.value.get("params").cloned()?, response.value.get("result").cloned()?], end })
 }
 
-/// Whether the trace holds nothing but one conversation that keeps to the protocol, about sessions of its own.
+/// Whether the trace contains exactly one correct conversation, about sessions of its own.
 fn is_plain(talk: &Talk) -> bool {
     talk.entries.iter().all(|entry| match (&entry.event.what, &entry.message) {
         (What::Line { .. }, Some(message)) => {

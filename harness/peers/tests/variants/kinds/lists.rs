@@ -1,4 +1,4 @@
-//! Lists whose order means nothing to the protocol.
+//! Lists whose order has no meaning in the protocol.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Optional members that are absent, null or empty, and `_meta` wherever the schema has it.
+//! Optional members that are absent, null or empty, and `_meta` wherever the schema allows it.
 
 use acp_conformance::edition::V1;
 use fastrand::Rng;
@@ -85,7 +85,8 @@ fn meta(rng: &mut Rng) -> Value {
     }
 }
 
-/// Shows each optional member of each object of the payload: the object, the name and the schema of the member.
+/// Calls `change` for each optional member of each object of the payload, with the object, the name and the schema of the
+/// member.
 fn members(message: &mut Message, choices: &mut Choices, change: fn(&mut Map<String, Value>, &str, &Value, &mut Rng)) {
     let schema = &V1.edition().stable;
     let Some((member, definition)) = message.payload() else { return };

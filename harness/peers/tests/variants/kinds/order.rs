@@ -1,4 +1,4 @@
-//! Lines in another order, where nothing says which comes first.
+//! Lines in another order, if the protocol does not determine which comes first.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// Swaps neighbouring lines, their times excepted.
+/// Swaps neighbouring lines, but not their times.
 fn swap(talk: &mut Talk, choices: &mut Choices, may: fn(&Talk, &Entry, &Entry) -> bool) {
     let mut at = 0;
     while at + 1 < talk.entries.len() {

@@ -57,7 +57,7 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// How a value is written.
+/// The style in which a value is written.
 #[expect(clippy::struct_excessive_bools, reason = "each is a liberty of its own")]
 struct Style<'r> {
     rng: &'r mut Rng,
@@ -130,7 +130,7 @@ impl Style<'_> {
     fn string(&mut self, string: &str, escaped: bool, text: &mut String) {
         text.push('"');
         for letter in string.chars() {
-            // Half of the characters stay, so that neighbours differ.
+            // Half of the characters stay unchanged, so that neighbours differ.
             if escaped && self.rng.bool() {
                 self.escape(letter, text);
             } else {

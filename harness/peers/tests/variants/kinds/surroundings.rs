@@ -1,4 +1,4 @@
-//! What happens next to the protocol stream.
+//! Events outside the protocol stream.
 
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{ProcessEvent, StepKind, What};
@@ -37,7 +37,7 @@ fn noise(talk: &mut Talk, choices: &mut Choices) {
             let many = if rng.u8(..50) == 0 { 2000 } else { rng.usize(1..3) };
             for _ in 0..many {
                 let line = LINES[rng.usize(..LINES.len())].to_vec();
-                // Nothing says in which encoding a client logs.
+                // The encoding of a client's log is unspecified.
                 let line = if talk.subject == Party::Client && rng.bool() { vec![0xff, 0xfe, b'\n'] } else { line };
                 let entry = Entry::added(&talk.entries[at - 1].event, What::Stderr(line));
                 talk.entries.insert(at, entry);
@@ -48,7 +48,7 @@ fn noise(talk: &mut Talk, choices: &mut Choices) {
     }
 }
 
-/// Has the subject exit only when it is killed, where no check looks at the exit of its process.
+/// Makes the subject exit only when it is killed, if no check uses the exit of its process.
 fn late_exit(talk: &mut Talk, choices: &mut Choices) {
     let concerns = |entry: &Entry| matches!(&entry.event.what, What::Step(step) if step.kind == StepKind::Exit);
     if talk.entries.iter().any(concerns) {

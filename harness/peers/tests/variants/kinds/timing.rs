@@ -13,7 +13,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "burst", rule: RULE, how: How::Whole(|talk, _, choices| burst(talk, choices)) },
 ];
 
-/// Lets some lines of the subject come up to a second later, and everything after them as well.
+/// Delays some lines of the subject by up to a second, and everything after them as well.
 fn slow(talk: &mut Talk, choices: &mut Choices) {
     let subject = talk.subject;
     let mut later = 0;
@@ -32,7 +32,7 @@ fn stretch(talk: &mut Talk, choices: &mut Choices, by: u64, through: u64) {
     }
 }
 
-/// Has lines of the subject that follow each other arrive in one read, with the last of them.
+/// Makes consecutive lines of the subject arrive in one read, with the last of them.
 fn burst(talk: &mut Talk, choices: &mut Choices) {
     let subject = talk.subject;
     let mut next = None;

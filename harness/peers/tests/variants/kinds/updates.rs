@@ -1,4 +1,4 @@
-//! Session updates cut into pieces, and further ones that change nothing.
+//! Session updates split into pieces, and additional ones that change nothing.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ const fn more(name: &'static str, rule: &'static str, extra: Extra) -> Kind {
     Kind { name, rule, how: How::Around(make) }
 }
 
-/// The kinds of chunk that a text comes in.
+/// The kinds of chunks with text.
 const CHUNKS: [&str; 3] = ["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"];
 
 fn update(message: &Message) -> Option<(&str, &str, &Value)> {
@@ -74,14 +74,14 @@ fn update(message: &Message) -> Option<(&str, &str, &Value)> {
     Some((params.get("sessionId")?.as_str()?, update.get("sessionUpdate")?.as_str()?, update))
 }
 
-/// The text of a chunk of text.
+/// Returns the text of a chunk.
 fn text(update: &Value) -> Option<&str> {
     let chunk = update.get("sessionUpdate").and_then(Value::as_str).is_some_and(|kind| CHUNKS.contains(&kind));
     let content = update.get("content").filter(|content| chunk && content["type"] == "text")?;
     content.get("text")?.as_str()
 }
 
-/// Cuts texts between any two code points.
+/// Splits texts between any two code points.
 struct Split;
 
 impl Around for Split {
@@ -104,7 +104,7 @@ impl Around for Split {
     }
 }
 
-/// Joins neighbouring chunks of text that differ in nothing but the text.
+/// Joins neighbouring chunks that differ only in their text.
 fn merge(talk: &mut Talk, _: &Talk, choices: &mut Choices) {
     let mut at = 0;
     while at + 1 < talk.entries.len() {
@@ -134,7 +134,7 @@ fn merge(talk: &mut Talk, _: &Talk, choices: &mut Choices) {
     }
 }
 
-/// A further update.
+/// An additional update.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extra {
     Thought,
@@ -157,20 +157,20 @@ impl Extra {
 struct More {
     extra: Extra,
     sessions: BTreeMap<String, Session>,
-    /// The sessions of the requests that wait for an answer, by request id: of prompts, and of what opens a session.
+    /// The sessions of the unanswered requests, by request id: of prompts, and of requests that open a session.
     prompts: BTreeMap<String, String>,
     opening: BTreeMap<String, String>,
     added: usize,
 }
 
-/// What is known of a session.
+/// The facts about a session.
 #[derive(Default)]
 struct Session {
     prompts: usize,
     cancelled: bool,
     plan: Option<Value>,
     commands: Option<Value>,
-    /// The calls that are not over, with their last status.
+    /// The unfinished tool calls, with their last status.
     calls: BTreeMap<String, Value>,
     /// Whether its chunks have message ids, once one was seen.
     ids: Option<bool>,
@@ -284,7 +284,7 @@ impl More {
         )
     }
 
-    /// A session that an update can be added to after this message.
+    /// Returns a session that can get an additional update after this message.
     fn room(&self, message: &Message) -> Option<String> {
         let (named, ..) = update(message)?;
         let session = self.sessions.get(named)?;
