@@ -31,11 +31,23 @@ impl<'v> Update<'v> {
 
 /// The differences between majors; everything else is shared or derived from the schema.
 pub trait Adapter: Send + Sync {
+    /// Returns the name of the member with the capabilities of a party in `initialize`.
+    fn capabilities_member(&self, party: Party) -> &'static str {
+        match party {
+            Party::Agent => "agentCapabilities",
+            Party::Client => "clientCapabilities",
+        }
+    }
+
     /// Returns the client's capabilities in the params of `initialize`; `None` if absent or null.
-    fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value>;
+    fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value> {
+        initialize.member(self.capabilities_member(Party::Client)).filter(|value| !value.is_null())
+    }
 
     /// Returns the agent's capabilities in the result of `initialize`; `None` if absent or null.
-    fn agent_capabilities<'v>(&self, result: &'v Value) -> Option<&'v Value>;
+    fn agent_capabilities<'v>(&self, result: &'v Value) -> Option<&'v Value> {
+        result.member(self.capabilities_member(Party::Agent)).filter(|value| !value.is_null())
+    }
 
     /// Whether the capability at `path` is advertised: for a boolean `true`, for an object its presence.
     fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool;
@@ -91,14 +103,6 @@ fn update_in(params: &Value) -> Option<Update<'_>> {
 pub struct V1;
 
 impl Adapter for V1 {
-    fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value> {
-        initialize.member("clientCapabilities").filter(|value| !value.is_null())
-    }
-
-    fn agent_capabilities<'v>(&self, result: &'v Value) -> Option<&'v Value> {
-        result.member("agentCapabilities").filter(|value| !value.is_null())
-    }
-
     fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool {
         let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.member(key)));
         matches!(found, Some(Value::Bool(true) | Value::Object(_)))

@@ -170,7 +170,9 @@ fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     let Some((exchange, Some(asked))) = first(moment, answer) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
     let Some(given) = result.member("protocolVersion").and_then(Value::as_u64) else { return };
-    let shape = result.member("agentCapabilities").is_some() || result.member("agentInfo").is_some();
+    let adapter = moment.talk.edition.adapter;
+    let members = [adapter.capabilities_member(Party::Agent), adapter.info_member(Party::Agent)];
+    let shape = members.iter().any(|name| result.member(name).is_some());
     match asked == u64::from(moment.talk.edition.major) {
         true if given == asked => ruling.pass(),
         true if shape => {

@@ -12,12 +12,8 @@ use crate::wire::Members;
 pub struct V2;
 
 impl Adapter for V2 {
-    fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value> {
-        initialize.member("capabilities").filter(|value| !value.is_null())
-    }
-
-    fn agent_capabilities<'v>(&self, result: &'v Value) -> Option<&'v Value> {
-        result.member("capabilities").filter(|value| !value.is_null())
+    fn capabilities_member(&self, _party: Party) -> &'static str {
+        "capabilities"
     }
 
     fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool {
