@@ -289,14 +289,16 @@ impl Editions {
         self.0[0]
     }
 
-    /// Makes the edition with this name the preferred one.
+    /// Makes the edition with this name the preferred one; a protocol version, such as `v2`, means its newest edition.
     ///
     /// # Errors
     ///
     /// There is none; the error lists the existing ones.
     pub fn prefer(&mut self, name: &str) -> Result<(), UnknownEdition> {
-        let bundle = self.named(name)?;
-        self.0.retain(|known| known.name() != name);
+        let of_version = |bundle: &&Bundle| bundle.name().split_once('@').is_some_and(|(version, _)| version == name);
+        let newest = self.0.iter().copied().filter(|bundle| of_version(bundle)).max_by_key(|bundle| bundle.name());
+        let bundle = newest.map_or_else(|| self.named(name), Ok)?;
+        self.0.retain(|known| known.name() != bundle.name());
         self.0.insert(0, bundle);
         Ok(())
     }
@@ -348,6 +350,13 @@ mod tests {
             let written = requirements(bundle.files.catalogue).expect("the YAML is a list of requirements");
             assert!(bundle.catalogue().iter().eq(&written), "{}", bundle.name());
         }
+    }
+
+    #[test]
+    fn a_version_means_its_newest_edition() {
+        let mut editions = Editions::built_in();
+        editions.prefer("v2").expect("version 2 is built in");
+        assert_eq!(editions.preferred().name(), "v2@2026-11");
     }
 
     #[test]

@@ -74,10 +74,9 @@
 //!
 //! | in | places |
 //! |---|---|
-//! | command, environment and HOME of an agent | `{home}`, `{cache}`: a folder that all cases of a run share, for files that a
-//! program unpacks at its first start, and `{model}`: the origin of a scripted model |
-//! | those of a client | `{agent}`, `{agent_json}`, `{agent_dir}`, `{cwd}`, `{home}`, `{cache}`, `{prompt}`, `{prompt_json}` |
-//! | the command of a client, as a whole word | `{args}`: the words of the settings; otherwise they come at the end |
+//! | command, environment and HOME of an agent | `{home}`, `{cache}`: a folder that all cases of a run share, for what a program unpacks at its first start, `{model}`: the origin of a scripted model, and `{protocol}`: the protocol version, `v1` or `v2` |
+//! | those of a client | `{agent}`, `{agent_json}`, `{agent_dir}`, `{cwd}`, `{home}`, `{cache}`, `{prompt}`, `{prompt_json}`, `{protocol}` |
+//! | the command of a client, as a whole word | `{args}`: the words of the settings; else they come at the end |
 //! | the settings `mcp-servers` and `directories` | `{mcp_servers}` and `{directories}`, as JSON |
 //! | an act | its arguments, each also as JSON with `_json` and as the name that people see with `_name`, and `{cwd}`, `{home}`, `{agent}` |
 

@@ -6,7 +6,8 @@
 //! 1. `server` connects the SDK to `requests`, which answers the client;
 //! 2. `initialize`, `auth`, `sessions` and `settings` are the areas of the protocol outside of turns;
 //! 3. `prompt` runs a `turn`, which obeys an `intent` through `obey`;
-//! 4. `tool`, `permission`, `fs`, `terminal`, `elicitation` and `mcp` are the means of a turn.
+//! 4. `tool`, `permission`, `fs`, `terminal`, `elicitation` and `mcp` are what a turn can use;
+//! 5. `v2` is the same agent in version 2 of the protocol, a draft.
 
 mod auth;
 mod client;
@@ -37,6 +38,7 @@ mod terminal;
 mod tool;
 mod turn;
 mod updates;
+mod v2;
 mod visits;
 
 pub use options::Options;

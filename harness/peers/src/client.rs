@@ -10,6 +10,7 @@
 //!   `session_setup`, `mcp`, `session_list`, `config_options`, `prompt` and `content`
 //! - `serve` and `update`: the requests and notifications of the agent, with `fs`, `terminal`, `permission`,
 //!   `elicitation` and `form`
+//! - `v2`: the same client in version 2 of the protocol, a draft
 
 mod act;
 mod agent;
@@ -39,6 +40,7 @@ mod terminal;
 mod transport;
 mod update;
 mod user;
+mod v2;
 
 pub use agent::TerminalLogin;
 pub use launch::{AgentProcess, AgentProgram, Launcher, Pipes};

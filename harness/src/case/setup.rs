@@ -10,6 +10,7 @@ use crate::case::model::{FixedAnswer, Ids, PermissionPolicy, TesterSetup, UserPe
 use crate::case::template::Template;
 use crate::case::vocabulary::PayloadKind;
 use crate::document::{Spot, child};
+use crate::protocol::Edition;
 use crate::requirement::Party;
 
 /// The remedy for an invalid value in the setup, unless it is a mistake.
@@ -38,7 +39,7 @@ impl Checker<'_> {
         if own.page.is_some() {
             self.scope.bind("page");
         }
-        self.capabilities = own.capabilities.unwrap_or_else(|| default_capabilities(tester));
+        self.capabilities = own.capabilities.unwrap_or_else(|| default_capabilities(tester, self.vocabulary.edition));
         TesterSetup {
             capabilities: self.capabilities.clone(),
             info: own.info,
@@ -73,16 +74,17 @@ impl Checker<'_> {
 
     /// Inserts an agent's declarations into the results that contain them on the wire, and compares those with the schema.
     fn agent_samples(&mut self, spot: &Spot<'_>, own: &SetupFile) {
+        let edition = self.vocabulary.edition;
         let members = [
-            ("capabilities", "agentCapabilities", own.capabilities.clone()),
-            ("info", "agentInfo", own.info.clone()),
+            ("capabilities", edition.adapter.capabilities_member(Party::Agent), own.capabilities.clone()),
+            ("info", edition.adapter.info_member(Party::Agent), own.info.clone()),
             ("auth-methods", "authMethods", own.auth_methods.clone().map(Value::Array)),
         ];
         for (key, member, value) in members {
             let Some(value) = value else { continue };
             let here = spot.down(key);
             self.names_in(&here, &value);
-            let sample = json!({ "protocolVersion": 1, member: value });
+            let sample = json!({ "protocolVersion": edition.major, member: value });
             self.part_misfits(&here, Party::Agent, PayloadKind::Result("initialize"), &sample, &child("", member));
         }
         if let Some(session) = &own.session {
@@ -184,11 +186,14 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the tester's default capabilities: all as a client, none as an agent.
-fn default_capabilities(tester: Party) -> Value {
+/// What the tester declares if the case does not say: as a client its services, which only version 1 has, as an agent nothing.
+fn default_capabilities(tester: Party, edition: &Edition) -> Value {
+    let has_services = edition.adapter.client_capability_of("fs/read_text_file").is_some();
+    let needs_sessions = edition.adapter.capability_of("session/new").is_some();
     match tester {
-        Party::Client => json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
-        Party::Agent => json!({}),
+        Party::Client if has_services => json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
+        Party::Agent if needs_sessions => json!({"session": {}}),
+        Party::Client | Party::Agent => json!({}),
     }
 }
 

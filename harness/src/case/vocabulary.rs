@@ -97,7 +97,7 @@ impl Vocabulary {
 pub const MARKER: &str = "acp-intent: ";
 
 /// Every intent that a prompt can have.
-pub const INTENTS: [&str; 28] = [
+pub const INTENTS: [&str; 29] = [
     "say",
     "think",
     "plan",
@@ -106,6 +106,7 @@ pub const INTENTS: [&str; 28] = [
     "write-file",
     "edit-file",
     "run-command",
+    "run-in-background",
     "ask-permission",
     "keep-busy",
     "ask-and-wait",

@@ -30,8 +30,9 @@ pub struct Args {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// The edition of the protocol, such as v1@2026-11. A trace or report that names an edition is checked against that one.
-    #[arg(long, global = true, value_name = "EDITION", hide = true)]
+    /// The version of the protocol, v1 or v2 (a draft), or one edition of it, such as v1@2026-11. A trace or report that names
+    /// an edition is checked against that one.
+    #[arg(long, alias = "protocol", global = true, value_name = "EDITION", hide = true)]
     pub edition: Option<String>,
 }
 

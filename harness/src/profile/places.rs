@@ -57,7 +57,10 @@ pub(crate) const MODEL: &str = "model";
 /// The placeholder for the folder that all cases of a run share.
 pub(crate) const CACHE: &str = "cache";
 
-/// The placeholders that give a client its agent; a client needs one of them.
+/// The place of the protocol version, such as `v1`.
+pub(crate) const PROTOCOL: &str = "protocol";
+
+/// The places that give a client its agent, of which it needs one.
 pub(crate) const AGENT: [&str; 3] = ["agent", "agent_json", "agent_dir"];
 
 /// The word of a client's command that is replaced by the words of its settings.
@@ -66,8 +69,8 @@ pub(crate) const ARGS: &str = "args";
 /// Returns the placeholders of a command, an environment and a HOME.
 pub(crate) fn of_a_start(kind: Party) -> Vec<String> {
     let names: &[&str] = match kind {
-        Party::Agent => &["home", CACHE, MODEL],
-        Party::Client => &["agent", "agent_json", "agent_dir", "cwd", "home", CACHE, "prompt", "prompt_json"],
+        Party::Agent => &["home", CACHE, MODEL, PROTOCOL],
+        Party::Client => &["agent", "agent_json", "agent_dir", "cwd", "home", CACHE, "prompt", "prompt_json", PROTOCOL],
     };
     names.iter().map(|name| (*name).to_owned()).collect()
 }

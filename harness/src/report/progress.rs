@@ -102,7 +102,7 @@ impl Pace {
     /// Whether the progress is due now.
     pub fn is_due(&mut self, standing: &RunProgress, now: Instant) -> bool {
         let waited = now.duration_since(self.last);
-        let is_news = self.shown.is_none_or(|shown| (standing.done - shown) * 10 >= standing.cases);
+        let is_news = self.shown.is_none_or(|shown| standing.done.saturating_sub(shown) * 10 >= standing.cases);
         let is_due = waited >= Self::SHORTEST && (is_news || waited >= Self::LONGEST);
         if is_due {
             *self = Self { shown: Some(standing.done), last: now };

@@ -9,7 +9,7 @@ mod next_case;
 mod orders;
 mod serve;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::future::ready;
 use std::mem::take;
 
@@ -83,7 +83,11 @@ pub(super) struct Conversation {
     /// The requests of an agent to serve once no other message waits, so that everything it sent before is recorded before the
     /// answer.
     waiting: VecDeque<OpenRequest>,
-    /// The transcript is over, so the tester answers every request.
+    /// The sessions in which a client prompted, each with its connection.
+    prompted: BTreeSet<(usize, Option<String>)>,
+    /// The number of prompts that the tester inserted by itself.
+    n_inserted: usize,
+    /// The transcript is over, so that the tester answers everything.
     unscripted: bool,
     answers: (mpsc::UnboundedSender<Answered>, mpsc::UnboundedReceiver<Answered>),
     writing: Writing,
@@ -145,6 +149,8 @@ impl Conversation {
             openings: Vec::new(),
             unanswered: 0,
             waiting: VecDeque::new(),
+            prompted: BTreeSet::new(),
+            n_inserted: 0,
             unscripted: false,
             answers: mpsc::unbounded_channel(),
             writing,
@@ -388,7 +394,7 @@ impl Conversation {
             let params = call.params.unwrap_or(&Value::Null);
             match call.id {
                 Some(id) => self.requested(connection, id, call.method, params),
-                None => self.notified(call.method, params),
+                None => self.notified(connection, call.method, params),
             }
         }
         self.learn_session(&value);

@@ -115,9 +115,9 @@ enum Effect {
 fn effect(action: &Action) -> Option<Effect> {
     let of_line = |body: &Body| match body {
         Body::Request { method, .. } => match method.as_str() {
-            "authenticate" => Effect::Authenticates,
+            "authenticate" | "auth/login" => Effect::Authenticates,
             "initialize" => Effect::InitializesAgain,
-            "logout" => Effect::LogsOut,
+            "logout" | "auth/logout" => Effect::LogsOut,
             _ => Effect::None,
         },
         Body::Notification { .. } | Body::Result { .. } | Body::Error { .. } => Effect::None,

@@ -94,7 +94,12 @@ fn run_cases(
         };
         started(done);
         let setup = next.tester.filled(&bindings);
-        conversation = conversation.go_on(services(&setup, subject, &env.sandbox), servers, setup, begins(next));
+        conversation = conversation.go_on(
+            services(next.edition.adapter, &setup, subject, &env.sandbox),
+            servers,
+            setup,
+            begins(next),
+        );
     }
 }
 

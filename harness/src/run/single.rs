@@ -206,7 +206,7 @@ fn open(
     };
     Ok(match subject.party {
         Party::Agent => {
-            let services = services(setup, subject, &env.sandbox);
+            let services = services(edition.adapter, setup, subject, &env.sandbox);
             Conversation::with_agent(link, recorder, services, setup.clone(), edition)
         }
         Party::Client => Conversation::with_client(link, recorder, setup.clone(), edition),

@@ -39,6 +39,9 @@ pub trait Adapter: Send + Sync {
         }
     }
 
+    /// Returns the name of the required member of a permission request that says what it is about.
+    fn permission_member(&self) -> &'static str;
+
     /// Returns the client's capabilities in the params of `initialize`; `None` if absent or null.
     fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value> {
         initialize.member(self.capabilities_member(Party::Client)).filter(|value| !value.is_null())
@@ -85,6 +88,10 @@ pub trait Adapter: Send + Sync {
     /// Returns the stop reason, if the result of this method ends a turn.
     fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str>;
 
+    /// Whether the response to a prompt ends its turn; otherwise it is a receipt, and the agent reports the end by a state
+    /// update.
+    fn response_ends_turn(&self) -> bool;
+
     /// Splits the params of a `session/update`; `None` if a part is missing.
     fn update<'v>(&self, params: &'v Value) -> Option<Update<'v>>;
 
@@ -103,6 +110,10 @@ fn update_in(params: &Value) -> Option<Update<'_>> {
 pub struct V1;
 
 impl Adapter for V1 {
+    fn permission_member(&self) -> &'static str {
+        "toolCall"
+    }
+
     fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool {
         let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.member(key)));
         matches!(found, Some(Value::Bool(true) | Value::Object(_)))
@@ -132,6 +143,10 @@ impl Adapter for V1 {
 
     fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str> {
         (method == "session/prompt").then(|| result.member("stopReason")?.as_str()).flatten()
+    }
+
+    fn response_ends_turn(&self) -> bool {
+        true
     }
 
     fn update<'v>(&self, params: &'v Value) -> Option<Update<'v>> {

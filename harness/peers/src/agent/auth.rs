@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::{client::Client, reply::invalid_params};
 
-const LOGIN: &str = "reference-login";
+/// Id of the only way to log in.
+pub(super) const LOGIN: &str = "reference-login";
 
 /// Returns the only login method.
 pub(super) fn method() -> AuthMethod {
@@ -38,6 +39,11 @@ impl Login {
         if self.is_in.load(Ordering::Relaxed) { Ok(()) } else { Err(Error::auth_required()) }
     }
 
+    /// Notes that the user logged in or out.
+    pub(super) fn set(&self, is_in: bool) {
+        self.is_in.store(is_in, Ordering::Relaxed);
+    }
+
     /// Answers `authenticate`, which has this id.
     pub(super) async fn authenticate(
         &self,
@@ -49,13 +55,13 @@ impl Login {
             return Err(invalid_params("unknown auth method"));
         }
         ask_for_name(client, id).await?;
-        self.is_in.store(true, Ordering::Relaxed);
+        self.set(true);
         Ok(AuthenticateResponse::new())
     }
 
     /// Answers `logout`.
     pub(super) fn logout(&self) -> LogoutResponse {
-        self.is_in.store(false, Ordering::Relaxed);
+        self.set(false);
         LogoutResponse::new()
     }
 }

@@ -8,11 +8,12 @@ use agent_client_protocol::v1::schema::{
 use super::turn::Turn;
 
 /// A PNG of one pixel.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+pub(super) const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 /// A WAV file with a header and one silent sample.
-const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQEAAACAAA==";
+pub(super) const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQEAAACAAA==";
 /// The bytes of "blob".
-const BLOB: &str = "YmxvYg==";
+pub(super) const BLOB: &str = "YmxvYg==";
 
 /// Shows one block of each type as the chunks of one message.
 pub(super) fn show(turn: &Turn) {

@@ -11,8 +11,8 @@ pub(super) const KEY: &str = "acp-reference";
 pub(super) const ECHO: &str = "_acp-reference/echo";
 /// Notification of the client that its user has visited a page.
 pub(super) const VISITED: &str = "_acp-reference/visited";
-
-const NOTICE: &str = "_acp-reference/notice";
+/// Notification of the agent, which says hello.
+pub(super) const NOTICE: &str = "_acp-reference/notice";
 
 /// Builds the answer to an echo request.
 pub(super) fn echo(params: &str) -> Value {

@@ -72,7 +72,7 @@ async fn read_text(
 }
 
 /// Returns `limit` lines from the 1-based `line` on.
-fn part_of(text: &str, line: Option<u32>, limit: Option<u32>) -> String {
+pub(super) fn part_of(text: &str, line: Option<u32>, limit: Option<u32>) -> String {
     let skip = line.map_or(0, |line| line.saturating_sub(1)) as usize;
     let take = limit.map_or(usize::MAX, |limit| limit as usize);
     text.split_inclusive('\n').skip(skip).take(take).collect()

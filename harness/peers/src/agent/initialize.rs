@@ -13,8 +13,8 @@ use serde_json::json;
 
 use super::{auth, client::Capabilities, extension};
 
-/// The key with which an agent allows the cases of the harness to log in and out.
-const CONFORMANCE: &str = "acp-conformance";
+/// Key by which an agent allows the cases of the harness to log in and out.
+pub(super) const CONFORMANCE: &str = "acp-conformance";
 
 /// Builds the answer to `initialize`.
 pub(super) fn response() -> InitializeResponse {

@@ -49,6 +49,10 @@ pub(super) enum Intent {
     Compact,
     ToolKinds,
     FailTool,
+    /// Fails as if the model did; only version 2 has a stop reason for it.
+    ModelError,
+    /// Runs a command that goes on after the turn; only version 2 can report it.
+    RunInBackground(RunCommand),
     Refuse,
     MaxTokens,
     MaxTurnRequests,
@@ -140,26 +144,24 @@ fn environment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<St
 impl Intent {
     /// Finds the intent of the prompt; the error explains an unreadable intent line.
     pub(super) fn of_prompt(prompt: &[ContentBlock]) -> Result<Self, String> {
-        if let Some(json) = intent_line(prompt) {
+        Self::of_texts(prompt.iter().filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        }))
+    }
+
+    /// Finds what the texts of a prompt ask for.
+    pub(super) fn of_texts<'t>(mut texts: impl Iterator<Item = &'t str> + Clone) -> Result<Self, String> {
+        let lines = texts.clone().flat_map(str::lines);
+        if let Some(json) = lines.filter_map(|line| line.trim().strip_prefix(MARK)).last() {
             return serde_json::from_str(json).map_err(|error| format!("intent not understood: {error}"));
         }
-        Ok(slash_command(prompt).unwrap_or(Self::Say { text: None }))
+        Ok(texts.next().and_then(slash_command).unwrap_or(Self::Say { text: None }))
     }
 }
 
-fn intent_line(prompt: &[ContentBlock]) -> Option<&str> {
-    texts(prompt).flat_map(str::lines).filter_map(|line| line.trim().strip_prefix(MARK)).last()
-}
-
-fn texts(prompt: &[ContentBlock]) -> impl Iterator<Item = &str> {
-    prompt.iter().filter_map(|block| match block {
-        ContentBlock::Text(text) => Some(text.text.as_str()),
-        _ => None,
-    })
-}
-
-fn slash_command(prompt: &[ContentBlock]) -> Option<Intent> {
-    let text = texts(prompt).next()?.strip_prefix('/')?;
+fn slash_command(text: &str) -> Option<Intent> {
+    let text = text.strip_prefix('/')?;
     let (name, input) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     match name {
         "say" => Some(Intent::Say { text: Some(input.trim().to_owned()) }),
@@ -189,7 +191,8 @@ fn block_text(block: &ContentBlock) -> String {
     }
 }
 
-fn without_intents(text: &str) -> String {
+/// Returns the text without its intent lines.
+pub(super) fn without_intents(text: &str) -> String {
     if !text.contains(MARK) {
         return text.to_owned();
     }

@@ -80,6 +80,7 @@ pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[ContentBlock]) -
             tool.fail("this tool always fails");
             turn.say("The tool failed.");
         }
+        Intent::ModelError | Intent::RunInBackground(_) => turn.say("Version 1 of the protocol cannot express that."),
         Intent::Refuse => {
             turn.say("I refuse.");
             return Ok(StopReason::Refusal);

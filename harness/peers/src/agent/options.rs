@@ -16,13 +16,14 @@ Intents (the last line of this form in a prompt's text blocks is obeyed):
   tool-kinds  fail-tool  refuse  max-tokens  max-turn-requests
   elicit {mode?,choices?,secret?,visits?}
   ext  call-mcp-tool {server,tool,arguments?}
+  run-in-background {command,…}  model-error   in version 2 only
 
 A prompt that starts with an announced slash command (/say, /plan, /usage) runs it.
 Sessions are kept in $HOME/.acp-reference-agent/sessions.";
 
 /// Raw arguments of `acp-reference-agent`.
 #[derive(Debug, Default, clap::Args)]
-#[command(about = "A conforming ACP v1 agent on stdio that obeys intents instead of a model", after_help = INTENTS)]
+#[command(about = "A conforming ACP agent on stdio that obeys intents instead of a model", after_help = INTENTS)]
 pub struct Options {
     /// Answer -32000 to session requests until `authenticate`, and again after `logout`
     #[arg(long)]

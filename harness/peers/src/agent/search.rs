@@ -29,7 +29,8 @@ pub(super) fn search(turn: &Turn, text: &str) {
     turn.say(&format!("Found {} places.\n{}", lines.len(), lines.join("\n")));
 }
 
-fn find(cwd: &Path, text: &str) -> Vec<(PathBuf, u32)> {
+/// Returns the places of a text, with 1-based line numbers.
+pub(super) fn find(cwd: &Path, text: &str) -> Vec<(PathBuf, u32)> {
     let mut files = Vec::new();
     collect(cwd, &mut files);
     let hits = files.into_iter().flat_map(|path| {

@@ -3,14 +3,11 @@
 use std::{process::ExitCode, sync::Arc};
 
 use agent_client_protocol::{
-    Agent as AgentRole, Client as ClientRole, ConnectTo, Error, Stdio, on_receive_notification, on_receive_request,
-    v1::{
-        ConnectionTo,
-        schema::{ClientNotification, ClientRequest},
-    },
+    Agent as AgentRole, Client as ClientRole, ConnectTo, Error, Stdio, on_receive_notification, on_receive_request, v1,
+    v2::{ConnectionTo, schema},
 };
 
-use super::{options::Options, reply::log, requests::Agent};
+use super::{options::Options, reply::log, requests::Agent, v2};
 
 /// Runs the agent on stdin and stdout until stdin ends or a signal stops the process.
 #[must_use]
@@ -38,17 +35,32 @@ pub(crate) fn block_on(connection: impl Future<Output = Result<(), Error>>) -> E
 
 /// Runs the agent on a transport until its input ends or a signal stops the process.
 pub(crate) async fn serve(options: &Options, transport: impl ConnectTo<AgentRole>) -> Result<(), Error> {
-    let agent = Arc::new(Agent::new(options));
-    let (requests, notifications, end) = (Arc::clone(&agent), Arc::clone(&agent), Arc::clone(&agent));
-    let connection = AgentRole
+    let (first, second) = (Arc::new(Agent::new(options)), Arc::new(v2::Agent::new(options)));
+    // The version that `initialize` asks for decides which of the two serves the connection.
+    let router = AgentRole.protocol_router().with_v1(version_1(&first)).with_v2(version_2(&second));
+    let served = tokio::select! {
+        served = router.connect_to(transport) => served,
+        () = stop_signal() => Ok(()),
+    };
+    first.shut_down().await;
+    second.shut_down().await;
+    served
+}
+
+/// Builds the connection of an agent in version 1.
+fn version_1(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
+    let (requests, notifications, end) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
+    AgentRole
         .v1()
         .name("acp-reference-agent")
         .on_receive_request(
-            async move |request: ClientRequest, responder, connection| requests.handle(request, responder, connection),
+            async move |request: v1::schema::ClientRequest, responder, connection| {
+                requests.handle(request, responder, connection)
+            },
             on_receive_request!(),
         )
         .on_receive_notification(
-            async move |notification: ClientNotification, _: ConnectionTo<ClientRole>| {
+            async move |notification: v1::schema::ClientNotification, _: v1::ConnectionTo<ClientRole>| {
                 notifications.note(&notification);
                 Ok(())
             },
@@ -58,13 +70,31 @@ pub(crate) async fn serve(options: &Options, transport: impl ConnectTo<AgentRole
             end.shut_down().await;
             Ok(())
         })
-        .connect_to(transport);
-    let served = tokio::select! {
-        served = connection => served,
-        () = stop_signal() => Ok(()),
-    };
-    agent.shut_down().await;
-    served
+}
+
+/// Builds the connection of an agent in version 2.
+fn version_2(agent: &Arc<v2::Agent>) -> impl ConnectTo<ClientRole> + use<> {
+    let (requests, notifications, end) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
+    AgentRole
+        .v2()
+        .name("acp-reference-agent")
+        .on_receive_request(
+            async move |request: schema::ClientRequest, responder, connection| {
+                requests.handle(request, responder, connection)
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |notification: schema::ClientNotification, _: ConnectionTo<ClientRole>| {
+                notifications.note(&notification);
+                Ok(())
+            },
+            on_receive_notification!(),
+        )
+        .on_close(async move |_| {
+            end.shut_down().await;
+            Ok(())
+        })
 }
 
 /// Waits for SIGTERM or SIGINT.

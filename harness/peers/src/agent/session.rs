@@ -21,7 +21,7 @@ pub(super) struct Session {
     pub cwd: PathBuf,
     pub roots: Vec<PathBuf>,
     mcp: tokio::sync::Mutex<Vec<McpClient>>,
-    record: Mutex<Record>,
+    record: Mutex<Record<SessionUpdate>>,
     /// Set while a turn runs; sending `true` cancels it.
     turn: Mutex<Option<watch::Sender<bool>>>,
     /// The "always" answers of the user.
@@ -30,7 +30,12 @@ pub(super) struct Session {
 
 impl Session {
     /// Opens a session from its record, with the directories of this request.
-    pub(super) fn open(mut record: Record, cwd: PathBuf, roots: Vec<PathBuf>, mcp: Vec<McpClient>) -> Self {
+    pub(super) fn open(
+        mut record: Record<SessionUpdate>,
+        cwd: PathBuf,
+        roots: Vec<PathBuf>,
+        mcp: Vec<McpClient>,
+    ) -> Self {
         record.cwd.clone_from(&cwd);
         record.roots.clone_from(&roots);
         Self {
@@ -44,8 +49,8 @@ impl Session {
         }
     }
 
-    /// Locks the lasting state; the lock is never held across an await.
-    pub(super) fn record(&self) -> MutexGuard<'_, Record> {
+    /// Gives access to the lasting state; never held across an await.
+    pub(super) fn record(&self) -> MutexGuard<'_, Record<SessionUpdate>> {
         lock(&self.record)
     }
 
@@ -160,7 +165,7 @@ fn joined(last: &mut SessionUpdate, next: &SessionUpdate) -> bool {
     }
 }
 
-fn normalize(path: &Path) -> PathBuf {
+pub(super) fn normalize(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {

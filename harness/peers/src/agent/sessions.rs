@@ -3,16 +3,16 @@
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use agent_client_protocol::{
     Error,
-    v1::schema::{Error as SchemaError, ListSessionsRequest, ListSessionsResponse, McpServer, SessionId},
+    v1::schema::{
+        Error as SchemaError, ListSessionsRequest, ListSessionsResponse, McpServer, SessionId, SessionInfo,
+        SessionUpdate,
+    },
 };
 use futures::future::join_all;
 
@@ -21,12 +21,10 @@ use super::{
     mcp::McpClient,
     reply::{invalid_params, log},
     session::Session,
-    settings::{FIRST_MODE, FIRST_MODEL},
     store::{Record, Store},
     sync::lock,
 };
 
-const PAGE_SIZE: usize = 5;
 /// Time that all sessions get to end after the client went away.
 const END_LIMIT: Duration = Duration::from_millis(500);
 
@@ -55,19 +53,18 @@ impl Setup {
 
 /// All sessions: those that are open on this connection, and those on disk.
 pub(super) struct Sessions {
-    store: Store,
+    store: Store<SessionUpdate>,
     open: Mutex<HashMap<SessionId, Arc<Session>>>,
-    n_created: AtomicU64,
 }
 
 impl Sessions {
     pub(super) fn open() -> Self {
-        Self { store: Store::open(), open: Mutex::default(), n_created: AtomicU64::new(0) }
+        Self { store: Store::open("sessions"), open: Mutex::default() }
     }
 
     /// Creates a session.
     pub(super) async fn create(&self, setup: Setup) -> Result<Arc<Session>, Error> {
-        let session = self.start(self.fresh_record(), setup).await?;
+        let session = self.start(Record::fresh(), setup).await?;
         self.save(&session);
         Ok(session)
     }
@@ -102,19 +99,9 @@ impl Sessions {
 
     /// Lists the saved sessions, newest first, one page at a time.
     pub(super) fn list(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
-        let mut records = self.store.all();
-        records.reverse();
-        records.retain(|record| request.cwd.as_ref().is_none_or(|cwd| record.cwd == *cwd));
-        if let Some(cursor) = &request.cursor {
-            if !is_cursor(cursor) {
-                return Err(invalid_params("unknown cursor"));
-            }
-            records.retain(|record| record.cursor() < *cursor);
-        }
-        let more = records.len() > PAGE_SIZE;
-        records.truncate(PAGE_SIZE);
-        let next = records.last().filter(|_| more).map(Record::cursor);
-        Ok(ListSessionsResponse::new(records.iter().map(Record::info).collect()).next_cursor(next))
+        let page = self.store.page(request.cwd.as_deref(), request.cursor.as_deref());
+        let (records, next) = page.ok_or_else(|| invalid_params("unknown cursor"))?;
+        Ok(ListSessionsResponse::new(records.iter().map(info).collect()).next_cursor(next))
     }
 
     /// Closes a session; it stays on disk.
@@ -141,7 +128,7 @@ impl Sessions {
         let _ = tokio::time::timeout(END_LIMIT, join_all(open.iter().map(|session| session.end()))).await;
     }
 
-    async fn start(&self, record: Record, setup: Setup) -> Result<Arc<Session>, Error> {
+    async fn start(&self, record: Record<SessionUpdate>, setup: Setup) -> Result<Arc<Session>, Error> {
         setup.check()?;
         let servers = join_all(setup.servers.iter().map(|server| McpClient::start(server, &setup.cwd))).await;
         // A session continues without the servers that cannot be used.
@@ -151,42 +138,12 @@ impl Sessions {
         lock(&self.open).insert(session.id.clone(), Arc::clone(&session));
         Ok(session)
     }
-
-    fn fresh_record(&self) -> Record {
-        let created = clock::now_micros();
-        let number = self.n_created.fetch_add(1, Ordering::Relaxed) + 1;
-        Record {
-            id: format!("ref-{created:x}-{:x}-{number:x}", std::process::id()),
-            cwd: PathBuf::new(),
-            roots: Vec::new(),
-            title: None,
-            created,
-            updated: created,
-            mode: FIRST_MODE.to_owned(),
-            model: FIRST_MODEL.to_owned(),
-            verbose: false,
-            turns: 0,
-            last_message: 0,
-            last_tool: 0,
-            history: Vec::new(),
-        }
-    }
 }
 
-/// Returns whether a text has the form of the cursors in listings.
-fn is_cursor(text: &str) -> bool {
-    let Some((created, id)) = text.split_once('-') else { return false };
-    created.len() == 20 && created.chars().all(|c| c.is_ascii_digit()) && id.starts_with("ref-")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_cursor;
-
-    #[test]
-    fn recognizes_own_cursors() {
-        assert!(is_cursor("00001763683199250000-ref-6441-1-1"));
-        assert!(!is_cursor("bogus"));
-        assert!(!is_cursor("1763683199250000-ref-6441-1-1"));
-    }
+/// Describes a session for `session/list`.
+fn info(record: &Record<SessionUpdate>) -> SessionInfo {
+    SessionInfo::new(record.id.clone(), &record.cwd)
+        .additional_directories(record.roots.clone())
+        .title(record.title.clone())
+        .updated_at(clock::iso8601(record.updated))
 }

@@ -20,10 +20,14 @@ pub(super) const FIRST_MODEL: &str = "echo-1";
 /// Id of the config option for the mode.
 pub(super) const MODE: &str = "mode";
 
-const MODEL: &str = "model";
-const VERBOSE: &str = "verbose";
-const MODES: [(&str, &str); 2] = [("ask", "Ask"), ("code", "Code")];
-const MODELS: [(&str, &str); 2] = [("echo-1", "Echo 1"), ("echo-2", "Echo 2")];
+/// Id of the config option for the model.
+pub(super) const MODEL: &str = "model";
+/// Id of the boolean config option.
+pub(super) const VERBOSE: &str = "verbose";
+/// The modes: id and name of each.
+pub(super) const MODES: [(&str, &str); 2] = [("ask", "Ask"), ("code", "Code")];
+/// The models: id and name of each.
+pub(super) const MODELS: [(&str, &str); 2] = [("echo-1", "Echo 1"), ("echo-2", "Echo 2")];
 
 /// Returns the modes of a session.
 pub(super) fn modes(session: &Session) -> SessionModeState {
@@ -107,7 +111,8 @@ pub(super) fn announce_commands(client: &Client, session: &Session) {
     client.update(session, SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands)));
 }
 
-fn known(values: &[(&str, &str)], value: &str, problem: &str) -> Result<String, Error> {
+/// Returns a value that is one of those that are known.
+pub(super) fn known(values: &[(&str, &str)], value: &str, problem: &str) -> Result<String, Error> {
     let found = values.iter().find(|(id, _)| *id == value);
     found.map(|(id, _)| (*id).to_owned()).ok_or_else(|| invalid_params(problem))
 }

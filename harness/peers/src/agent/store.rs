@@ -2,17 +2,27 @@
 
 use std::{
     fs, io,
+    marker::PhantomData,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
-use agent_client_protocol::v1::schema::{SessionInfo, SessionUpdate};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::clock;
+use super::{
+    clock,
+    settings::{FIRST_MODE, FIRST_MODEL},
+};
 
-/// The data of a session that outlives the process.
+/// The largest number of sessions on one page of a listing.
+const PAGE_SIZE: usize = 5;
+
+/// How many sessions this process created.
+static N_CREATED: AtomicU64 = AtomicU64::new(0);
+
+/// Everything of a session that outlives the process; its updates are those of one protocol version.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct Record<U> {
     pub id: String,
     pub cwd: PathBuf,
     pub roots: Vec<PathBuf>,
@@ -27,39 +37,53 @@ pub(super) struct Record {
     pub last_message: u64,
     pub last_tool: u64,
     /// The conversation as the updates that replay it.
-    pub history: Vec<SessionUpdate>,
+    pub history: Vec<U>,
 }
 
-impl Record {
-    /// Describes the session for `session/list`.
-    pub(super) fn info(&self) -> SessionInfo {
-        SessionInfo::new(self.id.clone(), &self.cwd)
-            .additional_directories(self.roots.clone())
-            .title(self.title.clone())
-            .updated_at(clock::iso8601(self.updated))
+impl<U> Record<U> {
+    /// Creates the record of a new session.
+    pub(super) fn fresh() -> Self {
+        let created = clock::now_micros();
+        let number = N_CREATED.fetch_add(1, Ordering::Relaxed) + 1;
+        Self {
+            id: format!("ref-{created:x}-{:x}-{number:x}", std::process::id()),
+            cwd: PathBuf::new(),
+            roots: Vec::new(),
+            title: None,
+            created,
+            updated: created,
+            mode: FIRST_MODE.to_owned(),
+            model: FIRST_MODEL.to_owned(),
+            verbose: false,
+            turns: 0,
+            last_message: 0,
+            last_tool: 0,
+            history: Vec::new(),
+        }
     }
 
-    /// Returns the place of the session in the listing, which later changes do not move.
-    pub(super) fn cursor(&self) -> String {
+    /// Returns the place of the session in the listing, which no later change moves.
+    fn cursor(&self) -> String {
         format!("{:020}-{}", self.created, self.id)
     }
 }
 
-/// The folder with the session files.
+/// The folder with the session files of one protocol version.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct Store<U> {
     folder: PathBuf,
+    updates: PhantomData<U>,
 }
 
-impl Store {
-    /// Opens the folder below `$HOME`; it is created when the first session is saved.
-    pub(super) fn open() -> Self {
+impl<U: Serialize + DeserializeOwned> Store<U> {
+    /// Opens a folder below `$HOME/.acp-reference-agent`; it is made when the first session is saved.
+    pub(super) fn open(folder: &str) -> Self {
         let home = std::env::var_os("HOME").map_or_else(std::env::temp_dir, PathBuf::from);
-        Self { folder: home.join(".acp-reference-agent/sessions") }
+        Self { folder: home.join(".acp-reference-agent").join(folder), updates: PhantomData }
     }
 
     /// Saves a session, replacing its earlier file in one step.
-    pub(super) fn save(&self, record: &Record) -> io::Result<()> {
+    pub(super) fn save(&self, record: &Record<U>) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let partial = self.folder.join(format!("{}.{}.partial", record.id, std::process::id()));
         fs::write(&partial, serde_json::to_vec(record)?)?;
@@ -67,17 +91,35 @@ impl Store {
     }
 
     /// Reads one session, if there is one with that id.
-    pub(super) fn find(&self, id: &str) -> Option<Record> {
+    pub(super) fn find(&self, id: &str) -> Option<Record<U>> {
         // An id is a file name here, never a path.
         let is_plain = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         is_plain.then(|| read(&self.path(id))).flatten()
     }
 
+    /// Reads one page of the sessions in a folder or in any, newest first, and the cursor of the next page; none for a cursor
+    /// that does not come from here.
+    pub(super) fn page(&self, cwd: Option<&Path>, cursor: Option<&str>) -> Option<(Vec<Record<U>>, Option<String>)> {
+        let mut records = self.all();
+        records.reverse();
+        records.retain(|record| cwd.is_none_or(|cwd| record.cwd == cwd));
+        if let Some(cursor) = cursor {
+            if !is_cursor(cursor) {
+                return None;
+            }
+            records.retain(|record| *record.cursor() < *cursor);
+        }
+        let more = records.len() > PAGE_SIZE;
+        records.truncate(PAGE_SIZE);
+        let next = records.last().filter(|_| more).map(Record::cursor);
+        Some((records, next))
+    }
+
     /// Reads all sessions, oldest first.
-    pub(super) fn all(&self) -> Vec<Record> {
+    fn all(&self) -> Vec<Record<U>> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let is_session = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
-        let mut records: Vec<Record> =
+        let mut records: Vec<Record<U>> =
             entries.map(|entry| entry.path()).filter(is_session).filter_map(|path| read(&path)).collect();
         records.sort_by_key(Record::cursor);
         records
@@ -96,6 +138,24 @@ impl Store {
     }
 }
 
-fn read(path: &Path) -> Option<Record> {
+fn read<U: DeserializeOwned>(path: &Path) -> Option<Record<U>> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// Returns whether a text has the form of the cursors that the listing hands out.
+fn is_cursor(text: &str) -> bool {
+    let Some((created, id)) = text.split_once('-') else { return false };
+    created.len() == 20 && created.chars().all(|c| c.is_ascii_digit()) && id.starts_with("ref-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_cursor;
+
+    #[test]
+    fn recognizes_own_cursors() {
+        assert!(is_cursor("00001763683199250000-ref-6441-1-1"));
+        assert!(!is_cursor("bogus"));
+        assert!(!is_cursor("1763683199250000-ref-6441-1-1"));
+    }
 }

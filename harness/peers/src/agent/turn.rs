@@ -146,8 +146,8 @@ impl Turn {
     }
 }
 
-/// Splits a text into chunks at character boundaries.
-fn cut(text: &str) -> impl Iterator<Item = &str> {
+/// Cuts a text into chunks at character boundaries.
+pub(super) fn cut(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let mut is_first = true;
     std::iter::from_fn(move || {

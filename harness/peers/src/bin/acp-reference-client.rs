@@ -1,4 +1,4 @@
-//! The reference client: a conforming ACP v1 client without a user interface, which follows its options and acts.
+//! The reference client: a conforming ACP client without a user interface, which does what its options and acts say.
 
 use std::process::ExitCode;
 

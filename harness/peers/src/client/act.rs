@@ -66,6 +66,10 @@ pub(super) enum Act {
     Answer {
         action: Action,
     },
+    /// Cancels the last tool call of the current session that can be cancelled; in version 2 only.
+    CancelTool,
+    /// Cancels the last terminal of the current session that can be cancelled; in version 2 only.
+    CancelTerminal,
     /// Ends the client.
     Quit,
 }

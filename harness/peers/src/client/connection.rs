@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use agent_client_protocol::{Agent, Error, RequestCancellationHandle, UntypedMessage, v1::ConnectionTo};
+use agent_client_protocol::{Agent, ConnectionTo, Error, RequestCancellationHandle, UntypedMessage};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;

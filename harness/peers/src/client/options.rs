@@ -13,6 +13,7 @@ Acts, one JSON object a line on standard input with --acts:
   {\"act\":\"set-mode\",\"modeId\":\"ask\"}  {\"act\":\"set-option\",\"configId\":\"model\",\"value\":\"fast\"}
   {\"act\":\"command\",\"name\":\"plan\",\"input\":\"tests\"}  {\"act\":\"decide\",\"optionId\":\"allow\"}
   {\"act\":\"answer\",\"action\":\"accept\"}
+  {\"act\":\"cancel-tool\"}  {\"act\":\"cancel-terminal\"}, both in version 2 only
   {\"act\":\"authenticate\",\"methodId\":\"login\"}  {\"act\":\"logout\"}  {\"act\":\"quit\"}";
 
 /// Raw arguments of `acp-reference-client`.
@@ -20,7 +21,7 @@ Acts, one JSON object a line on standard input with --acts:
 #[command(
     name = "acp-reference-client",
     version,
-    about = "A conforming ACP v1 client without a user interface",
+    about = "A conforming ACP client without a user interface",
     after_help = ACTS
 )]
 pub struct Options {
@@ -48,6 +49,9 @@ pub struct Options {
     /// Keep written texts in unsaved buffers and read from them, as editors do
     #[arg(long)]
     pub unsaved: bool,
+    /// The version of the protocol that the client asks for; version 2 is a draft
+    #[arg(long, value_enum, default_value_t)]
+    pub protocol: Protocol,
     /// Environment variables of the agent in addition to the client's own
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     pub env: Vec<(String, String)>,
@@ -56,7 +60,17 @@ pub struct Options {
     pub agent: Vec<String>,
 }
 
-/// The user's answer to a permission request.
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Protocol {
+    /// Version 1.
+    #[default]
+    V1,
+    /// Version 2, a draft.
+    V2,
+}
+
+/// What the user says to a permission request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Permission {
     /// The first option that allows.

@@ -3,7 +3,7 @@
 use std::{pin::pin, process::ExitCode, sync::Arc, time::Duration};
 
 use agent_client_protocol::{
-    Agent, Client as ClientRole, Error, on_receive_notification, on_receive_request,
+    Agent, Client as ClientRole, ConnectionTo as RawConnectionTo, Error, on_receive_notification, on_receive_request,
     v1::{
         ConnectionTo,
         schema::{AgentNotification, AgentRequest},
@@ -13,18 +13,20 @@ use agent_client_protocol::{
 use super::{
     AgentProcess, Launcher, Options,
     errors::describe,
+    options::Protocol,
     output::log,
     serve,
     state::Client,
     transport, update,
     user::{self, Acts, End},
+    v2,
 };
 
 /// Time for the output of an exited agent to end.
 const HELD_OPEN: Duration = Duration::from_secs(1);
 
-/// Time for the user to notice the exit of the agent, and for its exit status to arrive.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+/// Time for the user to see that the agent has gone, and for its exit status to come.
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the client until its user has no more acts, or it cannot continue.
 #[must_use]
@@ -52,9 +54,13 @@ async fn serve_user(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bo
     let mut acts = Acts::open(&options);
     let mut well = true;
     loop {
-        let client = Arc::new(Client::new(options.clone(), Arc::clone(launcher)));
-        let end = connect(&client, &mut acts).await?;
-        well &= !client.has_failed();
+        let (end, has_failed) = if options.protocol == Protocol::V2 {
+            v2::connect(&options, launcher, &mut acts).await?
+        } else {
+            let client = Arc::new(Client::new(options.clone(), Arc::clone(launcher)));
+            (connect(&client, &mut acts).await?, client.has_failed())
+        };
+        well &= !has_failed;
         if end == End::Done {
             return Ok(well);
         }
@@ -84,7 +90,7 @@ async fn connect(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
             on_receive_notification!(),
         )
         .connect_with(transport, async |connection| {
-            client.connection.set(connection.clone());
+            client.connection.set(connection.clone().into_raw());
             let end = live(client, acts, &connection, &mut process).await;
             shut_down(client).await;
             Ok::<_, Error>(end)
@@ -120,12 +126,13 @@ async fn live(
     connection: &ConnectionTo<Agent>,
     process: &mut AgentProcess,
 ) -> Result<End, String> {
+    let raw = connection.clone().into_raw();
     let mut user = pin!(user::run(client, acts));
     let end = tokio::select! {
         biased;
         end = &mut user => Some(end),
         () = stop_signal() => return Err("told to stop".to_owned()),
-        () = gone(connection, process) => None,
+        () = gone(&raw, process) => None,
     };
     let end = match end {
         Some(end) => Some(end),
@@ -141,14 +148,14 @@ async fn live(
     Err(told.unwrap_or_else(|| "the agent broke off early: it closed its output".to_owned()))
 }
 
-/// Describes how the agent exited, if it has.
-async fn broken_off(process: &mut AgentProcess) -> Option<String> {
+/// Tells how the agent ended, if it has.
+pub(super) async fn broken_off(process: &mut AgentProcess) -> Option<String> {
     let status = tokio::time::timeout(LAST_WORDS, process.exited()).await.ok().flatten();
     status.map(|status| format!("the agent broke off early: {status}"))
 }
 
 /// Waits until nothing more can come from the agent.
-async fn gone(connection: &ConnectionTo<Agent>, process: &mut AgentProcess) {
+pub(super) async fn gone(connection: &RawConnectionTo<Agent>, process: &mut AgentProcess) {
     tokio::select! {
         () = connection.incoming_closed() => {}
         _ = process.exited() => {
@@ -158,7 +165,7 @@ async fn gone(connection: &ConnectionTo<Agent>, process: &mut AgentProcess) {
     }
 }
 
-async fn stop_signal() {
+pub(super) async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {

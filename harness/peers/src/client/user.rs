@@ -48,7 +48,7 @@ impl Acts {
         Self { prompts, lines: Some(lines) }
     }
 
-    async fn next(&mut self) -> Option<Act> {
+    pub(super) async fn next(&mut self) -> Option<Act> {
         if let Some(text) = self.prompts.pop_front() {
             return Some(Act::Prompt { text, attach: Vec::new() });
         }
@@ -136,6 +136,7 @@ async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
         Act::Answer { action } => {
             elicitation::answer_oldest(sessions, questions, action).await.map_err(Trouble::Refused)
         }
+        Act::CancelTool | Act::CancelTerminal => Err(Trouble::refused("version 1 of the protocol has no such request")),
         Act::Quit => Ok(()),
     }
 }

@@ -67,7 +67,10 @@ impl Conversation {
                 ("session/new" | "session/load" | "session/resume", Some(id)) => {
                     self.openings.push((RpcId::new(id), params.clone()));
                 }
-                ("session/cancel", None) => cancelled.extend(session.map(str::to_owned)),
+                // Later versions withdraw each request; only then it is answered.
+                ("session/cancel", None) if self.edition.adapter.response_ends_turn() => {
+                    cancelled.extend(session.map(str::to_owned))
+                }
                 _ => {}
             }
         }

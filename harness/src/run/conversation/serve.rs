@@ -37,6 +37,9 @@ impl Conversation {
             return self.flooded();
         }
         let (id, method, params) = (id.clone(), method.to_owned(), params.clone());
+        if self.state.subject == Party::Client && method == "session/prompt" {
+            self.prompted.insert((connection, params.get("sessionId").and_then(Value::as_str).map(str::to_owned)));
+        }
         let request = OpenRequest { connection, id, method, params, cancelled: false };
         if self.unscripted || !self.setup.by_hand.contains(&request.method) {
             self.answer_by_setup(request);
@@ -150,7 +153,14 @@ impl Conversation {
     }
 
     /// Handles a notification of the subject.
-    pub(super) fn notified(&mut self, method: &str, params: &Value) {
+    pub(super) fn notified(&mut self, connection: usize, method: &str, params: &Value) {
+        if let Role::Client(services) = &self.role
+            && method == "$/cancel_request"
+            && !self.edition.adapter.response_ends_turn()
+            && let Some((id, answer)) = params.get("requestId").and_then(|id| services.withdraw(id))
+        {
+            self.answer(connection, &id, "session/request_permission", answer);
+        }
         if self.state.subject == Party::Client && method == "session/cancel" {
             let session = params.get("sessionId");
             for open in self.state.open.iter_mut().filter(|open| open.params.get("sessionId") == session) {
@@ -172,6 +182,11 @@ impl Conversation {
             self.state.open = prompts;
             others.into_iter().for_each(|request| self.answer_by_setup(request));
             self.end_turns();
+            if !self.edition.adapter.response_ends_turn() {
+                for (connection, session) in std::mem::take(&mut self.prompted) {
+                    self.tell_idle(connection, session, "end_turn");
+                }
+            }
         }
     }
 
@@ -187,13 +202,40 @@ impl Conversation {
         let is_over = |open: &OpenRequest| open.method == "session/prompt" && wanted(open);
         let (over, open) = std::mem::take(&mut self.state.open).into_iter().partition::<Vec<_>, _>(is_over);
         self.state.open = open;
-        for OpenRequest { connection, id, cancelled, .. } in over {
+        for OpenRequest { connection, id, params, cancelled, .. } in over {
             let reason = if cancelled { "cancelled" } else { "end_turn" };
-            self.send_result(connection, &id, "session/prompt", json!({ "stopReason": reason }));
+            if self.edition.adapter.response_ends_turn() {
+                self.send_result(connection, &id, "session/prompt", json!({ "stopReason": reason }));
+                continue;
+            }
+            let session = params.get("sessionId").and_then(Value::as_str).map(str::to_owned);
+            self.n_inserted += 1;
+            let message = format!("Message-{}.aB", self.n_inserted);
+            let echo =
+                json!({ "sessionUpdate": "user_message", "messageId": message, "content": params.get("prompt") });
+            let running = json!({ "sessionUpdate": "state_update", "state": "running" });
+            for update in [running, echo] {
+                self.tell(connection, session.as_deref(), update);
+            }
+            self.send_result(connection, &id, "session/prompt", json!({ "messageId": message }));
+            self.prompted.remove(&(connection, session.clone()));
+            self.tell_idle(connection, session, reason);
         }
     }
 
-    /// Reports the beginning of a turn to the services.
+    /// Reports to a client that the work in a session has ended.
+    fn tell_idle(&mut self, connection: usize, session: Option<String>, reason: &str) {
+        let idle = json!({ "sessionUpdate": "state_update", "state": "idle", "stopReason": reason });
+        self.tell(connection, session.as_deref(), idle);
+    }
+
+    /// Sends a client an update of a session.
+    fn tell(&mut self, connection: usize, session: Option<&str>, update: Value) {
+        let params = json!({ "sessionId": session, "update": update });
+        self.answer_with(connection, &json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
+    }
+
+    /// Notes that a turn begins, as far as the services want to know.
     pub(super) fn turn_begins(&self, session: &str) {
         if let Role::Client(services) = &self.role {
             services.begin_turn(session);

@@ -8,6 +8,7 @@ use super::sandbox::Sandbox;
 use super::subject::{Places, Subject};
 use crate::case::Bindings;
 use crate::case::model::{Case, PermissionPolicy, TesterSetup};
+use crate::protocol::Adapter;
 use crate::run::tester::{McpServers, Policy, Services};
 use crate::transport::process::Launch;
 use crate::transport::web::Web;
@@ -71,14 +72,14 @@ pub async fn open_services(
 
 /// Creates the services that an agent may use in a case.
 #[must_use]
-pub fn services(setup: &TesterSetup, subject: &Subject, sandbox: &Sandbox) -> Services {
+pub fn services(adapter: &dyn Adapter, setup: &TesterSetup, subject: &Subject, sandbox: &Sandbox) -> Services {
     let policy = match setup.permission {
         PermissionPolicy::Allow => Policy::Allow,
         PermissionPolicy::Reject => Policy::Reject,
         PermissionPolicy::Hold => Policy::Hold,
         PermissionPolicy::Cancel => Policy::Cancel,
     };
-    let services = Services::new(sandbox.workspace().to_owned(), &setup.capabilities, policy);
+    let services = Services::new(sandbox.workspace().to_owned(), &setup.capabilities, policy, adapter);
     services.set_environment(subject.surroundings(sandbox));
     services
 }

@@ -216,7 +216,10 @@ impl Subject {
     ///
     /// File system errors while the folder of the run is made.
     pub fn places(&self, case: &Case, sandbox: &Sandbox, model: Option<&str>) -> io::Result<Places> {
-        let mut places = Places::from([("home".to_owned(), sandbox.home().display().to_string())]);
+        let mut places = Places::from([
+            ("home".to_owned(), sandbox.home().display().to_string()),
+            (places::PROTOCOL.to_owned(), format!("v{}", case.edition.major)),
+        ]);
         places.extend(model.map(|origin| (places::MODEL.to_owned(), origin.to_owned())));
         if self.has_place(&["{cache}"]) {
             places.insert(places::CACHE.to_owned(), self.cache.folder()?.display().to_string());

@@ -38,17 +38,18 @@ impl<C: Channel> RunningCase<'_, C> {
     }
 
     fn need_root(&self, root: NeedRoot) -> Option<(usize, Value)> {
+        let adapter = self.case.edition.adapter;
         if root == NeedRoot::Client {
             let initialize = self.inbox.messages.iter().rev().find(|seen| seen.value["method"] == "initialize")?;
-            let capabilities = initialize.value.pointer("/params/clientCapabilities").cloned().unwrap_or_default();
-            return Some((initialize.n, capabilities));
+            let params = initialize.value.get("params").unwrap_or(&Value::Null);
+            return Some((initialize.n, adapter.client_capabilities(params).cloned().unwrap_or_default()));
         }
         let method = if root == NeedRoot::Session { "session/new" } else { "initialize" };
         let asked = self.inbox.requests.values().find(|asked| asked.method == method)?;
         let seen = self.inbox.messages[asked.from..].iter().find(|seen| answers(&seen.value, &asked.id))?;
         let result = seen.value.get("result")?;
         let value = if root == NeedRoot::Agent {
-            result.get("agentCapabilities").cloned().unwrap_or_default()
+            adapter.agent_capabilities(result).cloned().unwrap_or_default()
         } else {
             result.clone()
         };

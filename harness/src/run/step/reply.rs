@@ -37,22 +37,51 @@ pub(super) fn compare<C: Channel>(running: &RunningCase<'_, C>, look: &ReplyText
     }
 }
 
-/// Returns the text of all `agent_message_chunk`s of the session between a prompt and its answer.
+/// The text of the agent's messages in the session between a prompt and the end of its turn.
 fn text_of_turn<C: Channel>(running: &RunningCase<'_, C>, label: &str) -> String {
     let Some(asked) = running.inbox.requests.get(label) else { return String::new() };
     let session = asked.params.get("sessionId");
-    let mut text = String::new();
-    for seen in running.inbox.messages[asked.from..].iter().take_while(|seen| !answers(&seen.value, &asked.id)) {
-        let params = seen.value.get("params");
-        let update = params.and_then(|params| params.get("update"));
-        let chunk = update.filter(|update| update.get("sessionUpdate") == Some(&Value::from("agent_message_chunk")));
-        if params.and_then(|params| params.get("sessionId")) == session
-            && let Some(piece) = chunk.and_then(|chunk| chunk.pointer("/content/text")?.as_str())
-        {
-            push_text(&mut text, piece);
+    let by_response = running.case.edition.adapter.response_ends_turn();
+    // The text of each message by its id; without ids there is one message.
+    let mut messages: Vec<(Option<&Value>, String)> = Vec::new();
+    let mut works = false;
+    for seen in &running.inbox.messages[asked.from..] {
+        if by_response && answers(&seen.value, &asked.id) {
+            break;
+        }
+        let Some(params) = seen.value.get("params").filter(|params| params.get("sessionId") == session) else {
+            continue;
+        };
+        let Some(update) = params.get("update") else { continue };
+        let id = update.get("messageId").filter(|_| !by_response);
+        match update.get("sessionUpdate").and_then(Value::as_str) {
+            Some("agent_message_chunk") => {
+                if let Some(piece) = update.pointer("/content/text").and_then(Value::as_str) {
+                    push_text(text_of(&mut messages, id), piece);
+                }
+            }
+            Some("agent_message") if update.get("content").is_some() => {
+                let blocks = update["content"].as_array().into_iter().flatten();
+                *text_of(&mut messages, id) = blocks.filter_map(|block| block.get("text")?.as_str()).collect();
+            }
+            Some("state_update") => match update.get("state").and_then(Value::as_str) {
+                Some("idle") if works => break,
+                Some("idle") | None => {}
+                Some(_) => works = true,
+            },
+            _ => {}
         }
     }
-    text
+    messages.into_iter().map(|(_, text)| text).collect()
+}
+
+/// The text of a message, which is empty at first.
+fn text_of<'t, 'v>(messages: &'t mut Vec<(Option<&'v Value>, String)>, id: Option<&'v Value>) -> &'t mut String {
+    let at = messages.iter().position(|(known, _)| *known == id).unwrap_or(messages.len());
+    if at == messages.len() {
+        messages.push((id, String::new()));
+    }
+    &mut messages[at].1
 }
 
 /// Removes the parts of a text that repeat the whole prompt: the words of an intent prove nothing if they only come back.

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Refusal};
+use super::answer::{Answer, Refusal, code};
 use crate::case::model::TesterSetup;
 use crate::protocol::Edition;
+use crate::requirement::Party;
 
 /// The agent side of all connections of one case.
 #[derive(Debug)]
@@ -42,12 +43,25 @@ impl Agent {
             return Refusal::unknown_method(method).into();
         }
         match method {
-            "initialize" => Answer::Result(json!({
-                "protocolVersion": self.edition.major,
-                "agentCapabilities": self.capabilities,
-                "agentInfo": self.info,
-                "authMethods": self.auth_methods,
-            })),
+            // Version 1 has no such error: an agent answers a version that it does not know with its own.
+            "initialize" if self.edition.major > 1 && requested(params) < u64::from(self.edition.major) => {
+                Answer::Error {
+                    code: code::UNSUPPORTED_VERSION,
+                    message: "Unsupported protocol version".to_owned(),
+                    data: Some(
+                        json!({ "requested": params.get("protocolVersion"), "supported": [self.edition.major] }),
+                    ),
+                }
+            }
+            "initialize" => {
+                let adapter = self.edition.adapter;
+                Answer::Result(json!({
+                    "protocolVersion": self.edition.major,
+                    adapter.capabilities_member(Party::Agent): self.capabilities,
+                    adapter.info_member(Party::Agent): self.info,
+                    "authMethods": self.auth_methods,
+                }))
+            }
             "session/new" => {
                 self.opened += 1;
                 let mut result = Map::from_iter([("sessionId".to_owned(), self.session_id().into())]);
@@ -57,7 +71,8 @@ impl Agent {
             "session/load" | "session/resume" => Answer::Result(Value::Object(self.session.clone())),
             "session/list" => Answer::Result(json!({ "sessions": [] })),
             "session/set_config_option" => Answer::Result(json!({ "configOptions": self.choose(params) })),
-            "authenticate" | "logout" | "session/set_mode" | "session/close" | "session/delete" => Answer::done(),
+            "authenticate" | "logout" | "auth/login" | "auth/logout" | "session/set_mode" | "session/close"
+            | "session/delete" | "tool_call/cancel" | "terminal/cancel" => Answer::done(),
             "session/prompt" => Answer::Held,
             _ => Refusal::unknown_method(method).into(),
         }
@@ -71,9 +86,16 @@ impl Agent {
     /// Sets the value of an option and returns all options.
     fn choose(&mut self, params: &Value) -> Value {
         let Some(Value::Array(options)) = self.session.get_mut("configOptions") else { return json!([]) };
-        for option in options.iter_mut().filter(|option| option.get("id") == params.get("configId")) {
+        for option in
+            options.iter_mut().filter(|option| option.get("id").or(option.get("configId")) == params.get("configId"))
+        {
             option["currentValue"] = params.get("value").cloned().unwrap_or_default();
         }
         json!(options)
     }
+}
+
+/// The version that the client asks for; one that cannot be read counts as too low.
+fn requested(params: &Value) -> u64 {
+    params.get("protocolVersion").and_then(Value::as_u64).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Error codes of JSON-RPC 2.0 and ACP v1 that the tester uses.
+/// Error codes of JSON-RPC 2.0 and ACP that the tester uses.
 pub mod code {
     /// The method does not exist or is not available.
     pub const METHOD_NOT_FOUND: i64 = -32601;
@@ -12,6 +12,8 @@ pub mod code {
     pub const INTERNAL: i64 = -32603;
     /// A file or terminal named by the request does not exist.
     pub const NOT_FOUND: i64 = -32002;
+    /// The protocol version is lower than all that are implemented; only in version 2 and above.
+    pub const UNSUPPORTED_VERSION: i64 = -32022;
 }
 
 /// The tester's reply to one request of the agent.

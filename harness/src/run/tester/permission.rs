@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Refusal};
 use super::params::Params;
+use crate::protocol::Adapter;
 
 /// How the tester answers `session/request_permission`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,20 +62,22 @@ struct Held {
 #[derive(Debug)]
 pub(super) struct Permissions {
     policy: Policy,
+    /// The member that says what a request is about.
+    subject: &'static str,
     held: Vec<Held>,
     cancelling: HashSet<String>,
 }
 
 impl Permissions {
-    pub(super) fn new(policy: Policy) -> Self {
-        Self { policy, held: Vec::new(), cancelling: HashSet::new() }
+    pub(super) fn new(policy: Policy, adapter: &dyn Adapter) -> Self {
+        Self { policy, subject: adapter.permission_member(), held: Vec::new(), cancelling: HashSet::new() }
     }
 
     /// > If the current prompt turn gets cancelled, the Client **MUST** respond with the `"cancelled"` outcome.
     ///
     /// This also applies to a request that arrives after the cancel (`permission.late-request`).
     pub(super) fn answer(&self, params: &Value) -> Result<Answer, Refusal> {
-        let session = check(params)?;
+        let session = check(params, self.subject)?;
         Ok(if self.cancelling.contains(session) { cancelled() } else { self.policy.decide(params) })
     }
 
@@ -94,6 +97,12 @@ impl Permissions {
             .collect()
     }
 
+    /// > A permission request that is cancelled is answered with the outcome `cancelled`.
+    pub(super) fn withdraw(&mut self, id: &Value) -> Option<(Value, Answer)> {
+        let at = self.held.iter().position(|held| held.id == *id)?;
+        Some((self.held.remove(at).id, cancelled()))
+    }
+
     pub(super) fn begin_turn(&mut self, session: &str) {
         self.cancelling.remove(session);
     }
@@ -101,12 +110,15 @@ impl Permissions {
 
 /// Checks the shape of a request and returns its session.
 ///
-/// An unknown `kind` is accepted, since refusing the whole request would hide what the agent does next; such an option is never
-/// selected.
-fn check(params: &Value) -> Result<&str, Refusal> {
+/// An unknown `kind` passes, since refusing the whole request would hide what the agent does next;
+/// such an option is never selected.
+fn check<'p>(params: &'p Value, subject: &str) -> Result<&'p str, Refusal> {
     let params = Params::new(params)?;
     let session = params.session()?;
-    params.object("toolCall")?.string("toolCallId")?;
+    match subject {
+        "toolCall" => params.object(subject)?.string("toolCallId")?,
+        _ => params.string(subject)?,
+    };
     for option in params.array("options")? {
         let option = Params::new(option)?;
         option.string("optionId")?;

@@ -11,6 +11,7 @@ use super::files::Files;
 use super::lock::lock;
 use super::permission::{Permissions, Policy};
 use super::terminal::Terminals;
+use crate::protocol::Adapter;
 use crate::transport::process::Environment;
 
 /// The client side of one connection: files, terminals, permissions and elicitations.
@@ -34,16 +35,16 @@ struct Inner {
 }
 
 impl Services {
-    /// Serves the methods that `capabilities` (the `clientCapabilities` of `initialize`) advertise.
+    /// Serves the methods that `capabilities`, those of the client, advertise, in the protocol version of `adapter`.
     ///
     /// Files are read and written below `workspace`, which is also the default directory of terminals. With a relative or
     /// dangling `workspace`, no file is served.
     #[must_use]
-    pub fn new(workspace: PathBuf, capabilities: &Value, permission: Policy) -> Self {
+    pub fn new(workspace: PathBuf, capabilities: &Value, permission: Policy, adapter: &dyn Adapter) -> Self {
         let inner = Inner {
             capabilities: capabilities.clone(),
             files: Mutex::new(Files::new(&workspace)),
-            permissions: Mutex::new(Permissions::new(permission)),
+            permissions: Mutex::new(Permissions::new(permission, adapter)),
             terminals: Terminals::new(workspace),
         };
         Self { inner: Arc::new(inner) }
@@ -87,7 +88,13 @@ impl Services {
         lock(&self.inner.permissions).cancel_turn(session)
     }
 
-    /// Records that `session/prompt` was sent. An earlier cancel does not affect its turn.
+    /// Returns the answer to a held request that the agent withdraws, with its id.
+    #[must_use]
+    pub fn withdraw(&self, id: &Value) -> Option<(Value, Answer)> {
+        lock(&self.inner.permissions).withdraw(id)
+    }
+
+    /// Notes that `session/prompt` was sent, whose turn an earlier cancel does not concern.
     pub fn begin_turn(&self, session: &str) {
         lock(&self.inner.permissions).begin_turn(session);
     }

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
+use crate::protocol::V1;
+
 use super::{Answer, Policy, Services, code};
 
 mod capabilities;
@@ -39,7 +41,7 @@ impl Client {
         let dir = tempfile::tempdir().expect("a directory");
         let work = dir.path().join("work");
         std::fs::create_dir(&work).expect("a workspace");
-        Self { services: Services::new(work, capabilities, policy), dir }
+        Self { services: Services::new(work, capabilities, policy, &V1), dir }
     }
 
     /// Returns the absolute path of a name below the workspace.

@@ -16,6 +16,10 @@ impl Adapter for V2 {
         "capabilities"
     }
 
+    fn permission_member(&self) -> &'static str {
+        "title"
+    }
+
     fn advertises(&self, capabilities: Option<&Value>, path: &[&str]) -> bool {
         let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.member(key)));
         matches!(found, Some(Value::Object(_)))
@@ -60,6 +64,10 @@ impl Adapter for V2 {
     fn turn_end<'v>(&self, _method: &str, _result: &'v Value) -> Option<&'v str> {
         // The response to a prompt is a receipt; a state update ends the work.
         None
+    }
+
+    fn response_ends_turn(&self) -> bool {
+        false
     }
 
     fn update<'v>(&self, params: &'v Value) -> Option<Update<'v>> {

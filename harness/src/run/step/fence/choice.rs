@@ -86,14 +86,17 @@ impl<'c> Scene<'c> {
     }
 
     fn list(&self) -> Option<Request> {
-        let listed = self.advertises(&["sessionCapabilities", "list"]) && !self.is_about("list.");
+        let path = self.case.edition.adapter.capability_of("session/list").unwrap_or_default();
+        let listed = self.advertises(path) && !self.is_about("list.");
         listed.then(|| Request { method: "session/list", params: json!({}) })
     }
 
     /// Opens a session, which every agent answers, if only with the error that it requires a login. It adds a session, so it
     /// does not suit cases on which sessions exist and who may open them.
     fn session(&self, cwd: &Path, about: &BTreeSet<&str>) -> Option<Request> {
-        let is_apart = ["session/list", "authenticate", "logout"].iter().any(|method| about.contains(method))
+        let is_apart = ["session/list", "authenticate", "logout", "auth/login", "auth/logout"]
+            .iter()
+            .any(|method| about.contains(method))
             || ["auth.", "list.", "session."].iter().any(|area| self.is_about(area));
         let params = json!({ "cwd": cwd.display().to_string(), "mcpServers": [] });
         (!is_apart).then_some(Request { method: NEW, params })
