@@ -42,7 +42,7 @@ fn add_heads(folder: &Path, heads: &mut BTreeMap<String, Value>) -> Result<(), B
 
 /// Returns the members of a case for a list. The transcript is the largest part of a file, and takes the most time to read.
 fn head(text: &str) -> String {
-    const SHOWN: [&str; 4] = ["title:", "subject:", "requirements:", "matrix:"];
+    const SHOWN: [&str; 5] = ["title:", "subject:", "requirements:", "matrix:", "contexts:"];
     let mut is_shown = false;
     let shown = text.split_inclusive('\n').filter(|line| {
         if line.starts_with(|first: char| first.is_ascii_alphabetic()) {

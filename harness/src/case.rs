@@ -5,6 +5,7 @@
 
 mod check;
 mod client;
+mod context;
 pub mod file;
 mod files;
 mod headline;

@@ -1,7 +1,7 @@
 //! Runs cases until each has a verdict.
 //!
-//! Cases share conversations first. Those that do not pass there run again alone. Cases that repeat others and cost further starts wait
-//! for the verdicts of these, and run only if the subject did something there.
+//! Cases share conversations first. Those that do not pass there run again alone. Cases in further contexts, and those that repeat
+//! others and cost further starts, wait for the verdicts of these, and run only if the subject did something there.
 
 use std::collections::HashSet;
 use std::mem::take;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::case::Case;
 use crate::report::Collector;
 use crate::report::model::CaseReport;
-use crate::run::{Jobs, Progress, Stop, Subject, repeated_shapes, run_all, stopped};
+use crate::run::{Jobs, Progress, Stop, Subject, repeated, run_all, stopped};
 use crate::trace::Trace;
 
 /// How the cases of a suite run.
@@ -20,7 +20,7 @@ pub struct SuiteOptions {
     pub jobs: Jobs,
     /// Whether each case has a conversation of its own.
     pub isolate: bool,
-    /// Whether cases run of which another shape exercised nothing. Isolated cases all run.
+    /// Whether cases run of which the first use or another shape exercised nothing. Isolated cases all run.
     pub thorough: bool,
     /// Whether a failure ends the suite, so that no further conversation begins before it is settled.
     pub fail_fast: bool,
@@ -89,7 +89,7 @@ impl<L: SuiteListener> Suite<'_, L> {
     /// Errors of the listener.
     pub fn run(&mut self, cases: Vec<Case>, subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
         let is_thorough = options.isolate || options.thorough;
-        let positions = if is_thorough { Vec::new() } else { repeated_shapes(&cases) };
+        let positions = if is_thorough { Vec::new() } else { repeated(&cases) };
         let (mut open, mut repeated) = (Vec::new(), Vec::new());
         for (index, case) in cases.into_iter().enumerate() {
             let list = if positions.contains(&index) { &mut repeated } else { &mut open };
@@ -118,7 +118,10 @@ impl<L: SuiteListener> Suite<'_, L> {
     fn sort_repeated(&mut self, repeated: &mut Vec<Case>, open: &mut Vec<Case>) -> Result<(), L::Error> {
         let files: HashSet<String> = open.iter().map(|case| Case::file_of(&case.id).to_owned()).collect();
         for case in take(repeated) {
-            if files.contains(Case::file_of(&case.id)) {
+            // Contexts wait for all first uses, so that those which run again do so without this company.
+            let waits =
+                if case.context.is_some() { !files.is_empty() } else { files.contains(Case::file_of(&case.id)) };
+            if waits {
                 repeated.push(case);
             } else if let Some(report) = self.collector.skip_repeated(&case) {
                 self.settle(&report, None)?;

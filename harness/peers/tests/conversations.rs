@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Trial::test("agent_that_ignores_unknown_requests_goes_on", ignores_unknown),
         Trial::test("agent_that_leaves_a_turn_open_gets_a_new_process", leaves_turn_open),
         Trial::test("shapes_run_only_if_one_exercises_something", skips_repeated_shapes),
+        Trial::test("contexts_run_only_if_the_first_use_exercises_something", skips_contexts),
     ];
     let mut arguments = Arguments::from_args();
     // Agents with a fault mostly wait, so more tests run than there are cores.
@@ -115,7 +116,7 @@ fn same_verdicts() -> Result<(), Failed> {
 }
 
 /// The most starts of an agent that follows all requests of the cases.
-const MOST_STARTS: usize = 38;
+const MOST_STARTS: usize = 41;
 
 /// One of this many faults is tested in every run. `-- --include-ignored` tests all, which takes minutes.
 const SAMPLE: usize = 10;
@@ -274,6 +275,31 @@ fn skips_repeated_shapes() -> Result<(), Failed> {
     ensure(idle.report.cases.len() == cases.len(), || "each case is in the report".to_owned())?;
     let reads = run(&cases, &reference::subject(Party::Agent, &[]));
     ensure(skipped(&reads) == 0, || format!("{:#?}", reads.report.cases))
+}
+
+fn skips_contexts() -> Result<(), Failed> {
+    let ids = ["v1/agent/fs/read", "v1/agent/load/replay", "v1/agent/prompt/stop-refusal"];
+    let is_chosen = |case: &Case| ids.contains(&Case::file_of(&case.id));
+    let cases: Vec<Case> = agent_cases().into_iter().filter(is_chosen).collect();
+    let verdicts = |run: &Run, file: &str| -> BTreeMap<Verdict, usize> {
+        let mut counts = BTreeMap::new();
+        for case in run.report.cases.iter().filter(|case| case.id.starts_with(&format!("{file}@"))) {
+            *counts.entry(case.verdict).or_default() += 1;
+        }
+        counts
+    };
+    // It ends each turn at once, and cannot load.
+    let poor = run(&cases, &agent("", false));
+    let of = |file: &str| cases.iter().filter(|case| case.id.starts_with(&format!("{file}@"))).count();
+    let [read, load, refuse] = ids;
+    let wanted = [(read, Verdict::NotExercised), (load, Verdict::NotApplicable), (refuse, Verdict::Pass)];
+    for (file, verdict) in wanted {
+        let found = verdicts(&poor, file);
+        ensure(found.get(&verdict).is_some_and(|count| *count > 0), || format!("{file}: {found:?}"))?;
+        ensure(found.values().sum::<usize>() == of(file), || format!("{file}: {found:?}"))?;
+    }
+    let all = run(&cases, &reference::subject(Party::Agent, &[]));
+    ensure(all.report.cases.iter().all(|case| case.verdict == Verdict::Pass), || format!("{:#?}", all.report.cases))
 }
 
 /// Checks that every case passes and no requirement fails, except for the agent's constant violations.

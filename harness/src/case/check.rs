@@ -35,6 +35,10 @@ pub(crate) struct Checker<'a> {
     pub by_hand: BTreeSet<String>,
     /// The includes that are being expanded, outermost first.
     pub open: Vec<String>,
+    /// The includes that have been put in, which add nothing a second time.
+    pub included: BTreeSet<String>,
+    /// Whether the steps only establish a context, so that they decide nothing.
+    pub is_establishing: bool,
     /// Where the subject's input was closed.
     pub closed: Option<Mark>,
     /// Where the subject's end was awaited.
@@ -48,6 +52,7 @@ pub(crate) fn lower(
     id: String,
     file: CaseFile,
     document: &Document,
+    context: Option<usize>,
     vocabulary: &Vocabulary,
     includes: &Includes,
 ) -> (Option<Case>, Vec<Diagnostic>) {
@@ -63,22 +68,34 @@ pub(crate) fn lower(
         mcp: Vec::new(),
         by_hand: BTreeSet::new(),
         open: Vec::new(),
+        included: BTreeSet::new(),
+        is_establishing: false,
         closed: None,
         ended: None,
         steps: Vec::new(),
         problems: Vec::new(),
     };
     checker.requirements(&file.requirements);
-    let needs = checker.needs(&file.needs);
-    let mut tester = checker.setup(file.client, file.agent);
+    let context_name = context.map(|at| file.contexts[at].clone());
+    let context = context.and_then(|at| checker.context(at, &file.contexts[at]));
+    let mut needs = checker.needs(document, &file.needs);
+    if let Some((context, file)) = context {
+        needs.extend(checker.needs(context, &file.needs));
+    }
+    let capabilities = context.and_then(|(_, file)| file.capabilities.clone());
+    let mut tester = checker.setup(file.client, file.agent, capabilities);
     checker.user(file.user);
     checker.workspace(&file.workspace);
-    checker.transcript(document, file.transcript);
+    match context {
+        Some(context) => checker.transcript_in(context, document, &file.transcript),
+        None => checker.transcript(document, &file.transcript),
+    }
     tester.by_hand = std::mem::take(&mut checker.by_hand);
     let case = Case {
         edition: vocabulary.edition,
         id,
         title: file.title,
+        context: context_name,
         subject: file.subject,
         requirements: file.requirements,
         needs,
@@ -139,8 +156,8 @@ impl Checker<'_> {
         Some(spot.error("case::wrong-party", message).help(help))
     }
 
-    fn needs(&mut self, needs: &OneOrMany) -> Vec<Need> {
-        let list = Spot::root(self.document).down("needs");
+    fn needs(&mut self, document: &Document, needs: &OneOrMany) -> Vec<Need> {
+        let list = Spot::root(document).down("needs");
         let mut lowered = Vec::new();
         for (pointer, text) in &needs.items {
             match self.need(&list.deep(pointer), text) {

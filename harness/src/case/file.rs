@@ -53,6 +53,9 @@ pub struct CaseFile {
     pub requirements: Vec<String>,
     /// The shapes in which the case is run: dimensions, each with named values.
     pub matrix: Option<MatrixFile>,
+    /// The contexts in which the case also runs: names of the files in `include/context/` of its side.
+    #[serde(default)]
+    pub contexts: Vec<String>,
     /// The capabilities that the subject must advertise, such as `agent.loadSession`.
     #[serde(default)]
     pub needs: OneOrMany,
@@ -82,6 +85,32 @@ pub struct IncludeFile {
     /// The steps in order, as a list.
     #[schemars(length(min = 1))]
     pub transcript: Vec<StepFile>,
+}
+
+/// A state in which cases run. Its steps establish the state before the steps of the case.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ContextFile {
+    /// The state, in words.
+    #[schemars(length(min = 1))]
+    pub title: String,
+    /// What the subject must advertise for the state, besides the needs of the case.
+    #[serde(default)]
+    pub needs: OneOrMany,
+    /// The capabilities that the tester declares instead of those of the case.
+    pub capabilities: Option<Map<String, Value>>,
+    /// The include whose steps the transcript contains itself, so that it adds nothing.
+    pub in_place_of: Option<String>,
+    /// The steps in order, with `include: <opening>` for the first step of the case and `include: <case>` for the others.
+    #[schemars(length(min = 1))]
+    pub transcript: Vec<StepFile>,
+}
+
+impl From<IncludeFile> for ContextFile {
+    fn from(file: IncludeFile) -> Self {
+        let IncludeFile { title, transcript } = file;
+        Self { title, needs: OneOrMany::default(), capabilities: None, in_place_of: None, transcript }
+    }
 }
 
 /// The behaviour of the tester where the transcript has no line.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use crate::case::file::IncludeFile;
+use crate::case::file::{ContextFile, IncludeFile};
 use crate::case::files::{document, joined};
 use crate::case::matrix::without_references;
 use crate::case::repeat;
@@ -15,8 +15,13 @@ use crate::requirement::Party;
 
 static INCLUDE: LazyLock<Shape> = LazyLock::new(Shape::of::<IncludeFile>);
 
+static CONTEXT: LazyLock<Shape> = LazyLock::new(Shape::of::<ContextFile>);
+
+/// The folder of the contexts below `include/`.
+pub(crate) const CONTEXTS: &str = "context/";
+
 /// A parsed file of steps, or the mistakes in it.
-type Read = Result<(Document, IncludeFile), Vec<Diagnostic>>;
+type Read = Result<(Document, ContextFile), Vec<Diagnostic>>;
 
 /// The files that transcripts can include, by party and name; without a party, they are for both.
 #[derive(Debug, Default)]
@@ -60,14 +65,19 @@ impl Includes {
             let problems = joined(problems, repeat::expand(&mut document));
             let help = "a step that depends on the matrix stands in the case itself";
             let problems = joined(problems, without_references(&document, "includes have no matrix", help));
-            let file = INCLUDE.read(&document).map_err(|shape| joined(problems.clone(), shape))?;
+            let file = if key.1.starts_with(CONTEXTS) {
+                CONTEXT.read::<ContextFile>(&document)
+            } else {
+                INCLUDE.read::<IncludeFile>(&document).map(ContextFile::from)
+            };
+            let file = file.map_err(|shape| joined(problems.clone(), shape))?;
             if problems.is_empty() { Ok((document, file)) } else { Err(problems) }
         });
         self.files.insert(key, read);
     }
 
     /// Returns the include with this name for a case that tests this party; one for only this party comes first.
-    pub(crate) fn get(&self, subject: Party, name: &str) -> Result<&(Document, IncludeFile), IncludeError<'_>> {
+    pub(crate) fn get(&self, subject: Party, name: &str) -> Result<&(Document, ContextFile), IncludeError<'_>> {
         let sides = [Some(subject), None];
         match sides.into_iter().find_map(|side| self.files.get(&(side, name.to_owned()))) {
             Some(Ok(include)) => Ok(include),

@@ -210,7 +210,7 @@ fn lower(
         Err(more) => return (None, joined(problems, more)),
     };
     problems.extend(misplaced(id, &file, document));
-    let (case, more) = check::lower(id.to_owned(), file, document, vocabulary, includes);
+    let (case, more) = check::lower(id.to_owned(), file, document, filled.context, vocabulary, includes);
     (case.map(|case| case.in_shape(&filled.shape)), joined(problems, more))
 }
 

@@ -23,14 +23,19 @@ const MOST: usize = 64;
 /// The key above the transcript.
 const KEY: &str = "matrix";
 
+/// The key of the contexts above the transcript.
+const CONTEXTS: &str = "contexts";
+
 /// The value for an absent member.
 const ABSENT: &str = "<absent>";
 
 /// A case in one of its shapes.
 #[derive(Debug)]
 pub(crate) struct Filled {
-    /// The names of its values, joined by commas; empty for a case without a matrix.
+    /// The names of its values and of its context, joined by commas; empty for the first use in a case without a matrix.
     pub shape: String,
+    /// The position of its context in the list of the case; none for the first use.
+    pub context: Option<usize>,
     /// The file without its matrix, with the values of this shape.
     pub document: Document,
     /// The places where a value was inserted, each with the place of the value in the matrix.
@@ -52,11 +57,33 @@ pub(crate) fn shapes(document: Document) -> Result<Vec<Filled>, Vec<Diagnostic>>
 
 /// Like [`shapes`], for a document without mistakes, or for a part of one that has its matrix.
 pub(crate) fn unchecked_shapes(document: Document) -> Vec<Filled> {
-    let Some(Value::Object(dimensions)) = document.value.get(KEY) else {
-        return vec![Filled { shape: String::new(), document, grafts: Vec::new() }];
+    let filled = match document.value.get(KEY) {
+        Some(Value::Object(dimensions)) => {
+            combinations(dimensions).into_iter().map(|choices| fill::fill(&document, &choices)).collect()
+        }
+        _ => vec![Filled { shape: String::new(), context: None, document, grafts: Vec::new() }],
     };
-    let filled = combinations(dimensions).into_iter().map(|choices| fill::fill(&document, &choices));
-    filled.collect()
+    filled.into_iter().flat_map(Filled::in_contexts).collect()
+}
+
+impl Filled {
+    /// The shape in its first use, and in each context of the case.
+    fn in_contexts(self) -> Vec<Self> {
+        let contexts = self.document.value.get(CONTEXTS).and_then(Value::as_array).into_iter().flatten();
+        let contexts = contexts.enumerate().filter_map(|(at, name)| Some((at, name.as_str()?)));
+        let in_context = |(at, name): (usize, &str)| Self {
+            shape: [self.shape.as_str(), name]
+                .into_iter()
+                .filter(|word| !word.is_empty())
+                .collect::<Vec<_>>()
+                .join(","),
+            context: Some(at),
+            document: self.document.clone(),
+            grafts: self.grafts.clone(),
+        };
+        let further: Vec<Self> = contexts.map(in_context).collect();
+        std::iter::once(self).chain(further).collect()
+    }
 }
 
 /// Returns all combinations of one value of each dimension, in the order of the file.

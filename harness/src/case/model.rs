@@ -29,6 +29,8 @@ pub struct Case {
     pub id: String,
     /// The behaviour that the case shows, in a sentence.
     pub title: String,
+    /// The context in which the steps of the case run; none for the first use.
+    pub context: Option<String>,
     /// The tested party.
     pub subject: Party,
     /// The requirements of the case.
@@ -56,6 +58,13 @@ impl Case {
     #[must_use]
     pub fn file_of(id: &str) -> &str {
         id.split_once('@').map_or(id, |(file, _)| file)
+    }
+
+    /// The id of the same case in its first use; none if this is the first use.
+    #[must_use]
+    pub fn first_use(&self) -> Option<&str> {
+        let context = self.context.as_deref()?;
+        self.id.strip_suffix(context)?.strip_suffix(['@', ','])
     }
 
     /// Returns the file, if it belongs to the user and is not built in.
@@ -328,6 +337,8 @@ pub enum Action {
     AgentProcess(AgentProcess),
     /// Awaits that the client starts the agent's program for a login in a terminal.
     Login,
+    /// Removes the values of names, before steps that bind them again.
+    Forget(Vec<String>),
     /// Closes the subject's input.
     CloseStdin,
     /// Awaits that the subject ends the connection.

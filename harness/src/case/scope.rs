@@ -31,7 +31,7 @@ pub(crate) struct Asked {
 }
 
 /// The requests and names that exist at a step of a transcript.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Scope {
     requests: BTreeMap<String, Asked>,
     names: BTreeSet<String>,
@@ -41,6 +41,11 @@ impl Scope {
     /// Creates the scope before the first step.
     pub fn new() -> Self {
         Self { requests: BTreeMap::new(), names: BUILT_IN.map(str::to_owned).into() }
+    }
+
+    /// The names that have a value here and had none in an earlier scope.
+    pub fn names_since(&self, earlier: &Self) -> Vec<String> {
+        self.names.difference(&earlier.names).cloned().collect()
     }
 
     /// Returns the request with this label.

@@ -19,7 +19,14 @@ const ON_PURPOSE: &str =
 
 impl Checker<'_> {
     /// Lowers the setup of the tester; only that of its own party is allowed.
-    pub fn setup(&mut self, client: Option<SetupFile>, agent: Option<SetupFile>) -> TesterSetup {
+    ///
+    /// `capabilities` are those that a context declares instead of the case.
+    pub fn setup(
+        &mut self,
+        client: Option<SetupFile>,
+        agent: Option<SetupFile>,
+        capabilities: Option<Map<String, Value>>,
+    ) -> TesterSetup {
         let tester = self.subject.other();
         let (own, foreign) = if tester == Party::Client { (client, agent) } else { (agent, client) };
         let root = Spot::root(self.document);
@@ -39,7 +46,8 @@ impl Checker<'_> {
         if own.page.is_some() {
             self.scope.bind("page");
         }
-        self.capabilities = own.capabilities.unwrap_or_else(|| default_capabilities(tester, self.vocabulary.edition));
+        let capabilities = capabilities.map(Value::Object).or(own.capabilities);
+        self.capabilities = capabilities.unwrap_or_else(|| default_capabilities(tester, self.vocabulary.edition));
         TesterSetup {
             capabilities: self.capabilities.clone(),
             info: own.info,

@@ -20,14 +20,19 @@ use crate::requirement::Party;
 
 impl Checker<'_> {
     /// Lowers all steps of a file.
-    pub fn transcript(&mut self, document: &Document, steps: Vec<StepFile>) {
+    pub fn transcript(&mut self, document: &Document, steps: &[StepFile]) {
+        self.steps_from(0, document, steps);
+    }
+
+    /// Lowers the steps of a file from a position on.
+    pub fn steps_from(&mut self, first: usize, document: &Document, steps: &[StepFile]) {
         let list = Spot::root(document).down("transcript");
-        for (i, step) in steps.into_iter().enumerate() {
-            self.step(&list.down(i), step);
+        for (i, step) in steps.iter().enumerate().skip(first) {
+            self.step(&list.down(i), step.clone());
         }
     }
 
-    fn step(&mut self, item: &Spot<'_>, step: StepFile) {
+    pub fn step(&mut self, item: &Spot<'_>, step: StepFile) {
         let Some(key) = item.value().and_then(Value::as_object).and_then(|members| members.keys().next()) else {
             return;
         };
@@ -162,7 +167,9 @@ impl Checker<'_> {
             self.problems.push(problem.help("it holds until the transcript ends; a `fence: {}` proves the absence"));
         }
         let decides = self.decides(spot, &line.decides);
-        if let Some(line) = self.incoming(spot, line, Presence::Any, true) {
+        if let Some(line) = self.incoming(spot, line, Presence::Any, true)
+            && !self.is_establishing
+        {
             self.push(spot, Action::Never(line), decides, None);
         }
     }
@@ -303,10 +310,12 @@ impl Checker<'_> {
             });
             self.problems.push(problem);
         }
-        decides.items.iter().map(|(_, id)| id.clone()).collect()
+        let decided = decides.items.iter().filter(|_| !self.is_establishing);
+        decided.map(|(_, id)| id.clone()).collect()
     }
 
-    fn include(&mut self, spot: &Spot<'_>, name: &str) {
+    /// Puts in the steps of an include; a second time it adds nothing.
+    pub fn include(&mut self, spot: &Spot<'_>, name: &str) {
         if self.open.iter().any(|open| open == name) {
             let chain = self.open.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join(" → ");
             let problem = spot.error("case::include-cycle", format!("`{name}` includes itself"));
@@ -315,9 +324,11 @@ impl Checker<'_> {
         }
         match self.includes.get(self.subject, name) {
             Ok((document, file)) => {
-                self.open.push(name.to_owned());
-                self.transcript(document, file.transcript.clone());
-                self.open.pop();
+                if self.included.insert(name.to_owned()) {
+                    self.open.push(name.to_owned());
+                    self.transcript(document, &file.transcript);
+                    self.open.pop();
+                }
             }
             Err(IncludeError::Broken(problems)) => self.note(problems.iter().cloned()),
             Err(IncludeError::Unknown(names)) => {

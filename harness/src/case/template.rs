@@ -124,6 +124,11 @@ impl Bindings {
         self.values.insert(name.into(), value);
     }
 
+    /// Removes the values of names.
+    pub fn remove(&mut self, names: &[String]) {
+        names.iter().for_each(|name| drop(self.values.remove(name)));
+    }
+
     /// Returns the value of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {

@@ -130,9 +130,10 @@ impl Sources {
         ]
     }
 
-    /// Returns the cases that name a requirement.
+    /// Returns the cases that name a requirement, in their first use.
     fn cases_for(&self, id: &str) -> impl Iterator<Item = &Case> {
-        self.cases.iter().filter(move |case| case.requirements.iter().any(|known| known == id))
+        let first = self.cases.iter().filter(|case| case.context.is_none());
+        first.filter(move |case| case.requirements.iter().any(|known| known == id))
     }
 
     fn faults_that(&self, wanted: impl Fn(&Fault) -> bool) -> Vec<Item> {

@@ -44,13 +44,17 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
     conversations
 }
 
-/// Returns the positions of cases that repeat others and cost further starts: those in conversations that hold only shapes of
-/// case files whose other shapes share a larger conversation.
+/// Returns the positions of cases that repeat others: the contexts of a case, and the shapes of a case that cost further starts.
+///
+/// The latter are those in conversations that hold only shapes of case files whose other shapes share a larger conversation.
 #[must_use]
-pub fn repeated_shapes(cases: &[Case]) -> Vec<usize> {
+pub fn repeated(cases: &[Case]) -> Vec<usize> {
+    let ids: HashSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let is_context = |case: &Case| case.first_use().is_some_and(|first| ids.contains(first));
     let mut files = HashSet::new();
     let mut repeated = Vec::new();
-    for conversation in conversations(cases, 1, |_| false) {
+    for mut conversation in conversations(cases, 1, |_| false) {
+        conversation.retain(|&index| !is_context(&cases[index]));
         let is_repeated = |&index: &usize| {
             let id = &cases[index].id;
             id.contains('@') && files.contains(Case::file_of(id))
@@ -61,6 +65,7 @@ pub fn repeated_shapes(cases: &[Case]) -> Vec<usize> {
             files.extend(conversation.iter().map(|&index| Case::file_of(&cases[index].id)));
         }
     }
+    repeated.extend((0..cases.len()).filter(|&index| is_context(&cases[index])));
     repeated
 }
 
@@ -132,6 +137,7 @@ fn effect(action: &Action) -> Option<Effect> {
         | Action::File(_)
         | Action::Process(_)
         | Action::Mcp(_)
+        | Action::Forget(_)
         | Action::Raw(_) => Some(Effect::None),
         Action::CloseStdin | Action::End | Action::Exit { .. } => Some(Effect::Ends),
         Action::Page(_) | Action::Act(_) | Action::AgentProcess(_) | Action::Login => None,

@@ -38,6 +38,10 @@ pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usi
         Action::Act(act) => act::perform(running, act),
         Action::AgentProcess(order) => act::order(running, order),
         Action::Login => login::expect(running, step.within).await,
+        Action::Forget(names) => {
+            running.bindings.remove(names);
+            StepResult::new(StepKind::Send, Outcome::Done)
+        }
         Action::CloseStdin => running.close_input(),
         Action::End => exit::end(running, running.after_act(step.within.unwrap_or(running.limits.exit))).await,
         Action::Exit { .. } if running.is_by_hand() => exit::not_visible(),

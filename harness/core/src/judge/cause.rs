@@ -76,9 +76,9 @@ pub enum Cause {
         /// Their ids.
         requirements: Vec<String>,
     },
-    /// The case did not run: in another shape of its file, the subject did nothing that the requirements apply to.
+    /// The case did not run: in its first use or in another shape of its file, the subject did nothing that the requirements apply to.
     Skipped {
-        /// The case with that shape.
+        /// That case.
         after: String,
     },
     /// A kind from a later version.

@@ -16,7 +16,12 @@ pub(super) fn fill(document: &Document, choices: &[Choice<'_>]) -> Filled {
     let value = filling.value(&document.value, "", "").unwrap_or_default();
     let Filling { spans, grafts, .. } = filling;
     let names: Vec<&str> = choices.iter().map(|(_, name, _)| *name).collect();
-    Filled { shape: names.join(","), document: Document::new(document.source.clone(), value, spans), grafts }
+    Filled {
+        shape: names.join(","),
+        context: None,
+        document: Document::new(document.source.clone(), value, spans),
+        grafts,
+    }
 }
 
 struct Filling<'d> {

@@ -121,11 +121,32 @@ impl Collector {
     }
 
     /// Reports a case as not exercised, without a run, if the subject did nothing that concerns its requirements in the shapes of its
-    /// file that have run.
+    /// file that have run. A context needs only that the first use decided nothing, and does not apply where that does not.
     pub fn skip_repeated(&mut self, case: &Case) -> Option<CaseReport> {
+        if let Some(first) = case.first_use() {
+            let first = self.cases.iter().find(|report| report.id == first)?;
+            return match first.verdict {
+                Verdict::NotApplicable => {
+                    let report = CaseReport { id: case.id.clone(), duration_ms: 0, trace: None, ..first.clone() };
+                    self.cases.push(report.clone());
+                    Some(report)
+                }
+                _ if decided_nothing(first) => {
+                    let reason = format!("skipped: its first use, {}, decided nothing", first.id);
+                    Some(self.skip(case, first.id.clone(), reason))
+                }
+                _ => None,
+            };
+        }
         let shapes = self.cases.iter().filter(|report| Case::file_of(&report.id) == Case::file_of(&case.id));
         let run: Vec<&CaseReport> = shapes.filter(|report| report.verdict != Verdict::NotExercised).collect();
         let first = run.first().filter(|_| run.iter().all(|report| exercised_nothing(report)))?;
+        let reason = format!("skipped: nothing happened in {} to which its requirements apply", first.id);
+        let after = first.id.clone();
+        Some(self.skip(case, after, reason))
+    }
+
+    fn skip(&mut self, case: &Case, after: String, reason: String) -> CaseReport {
         let report = CaseReport {
             id: case.id.clone(),
             verdict: Verdict::NotExercised,
@@ -133,14 +154,14 @@ impl Collector {
             file: case.own_file().map(str::to_owned),
             trace: None,
             otherwise: None,
-            reason: Some(format!("skipped: nothing happened in {} to which its requirements apply", first.id)),
-            cause: Some(Cause::Skipped { after: first.id.clone() }),
+            reason: Some(reason),
+            cause: Some(Cause::Skipped { after }),
             requirements: case.requirements.clone(),
             also: Vec::new(),
             notes: Vec::new(),
         };
         self.cases.push(report.clone());
-        Some(report)
+        report
     }
 
     /// Whether a requirement failed in a case of a shared conversation that has not run alone yet.
@@ -198,6 +219,15 @@ impl Collector {
         self.keep(&id, &judged, &|n| trace.event(n));
         (self.report(id, &judged, took, file), trace)
     }
+}
+
+/// Returns whether a case decided no requirement that it names.
+fn decided_nothing(case: &CaseReport) -> bool {
+    let is_partial = |cause: &Cause| {
+        matches!(cause, Cause::NotExercised { requirements } | Cause::Undecided { requirements }
+            if requirements.len() < case.requirements.len())
+    };
+    !matches!(case.verdict, Verdict::Pass | Verdict::Fail) && !case.cause.as_ref().is_some_and(is_partial)
 }
 
 /// Whether a case ran to its end and its subject did nothing to which its requirements apply. A case that a refusal, a login or an exit

@@ -1,6 +1,6 @@
 //! Checks which made-up cases share a conversation, and which built-in ones do.
 
-use super::{conversations, largest_conversation, opening, repeated_shapes};
+use super::{conversations, largest_conversation, opening, repeated};
 use crate::case::model::Case;
 use crate::case::{Includes, Vocabulary, embedded, load_text};
 use crate::edition::V1;
@@ -74,9 +74,19 @@ fn shapes_with_a_start_of_their_own_repeat_a_shared_one() {
         Case { id: id.to_owned(), ..poor }
     };
     let shapes = [poor("{}", "v1/x@a"), usual(), poor("{ fs: {} }", "v1/x@b"), poor("{ terminal: true }", "v1/y@a")];
-    assert_eq!(repeated_shapes(&shapes), [2]);
+    assert_eq!(repeated(&shapes), [2]);
     let with_another = [poor("{}", "v1/x@a"), poor("{ fs: {} }", "v1/x@b"), poor("{ fs: {} }", "v1/z")];
-    assert_eq!(repeated_shapes(&with_another), [0], "the larger conversation runs anyway");
+    assert_eq!(repeated(&with_another), [0], "the larger conversation runs anyway");
+}
+
+#[test]
+fn contexts_repeat_the_first_use_of_their_case() {
+    let in_context =
+        |id: &str| Case { id: id.to_owned(), context: Some("again".to_owned()), ..case(USUAL, &["include: session"]) };
+    let first = Case { context: None, ..in_context("v1/x") };
+    let shape = Case { context: None, ..in_context("v1/y@a") };
+    let cases = [in_context("v1/x@again"), first, shape, in_context("v1/y@a,again"), in_context("v1/z@again")];
+    assert_eq!(repeated(&cases), [0, 3], "the first use of the last one is not selected");
 }
 
 #[test]
