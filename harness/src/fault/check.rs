@@ -198,6 +198,8 @@ fn matcher(
         let problem = spot.down(key).key_error("fault::end-is-no-message", "the end of the stream cannot be changed");
         problems.push(problem.help("`end: true` stands in `delay-until`"));
     }
+    let after = file.after.as_deref().filter(|_| !until);
+    let after = after.and_then(|after| matcher(&spot.down("after"), after, edition, party, false, problems));
     let received = file.received.is_some();
     if received && until {
         let problem = spot.down("received").key_error("fault::received-until", "`delay-until` waits for the subject");
@@ -212,7 +214,8 @@ fn matcher(
         _ => None,
     };
     problems.extend(unknown);
-    Some(Matcher { received, selector, wanted: file.wanted.clone().into_iter().collect(), nth: file.nth })
+    let wanted = file.wanted.clone().into_iter().collect();
+    Some(Matcher { received, selector, wanted, session: file.session, after: after.map(Box::new), nth: file.nth })
 }
 
 fn unknown_method(spot: &Spot<'_>, edition: &Edition, party: Party, method: &str) -> Option<Diagnostic> {

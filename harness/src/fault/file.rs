@@ -89,6 +89,11 @@ pub struct MatchFile {
     /// Only messages with these values, by JSON pointer; `null` also matches an absent member.
     #[serde(default, rename = "where")]
     pub wanted: BTreeMap<String, Value>,
+    /// Only messages in this session of the case, counted from 1 in the order in which they were opened.
+    #[schemars(range(min = 1))]
+    pub session: Option<usize>,
+    /// Only messages that come later than one that fits this.
+    pub after: Option<Box<MatchFile>>,
     /// Only the match with this number, counted from 1; all matches if absent.
     #[schemars(range(min = 1))]
     pub nth: Option<usize>,

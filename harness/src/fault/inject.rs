@@ -65,7 +65,14 @@ impl Planted {
     #[must_use]
     pub fn injector(&self) -> Injector {
         let states = self.fault.edits.iter().map(|_| EditState::default()).collect();
-        Injector { planted: self.clone(), asked: HashMap::new(), own: HashMap::new(), states, foreign: HashMap::new() }
+        Injector {
+            planted: self.clone(),
+            asked: HashMap::new(),
+            own: HashMap::new(),
+            sessions: Vec::new(),
+            states,
+            foreign: HashMap::new(),
+        }
     }
 }
 
@@ -76,6 +83,8 @@ pub struct Injector {
     asked: HashMap<RpcId, (String, Option<String>)>,
     /// The requests of the subject, with their method and their session.
     own: HashMap<RpcId, (String, Option<String>)>,
+    /// The sessions of the case, in the order in which they were opened.
+    sessions: Vec<String>,
     /// The state of each edit.
     states: Vec<EditState>,
     /// The ids of requests that the process did not send as such, with the id that it used.
@@ -85,6 +94,8 @@ pub struct Injector {
 /// The state of one edit.
 #[derive(Default)]
 struct EditState {
+    /// How many messages fitted its `after`.
+    before: usize,
     matched: usize,
     matched_until: usize,
     held: Vec<Frame>,
@@ -93,8 +104,9 @@ struct EditState {
 impl Injector {
     /// Restarts the count of matches for each edit, since a fault describes its effect in one case.
     pub fn begin_case(&mut self) {
+        self.sessions.clear();
         for state in &mut self.states {
-            (state.matched, state.matched_until) = (0, 0);
+            (state.before, state.matched, state.matched_until) = (0, 0, 0);
         }
     }
 
@@ -111,6 +123,7 @@ impl Injector {
             is_changed = true;
         }
         let fault = Arc::clone(&self.planted.fault);
+        self.note_session(&value);
         if let Some(index) = self.meant(&fault.edits, true, &value) {
             let change = &fault.edits[index].change;
             let count = &self.planted.counts[index];
@@ -135,6 +148,7 @@ impl Injector {
         let fault = Arc::clone(&self.planted.fault);
         let Content::One { value, .. } = read_line(&frame.bytes) else { return vec![frame] };
         self.own.extend(request(&value));
+        self.note_session(&value);
         let meant = self.meant(&fault.edits, false, &value);
         let mut lines = match meant {
             Some(index) => self.edit(index, &fault.edits[index].change, &value, frame),
@@ -160,16 +174,28 @@ impl Injector {
     /// Finds the first edit that selects this message; each edit counts its matches.
     fn meant(&mut self, edits: &[Edit], received: bool, message: &Value) -> Option<usize> {
         let mut meant = None;
-        for (index, Edit { on, .. }) in edits.iter().enumerate().filter(|(_, edit)| edit.on.received == received) {
-            if self.fits(on, message) {
+        for (index, Edit { on, .. }) in edits.iter().enumerate() {
+            let is_late = on.after.as_ref().is_none_or(|after| self.states[index].before >= after.nth.unwrap_or(1));
+            if is_late && on.received == received && self.fits(on, message) {
                 let matched = &mut self.states[index].matched;
                 *matched += 1;
                 if meant.is_none() && on.nth.is_none_or(|nth| nth == *matched) {
                     meant = Some(index);
                 }
             }
+            if on.after.as_ref().is_some_and(|after| after.received == received && self.fits(after, message)) {
+                self.states[index].before += 1;
+            }
         }
         meant
+    }
+
+    /// Takes note of a session that a message opens.
+    fn note_session(&mut self, message: &Value) {
+        let opened = ["/result/sessionId", "/params/sessionId"].iter().find_map(|at| message.pointer(at)?.as_str());
+        if let Some(opened) = opened.filter(|opened| self.sessions.iter().all(|known| known != opened)) {
+            self.sessions.push(opened.to_owned());
+        }
     }
 
     /// Changes a message, and holds it back if the edit requires that.
@@ -247,7 +273,14 @@ impl Injector {
             (Selector::ErrorOf(method), Envelope::Response { id, error: Some(_), .. }) => answered(id, method),
             _ => false,
         };
-        kind && matcher.wanted.iter().all(|(at, value)| message.pointer(at).unwrap_or(&Value::Null) == value)
+        let is_in = |nth: usize| {
+            let named = ["/params/sessionId", "/result/sessionId"].iter().find_map(|at| message.pointer(at)?.as_str());
+            let asked = || requests.get(&RpcId::new(message.get("id")?))?.1.as_deref();
+            let session = named.or_else(asked);
+            session.is_some() && session == self.sessions.get(nth - 1).map(String::as_str)
+        };
+        kind && matcher.session.is_none_or(is_in)
+            && matcher.wanted.iter().all(|(at, value)| message.pointer(at).unwrap_or(&Value::Null) == value)
     }
 
     /// Returns the values of the placeholders of a text in addition to this message.
@@ -365,6 +398,19 @@ mod tests {
             "match: {update: plan, where: {/params/sessionId: s1, /params/none: null}, nth: 2}\ndo: {drop: true}";
         let (out, fired) = through(edit, ASKED, &[UPDATE, UPDATE, UPDATE]);
         assert_eq!((out.len(), fired), (2, 1));
+    }
+
+    #[test]
+    fn messages_can_be_meant_after_another_and_in_a_session() {
+        let edit = "match: {update: plan, session: 2, after: {received: true, method: session/prompt}, nth: 2}\ndo: {drop: true}";
+        let other = UPDATE.replace("s1", "s2");
+        let (out, fired) = through(edit, ASKED, &[UPDATE, &other, UPDATE, &other, &other]);
+        assert_eq!((out.len(), fired), (4, 1));
+        let (_, fired) = through(&edit.replace("session/prompt", "session/cancel"), ASKED, &[UPDATE, &other, &other]);
+        assert_eq!(fired, 0, "it was not cancelled");
+        let answer = "match: {result-of: session/prompt, session: 1}\ndo: {drop: true}";
+        assert_eq!(through(answer, ASKED, &[ANSWER]).1, 1);
+        assert_eq!(through(&answer.replace("session: 1", "session: 2"), ASKED, &[&other, ANSWER]).1, 0);
     }
 
     #[test]

@@ -62,6 +62,10 @@ pub struct Matcher {
     pub selector: Selector,
     /// The values that the message must have, by JSON pointer; `null` also matches an absent member.
     pub wanted: Vec<(String, Value)>,
+    /// Only in this session of the case, counted from 1.
+    pub session: Option<usize>,
+    /// Only later than a message that fits this.
+    pub after: Option<Box<Matcher>>,
     /// Only the match with this number, counted from 1; all matches if absent.
     pub nth: Option<usize>,
 }
