@@ -200,6 +200,12 @@ impl Bundle {
         sha256(self.files.catalogue)
     }
 
+    /// Returns the folder of `cases/` that holds the cases, such as `v1`.
+    #[must_use]
+    pub const fn case_folder(&self) -> &'static str {
+        self.files.folder
+    }
+
     /// Returns the case files and includes: the path below `cases/` and the content of each, in the order of the paths.
     #[must_use]
     pub fn case_files(&self) -> Vec<(String, &'static [u8])> {

@@ -42,7 +42,7 @@ pub fn is_handshake(id: &str) -> bool {
 }
 
 /// Folders in a directory of cases that hold other files.
-const NO_CASES: [&str; 2] = ["requirements", "faults"];
+const NO_CASES: [&str; 3] = ["requirements", "faults", "faults-v2"];
 
 /// Reads one file, which has a case for each shape of its matrix; the id is the part of the path after `cases/`, without
 /// extension, and with `@` and the shape at its end if there is a matrix.
@@ -65,12 +65,14 @@ pub fn load_bytes(
 
 /// Reads every case below a directory with the layout of `cases/`, with ids relative to it.
 ///
-/// Its includes are added to the embedded ones, or replace those with the same party and name.
+/// Its includes are added to the embedded ones, or replace those with the same party and name. Folders of other major versions,
+/// such as `v2`, are skipped: their cases need the vocabulary of their edition.
 #[must_use]
 pub fn load_dir(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     let mut problems = Vec::new();
     let mut files = Vec::new();
     walk(dir, &mut PathBuf::new(), &mut files, &mut problems);
+    files.retain(|path| !is_of_another_version(path, bundle.case_folder()));
     files.sort();
     let mut includes = Includes::of(bundle);
     let mut sources = Vec::new();
@@ -92,6 +94,13 @@ pub fn load_dir(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnost
     problems.extend(more);
     diagnostic::sort(&mut problems);
     (cases, problems)
+}
+
+/// Whether a relative path begins with the folder of a major version that is not this one.
+fn is_of_another_version(path: &Path, folder: &str) -> bool {
+    let first = path.iter().next().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_version = first.strip_prefix('v').is_some_and(|number| number.parse::<u16>().is_ok());
+    is_version && first != folder
 }
 
 /// Reads the cases that are embedded in the program.

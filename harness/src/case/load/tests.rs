@@ -284,6 +284,7 @@ fn a_directory_adds_cases_and_includes() {
     write("v1/agent/init/other.yml", "");
     write("v1/include/own.yaml", "title: t\ntranscript: [include: session]\n");
     write("requirements/v1.yaml", "- id: x\n");
+    write("v2/agent/init/other-version.yaml", "title: t\n");
     let (cases, problems) = load_dir(dir.path(), &V1);
     assert_eq!(cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>(), ["v1/agent/init/mine"]);
     let codes: Vec<_> = problems.iter().map(|problem| problem.code).collect();
