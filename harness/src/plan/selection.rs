@@ -97,16 +97,18 @@ fn all_matches<'i>(
     Ok(all)
 }
 
-/// Returns the ids that a pattern matches: the id that it equals, with all of its shapes; or else those that the glob matches
-/// from the start or from a slash on, where `*` matches any text and `?` any character; or else those that contain it.
+/// Returns the ids that a pattern matches: the id that it equals, such as `v1/agent/fs/read` or only `fs/read`; or else all
+/// shapes of this id; or else those that the glob matches from the start or from a slash on, where `*` matches any text and `?`
+/// any character; or else those that contain it.
 #[must_use]
 pub fn matches<'i>(pattern: &str, ids: &[&'i str]) -> Vec<&'i str> {
     let of = |fits: &dyn Fn(&str) -> bool| ids.iter().copied().filter(|id| fits(id)).collect::<Vec<_>>();
-    let whole = of(&|id| id == pattern);
+    let is_whole = |id: &str| end_of(id, pattern) == pattern && (id == pattern || pattern.contains('/'));
+    let whole = of(&is_whole);
     if !whole.is_empty() {
         return whole;
     }
-    let shapes = of(&|id| id.split_once('@').is_some_and(|(case, _)| case == pattern));
+    let shapes = of(&|id| id.split_once('@').is_some_and(|(case, _)| is_whole(case)));
     if !shapes.is_empty() {
         return shapes;
     }
@@ -166,12 +168,15 @@ mod tests {
     fn pattern_is_an_id_or_a_glob_or_a_part() {
         let found = |pattern| matches(pattern, &IDS);
         assert_eq!(found("v1/agent/fs/read"), ["v1/agent/fs/read"]);
-        assert_eq!(found("fs/read").len(), 2);
+        assert_eq!(found("fs/read"), ["v1/agent/fs/read"]);
+        assert_eq!(found("fs/re").len(), 2);
         assert_eq!(found("v1/agent/init/x"), ["v1/agent/init/x@a", "v1/agent/init/x@b"]);
         assert_eq!(found("fs/*").len(), 2);
         assert_eq!(found("*/x@?").len(), 2);
         assert_eq!(found("s/*"), [""; 0]);
         assert_eq!(found("init/x@b"), ["v1/agent/init/x@b"]);
+        assert_eq!(found("init/x").len(), 2);
+        assert_eq!(found("x").len(), 3);
     }
 
     #[test]
