@@ -29,7 +29,7 @@ mod timings_text;
 pub(crate) mod visible;
 mod words;
 
-pub use collect::{Collector, alone};
+pub use collect::{Again, Collector, alone};
 pub use diagnosis::{Diagnosis, diagnose};
 pub use event::{Begin, Renderer, SuiteEvent};
 pub use events::EventLines;

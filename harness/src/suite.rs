@@ -8,8 +8,8 @@ use std::mem::take;
 use std::time::{Duration, Instant};
 
 use crate::case::Case;
-use crate::report::Collector;
 use crate::report::model::CaseReport;
+use crate::report::{Again, Collector};
 use crate::run::{Jobs, Progress, Stop, Subject, repeated, run_all, stopped};
 use crate::trace::Trace;
 
@@ -99,7 +99,7 @@ impl<L: SuiteListener> Suite<'_, L> {
             let (settled, again) = self.collector.review();
             settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))?;
             open.retain(|case| !self.collector.is_settled(&case.id));
-            self.sort_repeated(&mut repeated, &mut open)?;
+            self.sort_repeated(&mut repeated, &mut open, &again)?;
             let alone = |case: &Case| options.isolate || again.alone.contains(&case.id);
             // `--fail-fast` asks first whether a failure shows alone; the other cases run only if it does not.
             let waits = |case: &Case| match options.fail_fast && self.collector.has_suspects() {
@@ -115,13 +115,12 @@ impl<L: SuiteListener> Suite<'_, L> {
     }
 
     /// Decides about cases that repeat others: skips them if the others exercised nothing, and opens those that are worth a start.
-    fn sort_repeated(&mut self, repeated: &mut Vec<Case>, open: &mut Vec<Case>) -> Result<(), L::Error> {
+    fn sort_repeated(&mut self, repeated: &mut Vec<Case>, open: &mut Vec<Case>, again: &Again) -> Result<(), L::Error> {
         let files: HashSet<String> = open.iter().map(|case| Case::file_of(&case.id).to_owned()).collect();
+        // Contexts wait for all first uses, except for those that run together once more.
+        let is_ready = open.iter().all(|case| again.together.contains(&case.id));
         for case in take(repeated) {
-            // Contexts wait for all first uses, so that those which run again do so without this company.
-            let waits =
-                if case.context.is_some() { !files.is_empty() } else { files.contains(Case::file_of(&case.id)) };
-            if waits {
+            if files.contains(Case::file_of(&case.id)) || (case.context.is_some() && !is_ready) {
                 repeated.push(case);
             } else if let Some(report) = self.collector.skip_repeated(&case) {
                 self.settle(&report, None)?;

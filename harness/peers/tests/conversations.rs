@@ -116,7 +116,7 @@ fn same_verdicts() -> Result<(), Failed> {
 }
 
 /// The most starts of an agent that follows all requests of the cases.
-const MOST_STARTS: usize = 41;
+const MOST_STARTS: usize = 38;
 
 /// One of this many faults is tested in every run. `-- --include-ignored` tests all, which takes minutes.
 const SAMPLE: usize = 10;

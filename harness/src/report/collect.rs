@@ -17,6 +17,7 @@ use super::model::{
 };
 use super::reasons::reasons;
 
+pub use self::shared::Again;
 use self::shared::Shared;
 use crate::judge::{Fact, Finding, JudgedTrace, JudgingSession, Tally};
 use crate::protocol::Edition;
@@ -52,6 +53,12 @@ struct SeenIn {
     tally: Tally,
     /// The proof of each finding.
     proofs: Vec<Proof>,
+}
+
+impl SeenIn {
+    fn is_decided(&self) -> bool {
+        matches!(self.tally.verdict(), Verdict::Pass | Verdict::Fail)
+    }
 }
 
 /// The proof of a finding.

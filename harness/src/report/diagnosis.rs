@@ -31,18 +31,7 @@ pub fn diagnose(trace: &Trace) -> Option<Diagnosis> {
 }
 
 fn of_client(trace: &Trace) -> Option<String> {
-    let sent = |method: &str| {
-        let calls = |bytes: &[u8]| match read_line(bytes) {
-            Content::One { value, .. } => matches!(Envelope::of(&value), Envelope::Call(call) if call.method == method),
-            _ => false,
-        };
-        let mut lines = trace.events.iter().filter_map(|event| match &event.what {
-            What::Line { from: Party::Client, bytes, .. } => Some(bytes),
-            _ => None,
-        });
-        lines.any(|bytes| calls(bytes))
-    };
-    if sent("session/prompt") {
+    if trace.client_called("session/prompt") {
         return None;
     }
     if let Some(reason) = not_spawned(trace) {
@@ -69,8 +58,10 @@ fn of_client(trace: &Trace) -> Option<String> {
             "{how}, but never started its agent. Check that {{agent}} stands where the client expects its agent, and that the \
              client starts its agent before the first prompt. If it starts slowly, raise --timeout-start."
         ),
-        _ if !sent("initialize") => format!("{how}; it started its agent, but never sent initialize."),
-        _ if !sent("session/new") => format!("{how}; it initialized its agent, but never opened a session."),
+        _ if !trace.client_called("initialize") => format!("{how}; it started its agent, but never sent initialize."),
+        _ if !trace.client_called("session/new") => {
+            format!("{how}; it initialized its agent, but never opened a session.")
+        }
         _ => format!(
             "{how}; it opened a session, but never sent the prompt. Check that {{prompt}} stands where the client expects it."
         ),

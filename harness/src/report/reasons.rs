@@ -65,9 +65,13 @@ impl Key {
 
 /// Whether the agent did anything in the run that requires a tool call of a model.
 pub(crate) fn calls_tools(requirements: &[RequirementReport]) -> bool {
-    const AREAS: [&str; 4] = ["tool", "fs", "terminal", "permission"];
-    let is_about_tools = |id: &str| id.split('.').next().is_some_and(|area| AREAS.contains(&area));
     requirements.iter().any(|requirement| is_about_tools(&requirement.id) && !requirement.cases.is_empty())
+}
+
+/// Whether an agent follows or breaks this requirement only when its model calls a tool.
+pub(super) fn is_about_tools(requirement: &str) -> bool {
+    const AREAS: [&str; 4] = ["tool", "fs", "terminal", "permission"];
+    requirement.split('.').next().is_some_and(|area| AREAS.contains(&area))
 }
 
 /// Returns the subjects of a cause.

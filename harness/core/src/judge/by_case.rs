@@ -60,6 +60,7 @@ impl CaseShares {
     /// specific requirement that owns a mistake in it.
     ///
     /// A finding that is decided only at the end, with the event `end`, counts for the case of the next event that proves it.
+    /// That a requirement does not apply is known only at the end, and counts for each case that names it.
     pub(super) fn split(mut self, end: usize, catalogue: &Catalogue) -> Vec<Tallies> {
         let firsts: Vec<usize> = self.cases.iter().map(|case| case.first).collect();
         let case_of = |finding: &Finding, at: usize| {
@@ -73,6 +74,7 @@ impl CaseShares {
                 }
             }
         }
+        self.spread_what_does_not_apply();
         let mut start = self.start.unwrap_or_default();
         owner::assign(&mut start, catalogue);
         let mut cases = self.cases.into_iter().map(|Share { requirements, found, .. }| (requirements, found));
@@ -87,6 +89,18 @@ impl CaseShares {
             found
         });
         first.into_iter().chain(rest).collect()
+    }
+
+    fn spread_what_does_not_apply(&mut self) {
+        let Some((last, others)) = self.cases.split_last_mut() else { return };
+        for case in others {
+            for id in &case.requirements {
+                let reason = last.found.get(id).and_then(|tally| tally.not_applicable.as_ref());
+                if let Some(reason) = reason {
+                    case.found.entry(id.clone()).or_default().not_applicable.get_or_insert_with(|| reason.clone());
+                }
+            }
+        }
     }
 }
 
@@ -123,5 +137,18 @@ mod tests {
         let cases = shares.split(9, &v1().catalogue);
         let found: Vec<Vec<&str>> = cases.iter().map(|case| case.keys().map(String::as_str).collect()).collect();
         assert_eq!(found, [vec![OWNER, GENERAL, "init.respond"], vec![OWNER, GENERAL], vec![]]);
+    }
+
+    #[test]
+    fn requirement_that_does_not_apply_is_so_in_every_case_that_names_it() {
+        let mut shares = CaseShares::default();
+        shares.begin(0, vec![OWNER.to_owned()], Tallies::new());
+        shares.begin(5, vec![GENERAL.to_owned()], Tallies::new());
+        let tally = Tally { not_applicable: Some(fact!("no-login", "it has no login")), ..Tally::default() };
+        shares.end(Tallies::from([(OWNER.to_owned(), tally)]));
+        let cases = shares.split(9, &v1().catalogue);
+        let verdicts: Vec<_> = cases.iter().map(|case| case.get(OWNER).map(Tally::verdict)).collect();
+        assert_eq!(verdicts, [Some(Verdict::NotApplicable); 2]);
+        assert!(cases.iter().all(|case| !case.contains_key(GENERAL)));
     }
 }

@@ -70,6 +70,18 @@ impl Trace {
         self.events.iter().position(is_answer).map_or(&[], |answer| &self.events[1..=answer])
     }
 
+    /// Whether the client called this method.
+    #[must_use]
+    pub fn client_called(&self, method: &str) -> bool {
+        self.events.iter().any(|event| match &event.what {
+            What::Line { from: Party::Client, bytes, .. } => {
+                let line = read_line(bytes).one();
+                matches!(line.as_ref().map(Envelope::of), Some(Envelope::Call(call)) if call.method == method)
+            }
+            _ => false,
+        })
+    }
+
     /// Returns the event at this position, in a whole trace or in a part of one.
     #[must_use]
     pub fn event(&self, n: usize) -> Option<&Event> {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
-use super::Collector;
+use super::{Collector, SeenIn};
 use crate::case::Case;
 use crate::judge::{Cause, JudgedTrace, JudgingSession, Trouble};
 use crate::report::model::{CaseReport, OnlyShared};
+use crate::report::reasons::is_about_tools;
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 
@@ -86,6 +87,7 @@ impl Collector {
     /// again.
     pub fn review(&mut self) -> (Vec<(CaseReport, Trace)>, Again) {
         let (mut settled, mut again) = (Vec::new(), Again::default());
+        let calls_tools = self.calls_tools();
         let mut chosen = BTreeSet::new();
         for (id, pending) in take(&mut self.shared.pending) {
             let open: BTreeSet<Trouble> =
@@ -95,7 +97,13 @@ impl Collector {
                 continue;
             }
             if chosen.is_disjoint(&open) {
-                if open.iter().all(|trouble| matches!(trouble, Trouble::Undecided(_))) {
+                let is_undecided = open.iter().all(|trouble| matches!(trouble, Trouble::Undecided(_)));
+                // Only a model that calls tools may do another time what it did not do now.
+                if is_undecided && !(calls_tools && pending.trace.client_called("session/prompt")) {
+                    settled.push(self.settle(pending));
+                    continue;
+                }
+                if is_undecided {
                     self.shared.retried.insert(id.clone());
                     again.together.push(id.clone());
                 } else {
@@ -184,8 +192,13 @@ impl Collector {
     }
 
     fn is_decided(&self, requirement: &str) -> bool {
-        let seen = self.by_requirement.get(requirement).into_iter().flatten();
-        seen.map(|seen| seen.tally.verdict()).any(|verdict| matches!(verdict, Verdict::Pass | Verdict::Fail))
+        self.by_requirement.get(requirement).is_some_and(|seen| seen.iter().any(SeenIn::is_decided))
+    }
+
+    /// Whether the agent called a tool in a case that has its verdict.
+    fn calls_tools(&self) -> bool {
+        let about_tools = self.by_requirement.iter().filter(|(id, _)| is_about_tools(id));
+        about_tools.flat_map(|(_, seen)| seen).any(SeenIn::is_decided)
     }
 
     /// Compares a case that ran alone with its run in a shared conversation, if it had one.
