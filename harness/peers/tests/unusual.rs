@@ -1,4 +1,4 @@
-//! Clients that are unusual but conforming: no case may fail for them.
+//! Programs that are unusual but conforming: no case may fail for them.
 
 mod reference;
 
@@ -27,12 +27,31 @@ do: { set: { /params/protocolVersion: 2, /params/info: { name: c, version: '1' }
 /// A client that exits after any answer of its agent.
 const LEAVES: &str = r#"{ printf '%s\n' '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{}}}'; sleep 1; } | "$0" | head -n 1 >/dev/null"#;
 
+/// An agent that answers each prompt with its first text, and knows no other method.
+const ECHOES: &str = r#"
+say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([^,]*\),"method".*/\1/p')
+    case "$line" in
+        *'"method":"initialize"'*)
+            say '"id":'"$id"',"result":{"protocolVersion":1,"agentInfo":{"name":"echo","version":"1"}}';;
+        *'"method":"session/new"'*) say '"id":'"$id"',"result":{"sessionId":"s'"$id"'"}';;
+        *'"method":"session/prompt"'*)
+            text=$(printf '%s' "$line" | sed -n 's/.*"prompt":\[{"type":"text","text":\("\([^"\\]\|\\.\)*"\).*/\1/p')
+            session=$(printf '%s' "$line" | sed -n 's/.*"params":{"sessionId":\("[^"]*"\).*/\1/p')
+            say '"method":"session/update","params":{"sessionId":'"$session"',"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":'"$text"'}}}'
+            say '"id":'"$id"',"result":{"stopReason":"end_turn"}';;
+        *) if [ -n "$id" ]; then say '"id":'"$id"',"error":{"code":-32601,"message":"Method not found"}'; fi;;
+    esac
+done"#;
+
 fn main() -> ExitCode {
     // Clients start this program as their agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
     let trials = vec![
+        Trial::test("echoes_the_prompt_and_reports_its_output", echoes),
         Trial::test("keeps_writes_unsaved_and_passes", keeps_writes_unsaved),
         Trial::test("offers_version_2_and_goes_on_with_1", offers_version_2),
         Trial::test("speaks_version_2_alone_and_is_not_covered", speaks_version_2_alone),
@@ -40,9 +59,19 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
+/// Returns the cases of either party whose ids are wanted.
 fn cases(wanted: impl Fn(&str) -> bool) -> Vec<Case> {
     let (cases, _) = case::embedded(&V1);
-    cases.into_iter().filter(|case| case.subject == Party::Client && wanted(&case.id)).collect()
+    cases.into_iter().filter(|case| wanted(&case.id)).collect()
+}
+
+fn echoes() -> Result<(), Failed> {
+    let subject = Subject::agent(["sh", "-c", ECHOES].map(str::to_owned).to_vec(), std::env::temp_dir());
+    let verdicts = verdicts(&subject, &cases(|id| id == "v1/agent/prompt/output-reported"))?;
+    match &verdicts[..] {
+        [(_, verdict)] if verdict.verdict == Verdict::Pass => Ok(()),
+        other => Err(format!("an echo is output: {other:?}").into()),
+    }
 }
 
 /// Returns the verdict on each case; an error if a requirement of the client fails.
@@ -62,7 +91,8 @@ fn verdicts(subject: &Subject, cases: &[Case]) -> Result<Vec<(String, CaseVerdic
 
 fn keeps_writes_unsaved() -> Result<(), Failed> {
     let subject = reference::subject(Party::Client, &["--unsaved".to_owned()]);
-    let files = |id: &str| id.starts_with("v1/client/fs/write") || id.contains("split-multibyte-file");
+    let files =
+        |id: &str| id.starts_with("v1/client/fs/write") || id.starts_with("v1/client/transport/split-multibyte-file");
     // The largest text takes a second to write and proves nothing more.
     let cases = cases(|id| files(id) && !id.ends_with("@1-mb"));
     let verdicts = verdicts(&subject, &cases)?;

@@ -20,7 +20,8 @@ pub(super) fn compare<C: Channel>(running: &RunningCase<'_, C>, look: &ReplyText
         rendered(&look.contains).map(|t| (text.contains(&t), Expected::Reply(ExpectedText::Contains(Excerpt::of(&t))))),
         rendered(&look.equals).map(|t| (text == t, Expected::Reply(ExpectedText::Equals(Excerpt::of(&t))))),
         rendered(&look.lacks).map(|t| (!text.contains(&t), Expected::Reply(ExpectedText::Lacks(Excerpt::of(&t))))),
-        look.empty.map(|empty| (text.is_empty() == empty, Expected::AnyReply(!empty))),
+        // A repeated prompt is a reply, too: a program may do nothing but echo.
+        look.empty.map(|empty| (whole.is_empty() == empty, Expected::AnyReply(!empty))),
     ];
     let events = running.inbox.requests.get(&look.label).map(|asked| asked.n).into_iter().collect();
     match wanted.into_iter().flatten().find(|(good, _)| !good) {
