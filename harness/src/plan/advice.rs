@@ -10,6 +10,7 @@ use crate::report::model::{ReasonReport, RunReport, SubjectInfo};
 use crate::report::{calls_tools, count};
 use crate::requirement::Party;
 use crate::run::Subject;
+use crate::verdict::Verdict;
 
 /// The most sentences.
 const MOST: usize = 3;
@@ -41,6 +42,11 @@ pub fn next_steps(
         }
         Party::Client => steps.extend(missing_controls(reason("unknown-act"), reason("unknown-setting"))),
     }
+    let failed = report.requirements.iter().find(|requirement| requirement.verdict == Verdict::Fail);
+    steps.extend(failed.map(|requirement| {
+        let id = &requirement.id;
+        format!("`acp-conformance explain {id}` shows a correct exchange, and often how to fix the failure with an SDK")
+    }));
     steps.truncate(MOST);
     steps
 }

@@ -118,10 +118,20 @@ impl RunReport {
     }
 
     /// Whether there are cases and each passed or does not apply.
+    ///
+    /// A case counts as passed if some of its requirements passed, and nothing happened to which the others apply: after a fix, a
+    /// program need not do more than before.
     #[must_use]
     pub fn all_passed(&self) -> bool {
-        let fine = |case: &CaseReport| matches!(case.verdict, Verdict::Pass | Verdict::NotApplicable);
-        !self.cases.is_empty() && self.cases.iter().all(fine)
+        let verdict = |id: &String| self.requirements.iter().find(|known| known.id == *id).map(|known| known.verdict);
+        let is_fine = |case: &CaseReport| match (case.verdict, &case.cause) {
+            (Verdict::Pass | Verdict::NotApplicable, _) => true,
+            (Verdict::Inconclusive, Some(Cause::NotExercised { .. })) => {
+                case.requirements.iter().filter_map(verdict).max() == Some(Verdict::Pass)
+            }
+            _ => false,
+        };
+        !self.cases.is_empty() && self.cases.iter().all(is_fine)
     }
 
     /// Whether all of these cases ran.
@@ -544,5 +554,35 @@ fn link<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
             Err(D::Error::custom(format!("{link:?} is not a plain https link")))
         }
         _ => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::edition::V1;
+    use crate::report::Collector;
+    use crate::requirement::Party;
+    use crate::trace::Trace;
+
+    /// Whether a run of one case passed that names these requirements.
+    fn passes(requirements: &str, line: &str) -> bool {
+        let file = format!(
+            r#"{{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent","case":"a","requirements":[{requirements}]}}
+{{"n":0,"us":0,"from":"agent","line":"{line}"}}"#
+        );
+        let mut collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
+        collector.add(&Trace::read(file.as_bytes()).expect("a trace"), Duration::ZERO, None);
+        collector.finish(Duration::ZERO, false).all_passed()
+    }
+
+    #[test]
+    fn case_passes_if_some_of_its_requirements_do_and_the_others_had_no_occasion() {
+        let (message, banner) = (r#"{\"jsonrpc\":\"2.0\",\"method\":\"_x\"}"#, "Welcome!");
+        let (shown, idle) = (r#""transport.stdout-only-messages""#, r#""fs.write.capability""#);
+        assert!(passes(&format!("{shown},{idle}"), message));
+        assert!(!passes(&format!("{shown},{idle}"), banner));
+        assert!(!passes(idle, message));
     }
 }

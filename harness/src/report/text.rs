@@ -319,7 +319,8 @@ impl<W: Write> TextReport<W> {
         let is_passing_selection = is_selection && report.partial.is_none() && report.all_passed();
         let verdict = match report.verdict {
             Conformance::Incomplete if is_passing_selection => {
-                if report.cases.iter().any(|case| case.verdict == Verdict::Pass) { "passed" } else { "not-applicable" }
+                let applies = |case: &CaseReport| case.verdict != Verdict::NotApplicable;
+                if report.cases.iter().any(applies) { "passed" } else { "not-applicable" }
             }
             verdict => verdict.name(),
         };
