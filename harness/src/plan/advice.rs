@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 
 use super::built_in_profiles;
-use crate::edition::Bundle;
+use crate::edition::{Bundle, Editions};
 use crate::profile::Profile;
 use crate::report::model::{ReasonReport, RunReport, SubjectInfo};
 use crate::report::{calls_tools, count};
@@ -24,7 +24,9 @@ pub fn next_steps(
     bundle: &'static Bundle,
 ) -> Vec<String> {
     let reason = |kind: &str| report.reasons.iter().find(|reason| reason.kind == kind);
-    let mut steps = Vec::new();
+    let mut steps: Vec<String> = Vec::new();
+    let is_most = |reason: &&ReasonReport| 2 * reason.cases.len() > report.cases.len();
+    steps.extend(reason("protocol-version").filter(is_most).and_then(|reason| in_its_version(reason, subject.party)));
     match subject.party {
         Party::Agent => {
             let login = reason("login-required");
@@ -49,6 +51,13 @@ pub fn next_steps(
     }));
     steps.truncate(MOST);
     steps
+}
+
+/// Names the option for the version that the subject speaks, if this suite has it.
+fn in_its_version(reason: &ReasonReport, party: Party) -> Option<String> {
+    let version = reason.about.keys().next()?;
+    Editions::built_in().of_major(version.parse().ok()?)?;
+    Some(format!("the {party} speaks version {version} of the protocol; --protocol v{version} tests it"))
 }
 
 fn after_login(reason: &ReasonReport, fitting: Option<&str>) -> String {
@@ -156,6 +165,14 @@ mod tests {
         let steps = advice_for(Party::Agent, "mine", reason("login-required"));
         assert!(steps[0].contains("--keep-home"), "{steps:?}");
         assert!(advice_for(Party::Agent, "mine", reason("subject-ended")).is_empty());
+    }
+
+    #[test]
+    fn subject_of_another_version_is_tested_in_it() {
+        let reason = |version: &str| json!([{ "verdict": "not-applicable", "kind": "protocol-version", "about": { version: 2 }, "text": "", "cases": ["a", "b"] }]);
+        let steps = advice_for(Party::Agent, "mine", reason("2"));
+        assert_eq!(steps, ["the agent speaks version 2 of the protocol; --protocol v2 tests it"]);
+        assert!(advice_for(Party::Agent, "mine", reason("3")).is_empty());
     }
 
     #[test]

@@ -50,10 +50,6 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
     if let Some((id, _)) = broken {
         return CaseVerdict::new(Verdict::Fail, id.clone());
     }
-    if let Some(step) = steps().find(|step| step.outcome == Outcome::NotApplicable) {
-        let verdict = CaseVerdict::new(Verdict::NotApplicable, observed_text(step, subject));
-        return verdict.because(Cause::of_step(step, subject));
-    }
     // The version in the answer may be the subject of the case.
     let decided = trace.header.requirements.iter().any(|id| judgement.verdict(id) == Verdict::Pass);
     if judgement.covered == 0
@@ -63,6 +59,10 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
         let reason = format!("not covered: protocol version {}", other.version);
         return CaseVerdict::new(Verdict::NotApplicable, reason)
             .because(Cause::ProtocolVersion { version: other.version });
+    }
+    if let Some(step) = steps().find(|step| step.outcome == Outcome::NotApplicable) {
+        let verdict = CaseVerdict::new(Verdict::NotApplicable, observed_text(step, subject));
+        return verdict.because(Cause::of_step(step, subject));
     }
     if let Some((reason, cause)) = undecided(trace, steps(), subject) {
         if let Some(asked) = judgement.turned_down.filter(|_| subject == Party::Client) {
