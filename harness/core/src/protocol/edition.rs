@@ -9,7 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::adapter::Adapter;
 use super::methods::MethodTable;
-use super::schema::{Problem, Schema};
+use super::problem::Problem;
+use super::schema::Schema;
 use crate::requirement::Catalogue;
 use crate::wire::Members;
 

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::names::NameMap;
-use super::schema::{Problem, Schema, not_in_set};
+use super::problem::Problem;
 use super::walk::Parts;
 
 /// The members whose values are open sets, by the definition that has them and the name.
@@ -33,7 +33,11 @@ impl OpenSets {
         sets
     }
 
-    /// The values that are neither defined nor begin with an underscore.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the values that are neither defined nor begin with an underscore.
     pub(super) fn problems(&self, parts: &Parts<'_>) -> Vec<Problem> {
         let mut problems = Vec::new();
         for member in &parts.members {
@@ -43,19 +47,11 @@ impl OpenSets {
             for value in list {
                 let is_own = value.as_str().is_none_or(|text| text.starts_with('_'));
                 if !is_own && !defined.contains(&value) {
-                    problems.push(not_in_set(member.at(), value, defined));
+                    problems.push(Problem::not_in_set(member.at(), value, defined));
                 }
             }
         }
         problems
-    }
-}
-
-impl Schema {
-    /// The values of open sets that are neither defined nor begin with an underscore.
-    pub(super) fn unmarked_values(&self, definition: &str, value: &Value) -> Vec<Problem> {
-        let sets = self.open_sets();
-        if sets.0.is_empty() { Vec::new() } else { sets.problems(&self.parts(definition, value)) }
     }
 }
 
@@ -94,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::ProblemKind;
+    use crate::protocol::{ProblemKind, Schema};
 
     #[test]
     fn values_of_open_sets_need_an_underscore() {

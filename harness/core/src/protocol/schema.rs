@@ -11,6 +11,8 @@ use super::names::NameMap;
 use super::nodes::Nodes;
 use super::open_sets::OpenSets;
 use super::pointer::{below, escaped};
+use super::problem::{Problem, ProblemKind, shorten};
+use super::walk::Parts;
 
 /// A loaded schema file.
 pub struct Schema {
@@ -20,43 +22,6 @@ pub struct Schema {
     compiled: NameMap<String, OnceLock<Validator>>,
     /// The open sets whose values are checked; empty where the protocol does not reserve any value.
     open_sets: OpenSets,
-}
-
-/// One way in which a payload differs from its definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// JSON pointer to the wrong place; for a missing member, to its expected place.
-    pub at: String,
-    /// The kind of difference.
-    pub kind: ProblemKind,
-    /// The strings of the closed set, or the allowed JSON types.
-    pub expected: Vec<String>,
-    /// The JSON type of a value of the wrong type, and otherwise the start of the value; `None` if it is missing.
-    pub actual: Option<String>,
-    /// A sentence fragment for people, with our own words and not those of a dependency.
-    pub message: String,
-}
-
-impl Problem {
-    /// Whether this is a null capability of the client. Receivers use the default instead, so such a message is not a
-    /// violation, and shows whether null counts as not advertised.
-    #[must_use]
-    pub fn is_null_capability(&self, params: &Value) -> bool {
-        self.at.starts_with("/clientCapabilities/") && params.pointer(&self.at).is_some_and(Value::is_null)
-    }
-}
-
-/// The kinds of difference, by which findings are assigned to requirements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProblemKind {
-    /// A required member is missing.
-    Missing,
-    /// The value is not in a closed set, or its tag names no variant.
-    NotInSet,
-    /// The value has another JSON type.
-    WrongType,
-    /// Another violation of the schema.
-    Other,
 }
 
 /// The address of the file in the registry; it is never fetched.
@@ -79,18 +44,10 @@ impl Schema {
         self
     }
 
-    pub(super) const fn open_sets(&self) -> &OpenSets {
-        &self.open_sets
-    }
-
     /// Returns the whole file.
     #[must_use]
     pub fn root(&self) -> &'static Value {
         self.root
-    }
-
-    pub(super) const fn nodes(&self) -> &Nodes {
-        &self.nodes
     }
 
     /// Returns one definition.
@@ -99,11 +56,21 @@ impl Schema {
         self.root.get("$defs").and_then(|defs| defs.get(name))
     }
 
+    /// Splits `value` into the parts that the definition describes; it skips free-form values.
+    #[must_use]
+    pub fn parts<'v>(&self, definition: &str, value: &'v Value) -> Parts<'v> {
+        self.nodes.parts(definition, value)
+    }
+
     /// Returns every difference of `value` from the definition; empty if it fits or if the definition does not exist.
     #[must_use]
     pub fn problems(&self, definition: &str, value: &Value) -> Vec<Problem> {
         let Some(validator) = self.validator(definition) else { return Vec::new() };
-        let mut problems = self.unmarked_values(definition, value);
+        let mut problems = if self.open_sets.is_empty() {
+            Vec::new()
+        } else {
+            self.open_sets.problems(&self.parts(definition, value))
+        };
         if validator.is_valid(value) {
             return problems;
         }
@@ -204,11 +171,11 @@ fn narrow(error: &ValidationError<'_>, into: &mut Vec<Problem>) {
         }
         ValidationErrorKind::Type { kind } => into.push(wrong_type(at, kind, error.instance())),
         ValidationErrorKind::Constant { expected_value } => {
-            into.push(not_in_set(at, error.instance(), &[&**expected_value]));
+            into.push(Problem::not_in_set(at, error.instance(), &[&**expected_value]));
         }
         ValidationErrorKind::Enum { options } => {
             let options: Vec<&Value> = options.as_array().into_iter().flatten().collect();
-            into.push(not_in_set(at, error.instance(), &options));
+            into.push(Problem::not_in_set(at, error.instance(), &options));
         }
         _ => into.push(other(at, error)),
     }
@@ -227,14 +194,6 @@ fn types(kind: &TypeKind) -> impl Iterator<Item = JsonType> {
         TypeKind::Multiple(expected) => *expected,
     };
     types.into_iter()
-}
-
-pub(super) fn not_in_set(at: String, value: &Value, set: &[&Value]) -> Problem {
-    let values: Vec<String> = set.iter().map(ToString::to_string).collect();
-    let expected = set.iter().filter_map(|value| value.as_str()).map(str::to_owned).collect();
-    let actual = shorten(value);
-    let message = format!("{actual} is not one of {}", values.join(", "));
-    Problem { at, kind: ProblemKind::NotInSet, expected, actual: Some(actual), message }
 }
 
 fn other(at: String, error: &ValidationError<'_>) -> Problem {
@@ -272,7 +231,7 @@ fn narrow_union(
     } else if let Some((place, _)) = set.first() {
         let found = error.instance().pointer(place.strip_prefix(at).unwrap_or_default()).unwrap_or(&Value::Null);
         let set: Vec<&Value> = set.iter().map(|(_, value)| *value).collect();
-        into.push(not_in_set((*place).to_owned(), found, &set));
+        into.push(Problem::not_in_set((*place).to_owned(), found, &set));
     } else {
         into.push(other(at.to_owned(), error));
     }
@@ -295,16 +254,6 @@ fn refused_at_root(at: &str, error: &ValidationError<'_>) -> bool {
 fn is_null_branch(errors: &[ValidationError<'static>]) -> bool {
     let takes_null = |error: &ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::Type { kind } if types(kind).any(|expected| expected == JsonType::Null));
     errors.iter().any(takes_null)
-}
-
-/// Returns the JSON of a value, shortened to 200 characters to keep messages readable.
-fn shorten(value: &Value) -> String {
-    const LONGEST: usize = 200;
-    let text = value.to_string();
-    match text.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text,
-    }
 }
 
 #[cfg(test)]

@@ -9,9 +9,8 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
-use super::nodes::{Branch, NOTHING};
+use super::nodes::{Branch, NOTHING, Nodes};
 use super::pointer::{below, escaped};
-use super::schema::Schema;
 use super::shape::{Described, Shape, Shapes, Union};
 use crate::wire::Members;
 
@@ -69,12 +68,11 @@ pub enum Site {
     Custom,
 }
 
-impl Schema {
+impl Nodes {
     /// Splits `value` into the parts that the definition describes; it skips free-form values.
-    #[must_use]
-    pub fn parts<'v>(&self, definition: &str, value: &'v Value) -> Parts<'v> {
+    pub(super) fn parts<'v>(&self, definition: &str, value: &'v Value) -> Parts<'v> {
         let mut parts = Parts::default();
-        if let Some((owner, node)) = self.nodes().definition(definition) {
+        if let Some((owner, node)) = self.definition(definition) {
             let root: Rc<str> = Rc::from("");
             self.visit(Described { node, owner }, value, &root, &mut parts);
             if let Some(root) = parts.objects.first_mut().filter(|root| root.at.is_empty()) {
@@ -136,12 +134,12 @@ impl Schema {
             self.collect(described, object, &mut shape);
             shape
         };
-        let shapes = self.nodes().node(described.node).shapes.get_or_init(|| self.shapes(described.node));
+        let shapes = self.node(described.node).shapes.get_or_init(|| self.shapes(described.node));
         let choice = match shapes.union {
             Union::Several => return Cow::Owned(collected()),
             Union::None => 0,
             Union::One { node, at } => {
-                let branches = &self.nodes().node(node).unions[at];
+                let branches = &self.node(node).unions[at];
                 let unchosen = branches.len() + usize::from(object.is_none());
                 object.and_then(|object| chosen(branches, object)).unwrap_or(unchosen)
             }
@@ -156,14 +154,14 @@ impl Schema {
             Union::Several => 0,
             Union::None => 1,
             // One for each branch, one for an object without a branch, and one for a list.
-            Union::One { node, at } => self.nodes().node(node).unions[at].len() + 2,
+            Union::One { node, at } => self.node(node).unions[at].len() + 2,
         };
         Shapes { union, by_choice: std::iter::repeat_with(OnceLock::new).take(choices).collect() }
     }
 
     /// Returns the union in the rules of a node for the value itself, through references.
     fn union_of(&self, at: usize) -> Union {
-        let node = self.nodes().node(at);
+        let node = self.node(at);
         if let Some((_, node)) = node.reference {
             return self.union_of(node);
         }
@@ -194,7 +192,7 @@ impl Schema {
     /// Collects the rules of a node for an object with these members, or for a list, through references and unions.
     fn collect(&self, described: Described, object: Option<&Map<String, Value>>, shape: &mut Shape) {
         let Described { node, owner } = described;
-        let node = self.nodes().node(node);
+        let node = self.node(node);
         if let Some((owner, node)) = node.reference {
             shape.definitions.push(owner);
             return self.collect(Described { node, owner }, object, shape);

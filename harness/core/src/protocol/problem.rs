@@ -1,0 +1,59 @@
+//! The differences between a payload and its definition.
+
+use serde_json::Value;
+
+/// One way in which a payload differs from its definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// JSON pointer to the wrong place; for a missing member, to its expected place.
+    pub at: String,
+    /// The kind of difference.
+    pub kind: ProblemKind,
+    /// The strings of the closed set, or the allowed JSON types.
+    pub expected: Vec<String>,
+    /// The JSON type of a value of the wrong type, and otherwise the start of the value; `None` if it is missing.
+    pub actual: Option<String>,
+    /// A sentence fragment for people, with our own words and not those of a dependency.
+    pub message: String,
+}
+
+impl Problem {
+    /// Describes a value outside of a closed set, or a tag that names no variant.
+    pub(super) fn not_in_set(at: String, value: &Value, set: &[&Value]) -> Self {
+        let values: Vec<String> = set.iter().map(ToString::to_string).collect();
+        let expected = set.iter().filter_map(|value| value.as_str()).map(str::to_owned).collect();
+        let actual = shorten(value);
+        let message = format!("{actual} is not one of {}", values.join(", "));
+        Self { at, kind: ProblemKind::NotInSet, expected, actual: Some(actual), message }
+    }
+
+    /// Whether this is a null capability of the client. Receivers use the default instead, so such a message is not a
+    /// violation, and shows whether null counts as not advertised.
+    #[must_use]
+    pub fn is_null_capability(&self, params: &Value) -> bool {
+        self.at.starts_with("/clientCapabilities/") && params.pointer(&self.at).is_some_and(Value::is_null)
+    }
+}
+
+/// The kinds of difference, by which findings are assigned to requirements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// A required member is missing.
+    Missing,
+    /// The value is not in a closed set, or its tag names no variant.
+    NotInSet,
+    /// The value has another JSON type.
+    WrongType,
+    /// Another violation of the schema.
+    Other,
+}
+
+/// Returns the JSON of a value, shortened to 200 characters to keep messages readable.
+pub(super) fn shorten(value: &Value) -> String {
+    const LONGEST: usize = 200;
+    let text = value.to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}
