@@ -4,7 +4,7 @@
 //! messages of the protocol. Reading order:
 //!
 //! - `options` and `act`: the user's settings and acts
-//! - `run`, `launch` and `transport`: the agent's process, and the connection to it by the SDK
+//! - `run`, `launch`, `transport` and `end`: the agent's process, and the connection to it by the SDK
 //! - `state`, with `agent`, `connection`, `session` and `question`: the client's state
 //! - `user`: converts acts to requests, with one file for each part of the specification: `initialize`, `authenticate`,
 //!   `session_setup`, `mcp`, `session_list`, `config_options`, `prompt` and `content`
@@ -19,6 +19,7 @@ mod config_options;
 mod connection;
 mod content;
 mod elicitation;
+mod end;
 mod errors;
 mod form;
 mod fs;

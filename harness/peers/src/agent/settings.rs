@@ -13,13 +13,8 @@ use agent_client_protocol::{
 
 use super::{client::Client, reply::invalid_params, session::Session};
 
-/// Mode of a new session.
-pub(super) const FIRST_MODE: &str = "ask";
-/// Model of a new session.
-pub(super) const FIRST_MODEL: &str = "echo-1";
 /// Id of the config option for the mode.
 pub(super) const MODE: &str = "mode";
-
 /// Id of the config option for the model.
 pub(super) const MODEL: &str = "model";
 /// Id of the boolean config option.

@@ -9,13 +9,16 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{
-    clock,
-    settings::{FIRST_MODE, FIRST_MODEL},
-};
+use super::clock;
 
 /// The largest number of sessions on one page of a listing.
 const PAGE_SIZE: usize = 5;
+
+/// Mode of a new session, one of `settings`.
+const FIRST_MODE: &str = "ask";
+
+/// Model of a new session, one of `settings`.
+const FIRST_MODEL: &str = "echo-1";
 
 /// How many sessions this process created.
 static N_CREATED: AtomicU64 = AtomicU64::new(0);

@@ -1,9 +1,9 @@
 //! Start and end of the client.
 
-use std::{pin::pin, process::ExitCode, sync::Arc, time::Duration};
+use std::{process::ExitCode, sync::Arc};
 
 use agent_client_protocol::{
-    Agent, Client as ClientRole, ConnectionTo as RawConnectionTo, Error, on_receive_notification, on_receive_request,
+    Agent, Client as ClientRole, Error, on_receive_notification, on_receive_request,
     v1::{
         ConnectionTo,
         schema::{AgentNotification, AgentRequest},
@@ -11,7 +11,7 @@ use agent_client_protocol::{
 };
 
 use super::{
-    AgentProcess, Launcher, Options,
+    Launcher, Options, end,
     errors::describe,
     options::Protocol,
     output::log,
@@ -21,12 +21,6 @@ use super::{
     user::{self, Acts, End},
     v2,
 };
-
-/// Time for the output of an exited agent to end.
-const HELD_OPEN: Duration = Duration::from_secs(1);
-
-/// Time for the user to see that the agent has gone, and for its exit status to come.
-pub(super) const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the client until its user has no more acts, or it cannot continue.
 #[must_use]
@@ -89,9 +83,11 @@ async fn connect(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
             },
             on_receive_notification!(),
         )
-        .connect_with(transport, async |connection| {
-            client.connection.set(connection.clone().into_raw());
-            let end = live(client, acts, &connection, &mut process).await;
+        .connect_with(transport, async |connection: ConnectionTo<Agent>| {
+            let raw = connection.into_raw();
+            client.connection.set(raw.clone());
+            let user = user::run(client, acts);
+            let end = end::wait(user, &raw, &mut process, || client.has_failed()).await;
             shut_down(client).await;
             Ok::<_, Error>(end)
         })
@@ -101,7 +97,7 @@ async fn connect(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
         // Writing to an exited agent may fail first.
         Err(error) => {
             shut_down(client).await;
-            let gone = broken_off(&mut process).await;
+            let gone = end::broken_off(&mut process).await;
             Err(gone.unwrap_or_else(|| format!("the connection failed: {}", describe(&error))))
         }
     };
@@ -117,62 +113,4 @@ async fn shut_down(client: &Client) {
     client.terminals.shut_down().await;
     // Separate tasks answer the requests that waited for these ends.
     tokio::task::yield_now().await;
-}
-
-/// Does the user's acts until there are no more, or the agent has gone.
-async fn live(
-    client: &Arc<Client>,
-    acts: &mut Acts,
-    connection: &ConnectionTo<Agent>,
-    process: &mut AgentProcess,
-) -> Result<End, String> {
-    let raw = connection.clone().into_raw();
-    let mut user = pin!(user::run(client, acts));
-    let end = tokio::select! {
-        biased;
-        end = &mut user => Some(end),
-        () = stop_signal() => return Err("told to stop".to_owned()),
-        () = gone(&raw, process) => None,
-    };
-    let end = match end {
-        Some(end) => Some(end),
-        // The agent's last messages may be the ones that the user waits for.
-        None => tokio::time::timeout(LAST_WORDS, user).await.ok(),
-    };
-    match end {
-        Some(Ok(end)) if !(client.has_failed() && connection.is_incoming_closed()) => return Ok(end),
-        Some(Err(reason)) if !connection.is_incoming_closed() => return Err(reason),
-        _ => {}
-    }
-    let told = broken_off(process).await;
-    Err(told.unwrap_or_else(|| "the agent broke off early: it closed its output".to_owned()))
-}
-
-/// Tells how the agent ended, if it has.
-pub(super) async fn broken_off(process: &mut AgentProcess) -> Option<String> {
-    let status = tokio::time::timeout(LAST_WORDS, process.exited()).await.ok().flatten();
-    status.map(|status| format!("the agent broke off early: {status}"))
-}
-
-/// Waits until nothing more can come from the agent.
-pub(super) async fn gone(connection: &RawConnectionTo<Agent>, process: &mut AgentProcess) {
-    tokio::select! {
-        () = connection.incoming_closed() => {}
-        _ = process.exited() => {
-            // The last messages may still be in the pipe, and a child of the agent may hold that open forever.
-            let _ = tokio::time::timeout(HELD_OPEN, connection.incoming_closed()).await;
-        }
-    }
-}
-
-pub(super) async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
 }

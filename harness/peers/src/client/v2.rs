@@ -1,13 +1,13 @@
 //! The client in version 2 of the protocol, a draft.
 //!
 //! It does the same acts as in version 1. Reading order: `user` turns acts into requests, `serve` answers the agent, and
-//! `state` is what the client knows.
+//! `state` holds the client's state.
 
 mod serve;
 mod state;
 mod user;
 
-use std::{pin::pin, sync::Arc};
+use std::sync::Arc;
 
 use agent_client_protocol::{
     Agent, Client as ClientRole, Error, on_receive_notification, on_receive_request,
@@ -19,14 +19,13 @@ use agent_client_protocol::{
 
 use self::state::Client;
 use super::{
-    Launcher, Options,
+    Launcher, Options, end,
     errors::describe,
-    run::{LAST_WORDS, broken_off, gone, stop_signal},
     transport,
     user::{Acts, End},
 };
 
-/// Serves the user on one connection; the result tells why that ended, and whether something failed.
+/// Serves the user on one connection; returns the reason for its end, and whether something failed.
 pub(super) async fn connect(
     options: &Options,
     launcher: &Arc<dyn Launcher>,
@@ -56,29 +55,19 @@ pub(super) async fn connect(
         .connect_with(transport, async |connection: ConnectionTo<Agent>| {
             let raw = connection.clone().into_raw();
             client.connection.set(raw.clone());
-            let mut user = pin!(user::run(&client, &connection, acts));
-            let end = tokio::select! {
-                biased;
-                end = &mut user => Some(end),
-                () = stop_signal() => return Ok(Err("told to stop".to_owned())),
-                () = gone(&raw, &mut process) => None,
-            };
-            let end = match end {
-                Some(end) => Some(end),
-                // What the agent said before it went may be all that the user waits for.
-                None => tokio::time::timeout(LAST_WORDS, user).await.ok(),
-            };
+            let user = user::run(&client, &connection, acts);
+            let end = end::wait(user, &raw, &mut process, || client.has_failed()).await;
             serve::dismiss_all(&client);
-            // Tasks of their own make the last answers.
+            // Separate tasks answer the requests that waited for the user.
             tokio::task::yield_now().await;
-            Ok::<_, Error>(end.unwrap_or_else(|| Err("the agent broke off early".to_owned())))
+            Ok::<_, Error>(end)
         })
         .await;
     let end = match served {
         Ok(end) => end,
-        // Writing to an agent that has gone fails first at times.
+        // Writing to an exited agent may fail first.
         Err(error) => {
-            let gone = broken_off(&mut process).await;
+            let gone = end::broken_off(&mut process).await;
             Err(gone.unwrap_or_else(|| format!("the connection failed: {}", describe(&error))))
         }
     };

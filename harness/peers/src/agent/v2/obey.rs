@@ -8,7 +8,7 @@ use agent_client_protocol::v2::schema::{
 };
 use serde_json::{Value, json};
 
-use super::{elicitation, files, permission, prompt::prompt_text, settings, terminal, turn::Turn, updates};
+use super::{elicitation, files, intent::prompt_text, permission, settings, terminal, turn::Turn, updates};
 use crate::agent::{intent::Intent, permission::Answer, reply::describe, search, turn::Cancelled};
 
 /// Time between two chunks of a busy turn.

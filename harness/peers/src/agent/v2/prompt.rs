@@ -2,17 +2,16 @@
 
 use agent_client_protocol::{
     Error,
-    v2::schema::{
-        ContentBlock, EmbeddedResourceResource, MessageId, SessionInfoUpdate, SessionUpdate, StopReason, UserMessage,
-    },
+    v2::schema::{ContentBlock, MessageId, SessionInfoUpdate, SessionUpdate, StopReason, UserMessage},
 };
 
-use super::{obey, session::Foreground, turn::Turn};
-use crate::agent::{
-    intent::{Intent, without_intents},
-    reply::invalid_params,
-    turn::Cancelled,
+use super::{
+    intent::{self, prompt_text},
+    obey::obey,
+    session::Foreground,
+    turn::Turn,
 };
+use crate::agent::{reply::invalid_params, turn::Cancelled};
 
 /// Largest number of characters of a session title.
 const TITLE: usize = 60;
@@ -64,38 +63,11 @@ pub(super) async fn run(turn: &Turn, prompt: &[ContentBlock]) {
 
 async fn obey_intent(turn: &Turn, prompt: &[ContentBlock]) -> Result<StopReason, Cancelled> {
     turn.check()?;
-    match Intent::of_texts(prompt.iter().filter_map(text_of)) {
-        Ok(intent) => obey::obey(turn, intent, prompt).await,
+    match intent::of_prompt(prompt) {
+        Ok(intent) => obey(turn, intent, prompt).await,
         Err(problem) => {
             turn.say(&problem);
             Ok(StopReason::EndTurn)
         }
-    }
-}
-
-fn text_of(block: &ContentBlock) -> Option<&str> {
-    match block {
-        ContentBlock::Text(text) => Some(&text.text),
-        _ => None,
-    }
-}
-
-/// Returns the prompt as one text without its intent lines; other content is named in brackets.
-pub(super) fn prompt_text(prompt: &[ContentBlock]) -> String {
-    prompt.iter().map(block_text).collect()
-}
-
-fn block_text(block: &ContentBlock) -> String {
-    match block {
-        ContentBlock::Text(text) => without_intents(&text.text),
-        ContentBlock::Image(image) => format!("[image {}]", image.mime_type),
-        ContentBlock::Audio(audio) => format!("[audio {}]", audio.mime_type),
-        ContentBlock::ResourceLink(link) => format!("[link {}]", link.name),
-        ContentBlock::Resource(resource) => match &resource.resource {
-            EmbeddedResourceResource::TextResourceContents(text) => text.text.clone(),
-            EmbeddedResourceResource::BlobResourceContents(blob) => format!("[blob {}]", blob.uri),
-            _ => String::new(),
-        },
-        _ => String::new(),
     }
 }
