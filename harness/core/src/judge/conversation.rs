@@ -33,7 +33,7 @@ pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Terminal, TerminalExit};
 pub use self::visits::{VisitState, Visits};
-pub use self::work::{Work, asks_replay, message_of};
+pub use self::work::{Activity, Work, asks_replay, message_of};
 use crate::judge::timing::{CLEAN_UP, between};
 use crate::protocol::Edition;
 use crate::requirement::Party;
@@ -239,6 +239,19 @@ impl Conversation {
         let result = self.initialized.as_ref().map(|(_, result)| result);
         let adapter = self.edition.adapter;
         adapter.advertises(result.and_then(|result| adapter.agent_capabilities(result)), &adapter.agent_path(path))
+    }
+
+    /// Whether the trace, or what is kept of it, may miss work that the agent reported in the session.
+    #[must_use]
+    pub fn may_miss_work(&self, session: &Session) -> bool {
+        session.work.overflown || self.holes.anywhere || self.holes.sessions || self.holes.tools
+    }
+
+    /// Returns the names of a capability of the agent for people: the member of `initialize`, and the path below it.
+    #[must_use]
+    pub fn agent_capability(&self, path: &[&str]) -> (&'static str, String) {
+        let adapter = self.edition.adapter;
+        (adapter.capabilities_member(Party::Agent), adapter.agent_path(path).join("."))
     }
 
     /// Returns the area of an optional method that the agent did not announce, or may not have announced. The requirements of

@@ -158,22 +158,22 @@ pub(super) fn decide_announced(
     ruling: &mut Ruling<'_>,
 ) {
     let Some((n, _)) = &moment.talk.initialized else { return };
-    let capability = moment.talk.edition.adapter.agent_path(path).join(".");
+    let (member, capability) = moment.talk.agent_capability(path);
     if moment.talk.agent_has(path) {
         ruling.pass();
     } else if moment.talk.deliberate.contains(n) {
         let fact = fact!(
             "not-in-deliberate-answer",
-            "the client used agentCapabilities.{capability} in {method}; it is missing in a deliberately wrong response",
-            capability, method;
+            "the client used {member}.{capability} in {method}; it is missing in a deliberately wrong response",
+            member, capability, method;
             pointer = pointer
         );
         ruling.inconclusive(fact, &[*n]);
     } else {
         let fact = fact!(
             "not-advertised",
-            "the client used agentCapabilities.{capability} in {method}; expected the agent to advertise it first",
-            capability, method;
+            "the client used {member}.{capability} in {method}; expected the agent to advertise it first",
+            member, capability, method;
             pointer = pointer
         );
         ruling.fail(fact, &[*n]);
@@ -250,10 +250,12 @@ pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
 /// Sets an area as not applicable if the agent answered `initialize` without the capability.
 pub(super) fn decide_applicable(talk: &Conversation, path: &[&str], ruling: &mut Ruling<'_>) {
     if talk.agent_lacks(path) {
+        let (member, capability) = talk.agent_capability(path);
         ruling.not_applicable(fact!(
             "not-advertised",
-            "the agent does not advertise agentCapabilities.{capability}",
-            capability = path.join(".")
+            "the agent does not advertise {member}.{capability}",
+            member,
+            capability
         ));
     }
 }

@@ -42,11 +42,8 @@ fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// Requirements on agents without the capability do not apply to one that has it.
 fn advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     if moment.talk.agent_has(&CAPABILITY) {
-        ruling.not_applicable(fact!(
-            "advertised",
-            "the agent advertises agentCapabilities.{capability}",
-            capability = CAPABILITY.join(".")
-        ));
+        let (member, capability) = moment.talk.agent_capability(&CAPABILITY);
+        ruling.not_applicable(fact!("advertised", "the agent advertises {member}.{capability}", member, capability));
     }
 }
 

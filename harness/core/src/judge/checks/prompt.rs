@@ -258,11 +258,13 @@ fn has_refused(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
 }
 
 fn lacks(moment: &Moment<'_>, kind: &str, ruling: &mut Ruling<'_>) {
-    if moment.talk.initialized.is_some() && !moment.talk.agent_has(&["promptCapabilities", kind]) {
-        let capability = format!("promptCapabilities.{kind}");
+    let path = ["promptCapabilities", kind];
+    if moment.talk.initialized.is_some() && !moment.talk.agent_has(&path) {
+        let (member, capability) = moment.talk.agent_capability(&path);
         ruling.not_applicable(fact!(
             "not-advertised",
-            "the agent does not advertise agentCapabilities.{capability}",
+            "the agent does not advertise {member}.{capability}",
+            member,
             capability
         ));
     }
