@@ -181,7 +181,7 @@ impl Bundle {
         format!("cases/requirements/{}.yaml", self.files.folder)
     }
 
-    /// Returns a correct exchange for a requirement, one message per line; empty if there is none.
+    /// Returns a correct exchange for a requirement, one message per line; empty if the edition has none.
     #[must_use]
     pub fn exchange(&self, requirement: &str) -> Vec<&'static str> {
         let mut lines = self.files.exchanges.lines().skip_while(|line| *line != requirement).skip(1);
@@ -217,6 +217,12 @@ impl Bundle {
     #[must_use]
     pub fn case_heads(&self) -> Option<&'static str> {
         Some(self.files.lowered?.heads)
+    }
+
+    /// Returns the folder of `cases/` that holds the faults, such as `faults`.
+    #[must_use]
+    pub const fn fault_folder(&self) -> &'static str {
+        self.files.fault_folder
     }
 
     /// Returns the fault files: the path below `cases/` and the content of each, in the order of the paths.
@@ -257,7 +263,7 @@ impl std::fmt::Debug for Bundle {
     }
 }
 
-/// The editions that a command can use.
+/// The editions that a command may use.
 #[derive(Clone)]
 pub struct Editions(Vec<&'static Bundle>);
 
@@ -283,6 +289,12 @@ impl Editions {
         self
     }
 
+    /// Returns all editions, the default one first.
+    #[must_use]
+    pub fn all(&self) -> &[&'static Bundle] {
+        &self.0
+    }
+
     /// Returns the edition of this major version, if there is one.
     #[must_use]
     pub fn of_major(&self, major: u64) -> Option<&'static Bundle> {
@@ -299,7 +311,7 @@ impl Editions {
     ///
     /// # Errors
     ///
-    /// There is none; the error lists the existing ones.
+    /// The edition is unknown; the error lists the known ones.
     pub fn prefer(&mut self, name: &str) -> Result<(), UnknownEdition> {
         let of_version = |bundle: &&Bundle| bundle.name().split_once('@').is_some_and(|(version, _)| version == name);
         let newest = self.0.iter().copied().filter(|bundle| of_version(bundle)).max_by_key(|bundle| bundle.name());
@@ -322,7 +334,7 @@ impl Editions {
     ///
     /// # Errors
     ///
-    /// There is none; the error lists the existing ones.
+    /// The edition is unknown; the error lists the known ones.
     pub fn named(&self, name: &str) -> Result<&'static Bundle, UnknownEdition> {
         self.0.iter().find(|bundle| bundle.name() == name).copied().ok_or_else(|| UnknownEdition {
             name: name.to_owned(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use acp_conformance::edition::V1;
+use acp_conformance::edition::Bundle;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::report::{Collector, join, mismatch};
 use acp_conformance::requirement::Party;
@@ -14,20 +14,20 @@ use libtest_mimic::Failed;
 use super::parts;
 
 /// Splits the run into two and into three shards.
-pub fn check(paths: &[PathBuf], party: Party) -> Result<(), Failed> {
+pub fn check(paths: &[PathBuf], party: Party, edition: &'static Bundle) -> Result<(), Failed> {
     let mut traces = Vec::new();
     for path in paths {
         let text = fs::read_to_string(path)?;
         let (_, mut trace) = parts(&text)?;
-        if trace.header.subject == Some(party) && trace.header.edition == V1.name() {
+        if trace.header.subject == Some(party) && trace.header.edition == edition.name() {
             trace.header.case = Some(path.display().to_string());
             traces.push(trace);
         }
     }
-    let whole = report(party, &mut traces.iter());
+    let whole = report(party, edition, &mut traces.iter());
     for of in [2, 3] {
         let mut shards: Vec<RunReport> =
-            (0..of).map(|shard| report(party, &mut traces.iter().skip(shard).step_by(of))).collect();
+            (0..of).map(|shard| report(party, edition, &mut traces.iter().skip(shard).step_by(of))).collect();
         // Each conversation has a separate subject.
         shards.iter_mut().for_each(|shard| shard.subject = whole.subject.clone());
         if let Some(why) = shards[1..].iter().find_map(|shard| mismatch(&shards[0], shard)) {
@@ -43,8 +43,8 @@ pub fn check(paths: &[PathBuf], party: Party) -> Result<(), Failed> {
     Ok(())
 }
 
-fn report(party: Party, traces: &mut dyn Iterator<Item = &Trace>) -> RunReport {
-    let mut collector = Collector::new(V1.edition(), party, Vec::new());
+fn report(party: Party, edition: &'static Bundle, traces: &mut dyn Iterator<Item = &Trace>) -> RunReport {
+    let mut collector = Collector::new(edition.edition(), party, Vec::new());
     traces.for_each(|trace| drop(collector.add(trace, Duration::ZERO, None)));
     collector.finish(Duration::ZERO, false)
 }

@@ -42,11 +42,12 @@ fn main() {
         trials.push(Trial::test(name, move || check(&path)).with_kind("trace"));
     }
     paths.sort();
-    for party in Party::ALL {
-        let paths = paths.clone();
-        trials.push(
-            Trial::test(format!("all-of-{party}s/joined"), move || joined::check(&paths, party)).with_kind("shards"),
-        );
+    for &edition in Editions::built_in().all() {
+        for party in Party::ALL {
+            let paths = paths.clone();
+            let name = format!("all-of-{party}s-in-{}/joined", edition.case_folder());
+            trials.push(Trial::test(name, move || joined::check(&paths, party, edition)).with_kind("shards"));
+        }
     }
     trials.push(Trial::test("exchanges", move || exchanges::check(&paths)).with_kind("kept"));
     trials.sort_by(|a, b| a.name().cmp(b.name()));
@@ -64,7 +65,7 @@ fn check(path: &Path) -> Result<(), Failed> {
     let heads = [CLIENT, CASE, DRAFT, ""];
     for line in wanted.lines().filter(|line| !line.starts_with('#') && !heads.contains(line)) {
         let (requirement, verdict) =
-            line.split_once(": ").ok_or_else(|| format!("`{line}` is no `requirement: verdict`"))?;
+            line.split_once(": ").ok_or_else(|| format!("`{line}` does not have the form `requirement: verdict`"))?;
         let found = judgement.verdict(requirement);
         if found.name() != verdict.trim() {
             wrong.push(format!("{requirement}: wanted {verdict}, found {found}"));

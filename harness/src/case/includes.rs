@@ -32,7 +32,7 @@ pub struct Includes {
 /// The reason why an include cannot be inserted.
 #[derive(Debug)]
 pub(crate) enum IncludeError<'a> {
-    /// No include has this name; these exist.
+    /// The name is unknown; these are known, includes or contexts like the name itself.
     Unknown(Vec<&'a str>),
     /// It has mistakes itself.
     Broken(&'a [Diagnostic]),
@@ -83,7 +83,9 @@ impl Includes {
             Some(Ok(include)) => Ok(include),
             Some(Err(problems)) => Err(IncludeError::Broken(problems)),
             None => {
-                let fitting = self.files.keys().filter(|(side, _)| sides.contains(side));
+                let fitting = self.files.keys().filter(|(side, known)| {
+                    sides.contains(side) && known.starts_with(CONTEXTS) == name.starts_with(CONTEXTS)
+                });
                 let names: BTreeSet<_> = fitting.map(|(_, name)| name.as_str()).collect();
                 Err(IncludeError::Unknown(names.into_iter().collect()))
             }
@@ -129,7 +131,13 @@ mod tests {
     fn an_include_of_the_side_comes_first_and_those_of_the_other_side_are_not_seen() {
         let mut includes = Includes::new();
         let steps = |title: &str| format!("title: {title}\ntranscript: [fence: {{}}]\n");
-        for path in ["v1/agent/include/a.yaml", "v1/include/a.yaml", "v1/include/b.yaml", "v1/client/include/c.yaml"] {
+        for path in [
+            "v1/agent/include/a.yaml",
+            "v1/include/a.yaml",
+            "v1/include/b.yaml",
+            "v1/client/include/c.yaml",
+            "v1/agent/include/context/d.yaml",
+        ] {
             includes.add(path, path, steps(path).as_bytes());
         }
         let title = |subject, name| includes.get(subject, name).map(|(_, file)| file.title.as_str()).ok();

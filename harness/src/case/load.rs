@@ -29,7 +29,7 @@ use crate::case::vocabulary::Vocabulary;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
 use crate::document::{Document, Spot};
-use crate::edition::Bundle;
+use crate::edition::{Bundle, Editions};
 use crate::requirement::Party;
 use crate::source::{SourceFile, Span};
 
@@ -40,9 +40,6 @@ static CASE: LazyLock<Shape> = LazyLock::new(Shape::of::<CaseFile>);
 pub fn is_handshake(id: &str) -> bool {
     id.ends_with("/init/handshake")
 }
-
-/// Folders in a directory of cases that hold other files.
-const NO_CASES: [&str; 3] = ["requirements", "faults", "faults-v2"];
 
 /// Reads one file, which has a case for each shape of its matrix; the id is the part of the path after `cases/`, without
 /// extension, and with `@` and the shape at its end if there is a matrix.
@@ -71,7 +68,7 @@ pub fn load_bytes(
 pub fn load_dir(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     let mut problems = Vec::new();
     let mut files = Vec::new();
-    walk(dir, &mut PathBuf::new(), &mut files, &mut problems);
+    walk(dir, &mut PathBuf::new(), &folders_without_cases(bundle), &mut files, &mut problems);
     files.retain(|path| !is_of_another_version(path, bundle.case_folder()));
     files.sort();
     let mut includes = Includes::of(bundle);
@@ -234,8 +231,15 @@ fn misplaced(id: &str, file: &CaseFile, document: &Document) -> Option<Diagnosti
     })
 }
 
-/// Lists the YAML files below a directory, relative to it.
-fn walk(root: &Path, below: &mut PathBuf, files: &mut Vec<PathBuf>, problems: &mut Vec<Diagnostic>) {
+/// Returns the folders in a directory of cases that hold other files, of this edition and of the built-in ones.
+fn folders_without_cases(bundle: &Bundle) -> Vec<&'static str> {
+    let editions = Editions::built_in();
+    let faults = editions.all().iter().map(|edition| edition.fault_folder());
+    ["requirements", bundle.fault_folder()].into_iter().chain(faults).collect()
+}
+
+/// Lists the YAML files below a directory, relative to it, outside of folders with the names in `skipped`.
+fn walk(root: &Path, below: &mut PathBuf, skipped: &[&str], files: &mut Vec<PathBuf>, problems: &mut Vec<Diagnostic>) {
     let dir = root.join(&*below);
     let entries = match std::fs::read_dir(&dir) {
         Ok(entries) => entries,
@@ -246,8 +250,8 @@ fn walk(root: &Path, below: &mut PathBuf, files: &mut Vec<PathBuf>, problems: &m
         let hidden = name.to_string_lossy().starts_with('.');
         below.push(&name);
         if entry.path().is_dir() && !hidden {
-            if !NO_CASES.iter().any(|folder| name == *folder) {
-                walk(root, below, files, problems);
+            if !skipped.iter().any(|folder| name == *folder) {
+                walk(root, below, skipped, files, problems);
             }
         } else if !hidden && below.extension().is_some_and(|e| e == "yaml") {
             files.push(below.clone());

@@ -15,9 +15,6 @@ use crate::edition::Bundle;
 use crate::report::count;
 use crate::{expected, fault, profile};
 
-/// The folder of faults, next to the folders of cases.
-const FAULTS: &str = "faults";
-
 /// Runs the command.
 pub(super) fn run(args: &LintArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     let mut problems = Vec::new();
@@ -43,7 +40,7 @@ pub(super) fn run(args: &LintArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
 
 fn lint(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diagnostic>)> {
     if path.is_dir()
-        && let Some(folder) = faults_of(path)
+        && let Some(folder) = faults_of(path, bundle)
     {
         let (faults, problems) = fault::load_dir(path, bundle.edition(), &ids(&cases_next_to(folder, bundle)));
         return Ok((faults.len(), problems));
@@ -51,8 +48,8 @@ fn lint(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diag
     if path.is_dir() {
         let (cases, mut problems) = load_dir(path, bundle);
         let mut good_files = cases.len();
-        if path.join(FAULTS).is_dir() {
-            let faults = path.join(FAULTS);
+        let faults = path.join(bundle.fault_folder());
+        if faults.is_dir() {
             let (faults, found) = fault::load_dir(&faults, bundle.edition(), &ids(&cases_next_to(&faults, bundle)));
             good_files += faults.len();
             problems.extend(found);
@@ -67,8 +64,8 @@ fn lint(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diag
     let bytes = read(path)?;
     let shown = path.display().to_string();
     Ok(match path.extension().and_then(|extension| extension.to_str()) {
-        Some("yaml") if faults_of(path).is_some() || is_fault(&bytes) => {
-            let folder = faults_of(path).or_else(|| path.parent());
+        Some("yaml") if faults_of(path, bundle).is_some() || is_fault(&bytes) => {
+            let folder = faults_of(path, bundle).or_else(|| path.parent());
             let cases = folder.map_or_else(Vec::new, |folder| cases_next_to(folder, bundle));
             let (fault, problems) = fault::load_bytes(&shown, &bytes, bundle.edition(), &ids(&cases));
             (usize::from(fault.is_some()), problems)
@@ -115,8 +112,8 @@ fn is_fault(bytes: &[u8]) -> bool {
 }
 
 /// Returns the folder `faults` of a path `faults/<party>/<area>/<name>.yaml`, or of a part of it.
-fn faults_of(path: &Path) -> Option<&Path> {
-    path.ancestors().take(4).find(|folder| folder.file_name().is_some_and(|name| name == FAULTS))
+fn faults_of<'p>(path: &'p Path, bundle: &Bundle) -> Option<&'p Path> {
+    path.ancestors().take(4).find(|folder| folder.file_name().is_some_and(|name| name == bundle.fault_folder()))
 }
 
 /// Returns the cases that a fault in this folder can name: the built-in ones, and those of the folders next to it.

@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use acp_conformance::case::{Case, embedded};
-use acp_conformance::edition::{Bundle, V1, V2};
+use acp_conformance::edition::{Bundle, Editions, V1};
 use acp_conformance::fault;
 use acp_conformance::judge::Registry;
 use acp_conformance::requirement::Status;
 
 use super::{files, none_of, read};
 
-/// The editions, each with the folder of its faults.
-const EDITIONS: [(&Bundle, &str); 2] = [(&V1, "faults"), (&V2, "faults-v2")];
+fn editions() -> Vec<&'static Bundle> {
+    Editions::built_in().all().to_vec()
+}
 
 fn cases(edition: &'static Bundle) -> Vec<Case> {
     embedded(edition).0
@@ -20,7 +21,7 @@ fn cases(edition: &'static Bundle) -> Vec<Case> {
 #[test]
 fn what_is_called_checked_is_checked() {
     let mut idle = Vec::new();
-    for (edition, _) in EDITIONS {
+    for edition in editions() {
         let cases = cases(edition);
         let mut judged: BTreeSet<&str> = Registry::all().requirements();
         judged.extend(cases.iter().flat_map(|case| &case.steps).flat_map(|step| &step.decides).map(String::as_str));
@@ -37,7 +38,7 @@ fn every_check_judges_a_requirement_of_its_party() {
     let rows = Registry::all().requirements().into_iter().map(|requirement| (requirement, None));
     let mut wrong = BTreeSet::new();
     for (id, party) in checks.chain(rows) {
-        let found: Vec<_> = EDITIONS.iter().filter_map(|(edition, _)| edition.catalogue().find(id)).collect();
+        let found: Vec<_> = editions().iter().filter_map(|edition| edition.catalogue().find(id)).collect();
         if let Some(other) = found.iter().find(|found| party.is_some_and(|party| party != found.party)) {
             wrong.insert(format!("{id}: binds the {}", other.party));
         }
@@ -52,7 +53,7 @@ fn every_check_judges_a_requirement_of_its_party() {
 fn cases_are_for_what_is_judged() {
     let mut wrong = Vec::new();
     for (edition, case) in
-        EDITIONS.iter().flat_map(|(edition, _)| cases(edition).into_iter().map(move |it| (edition, it)))
+        editions().into_iter().flat_map(|edition| cases(edition).into_iter().map(move |it| (edition, it)))
     {
         let ids: BTreeSet<&String> =
             case.requirements.iter().chain(case.steps.iter().flat_map(|step| &step.decides)).collect();
@@ -78,7 +79,7 @@ fn what_is_checked_is_proved_by_a_fault() {
         let problem = match (requirement.status, killed.contains(&requirement.id), &requirement.no_fault) {
             (Status::Checked, true, None) | (Status::Checked, false, Some(_)) => continue,
             (Status::Checked, false, None) => "no fault kills it, and no `no-fault` says why",
-            (Status::Checked, true, Some(_)) => "a fault kills it, and `no-fault` says that there is none",
+            (Status::Checked, true, Some(_)) => "a fault kills it, but `no-fault` denies that",
             (_, _, Some(_)) => "it has a `no-fault`, and nothing checks it",
             (_, _, None) => continue,
         };
@@ -90,7 +91,7 @@ fn what_is_checked_is_proved_by_a_fault() {
 #[test]
 fn requirements_refer_to_more_specific_ones() {
     let mut wrong = Vec::new();
-    for (edition, _) in EDITIONS {
+    for edition in editions() {
         let find = |id: &str| edition.catalogue().find(id);
         for general in edition.catalogue().iter() {
             for id in &general.refers_to {
@@ -131,14 +132,14 @@ fn cases_name_their_schema_for_editors() {
 #[test]
 fn faults_stand_in_the_folder_of_their_party_and_area() {
     let mut wrong = Vec::new();
-    for (edition, folder) in EDITIONS {
+    for edition in editions() {
         let cases = cases(edition);
         let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
         let (faults, problems) = fault::embedded(edition, &ids);
         assert_eq!(problems, []);
         for fault in faults {
             let area = fault.kills.split('.').next().unwrap_or_default();
-            let wanted = format!("cases/{folder}/{}/{area}/{}.yaml", fault.party, fault.id);
+            let wanted = format!("cases/{}/{}/{area}/{}.yaml", edition.fault_folder(), fault.party, fault.id);
             if fault.source.path() != wanted {
                 wrong.push(format!("{} should be {wanted}", fault.source.path()));
             }
