@@ -6,7 +6,7 @@
 //! 1. `server` connects the SDK to `requests`, which answers the client;
 //! 2. `initialize`, `auth`, `sessions` and `settings` are the areas of the protocol outside of turns;
 //! 3. `prompt` runs a `turn`, which obeys an `intent` through `obey`;
-//! 4. `tool`, `permission`, `fs`, `terminal`, `elicitation` and `mcp` are what a turn can use;
+//! 4. `tool`, `permission`, `fs`, `terminal`, `elicitation` and `mcp` are the tools of a turn;
 //! 5. `v2` is the same agent in version 2 of the protocol, a draft.
 
 mod auth;

@@ -244,7 +244,7 @@ impl Conversation {
         }
     }
 
-    /// Processes one waiting event of an MCP server, the endpoint or the model; false if there was none.
+    /// Processes one waiting event of an MCP server, the endpoint or the model; returns whether one was waiting.
     async fn take_in_aside(&mut self) -> bool {
         tokio::select! {
             biased;

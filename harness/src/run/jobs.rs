@@ -17,37 +17,37 @@ use crate::manual::Person;
 use crate::trace::Trace;
 use crate::transport::process::ProcessorTimes;
 
-/// How often the run looks whether the processors are idle.
+/// The time between two checks whether the processors are idle.
 const SAMPLE: Duration = Duration::from_millis(250);
 
 /// An event while the cases run.
 pub enum Progress {
     /// A case has begun, by its position in the list of cases.
     Started(usize),
-    /// The transcript of a case is over, by its position. The case is judged when its conversation has ended.
+    /// The transcript of a case has ended, by its position. The judge gets the case when its conversation has ended.
     Played(usize),
-    /// A conversation is over.
+    /// A conversation has ended.
     Ended {
         /// The positions of its cases.
         cases: Vec<usize>,
         /// The trace; with several cases, a mark shows where each begins.
         trace: Box<Trace>,
-        /// How long it took.
+        /// Its duration.
         took: Duration,
     },
 }
 
-/// How many conversations go on at once.
+/// The number of conversations that run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jobs {
-    /// From the start.
+    /// The number from the start.
     pub usual: usize,
-    /// Once the processors have been idle for half of the time: many agents only wait for their models.
+    /// The number once the processors have been idle for half of the time: many agents only wait for their models.
     pub most: usize,
 }
 
 impl Jobs {
-    /// Always this many.
+    /// Runs this many from start to end.
     #[must_use]
     pub const fn exactly(count: usize) -> Self {
         Self { usual: count, most: count }
@@ -64,9 +64,9 @@ struct Work {
 #[derive(Default)]
 struct WorkState {
     waiting: VecDeque<Vec<usize>>,
-    /// The conversations that are going on. Each may put cases back.
+    /// The number of running conversations. Each may put cases back.
     running: usize,
-    /// The jobs that wait in [`Work::take`].
+    /// The number of jobs that wait in [`Work::take`].
     idle: usize,
 }
 
@@ -93,12 +93,12 @@ impl Work {
         self.changed.notify_one();
     }
 
-    /// Drops what no job has taken.
+    /// Removes the conversations that no job has taken.
     fn close(&self) {
         self.lock().waiting.clear();
     }
 
-    /// Waits until there is nothing to do any more, at most this long, and returns whether that is so.
+    /// Waits at most this long for the end of all work, and returns whether it has ended.
     fn ends_within(&self, time: Duration) -> bool {
         let has_work = |state: &mut WorkState| !state.waiting.is_empty() || state.running > 0;
         let waited = self.changed.wait_timeout_while(self.lock(), time, has_work);
@@ -112,7 +112,7 @@ impl Work {
     }
 }
 
-/// A conversation that a job has taken, until it is dropped.
+/// A running conversation; dropping it ends that.
 struct Taken<'w>(&'w Work);
 
 impl Drop for Taken<'_> {
@@ -122,8 +122,8 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// Whether half of the cases that are left in a conversation are worth a further start: they take twice as long as it does, with the
-/// first case.
+/// Whether half of the remaining cases of a conversation are worth a further start: they take more than twice the time of the start
+/// and the first case.
 fn is_worth_sharing(first: Duration, spent: Duration, done: usize, left: usize) -> bool {
     let (Ok(others), Ok(given)) = (u32::try_from(done - 1), u32::try_from(left / 2)) else { return false };
     others > 0 && spent.saturating_sub(first) / others * given > 2 * first
@@ -150,7 +150,7 @@ impl Slots {
     }
 }
 
-/// The right to have a conversation, until it is dropped.
+/// The right to begin a conversation; dropping it lets another one begin.
 struct Slot<'s>(&'s Slots);
 
 impl Drop for Slot<'_> {
@@ -164,7 +164,7 @@ impl Drop for Slot<'_> {
 /// A process that only has to exit does not count, since many use up their whole time for that. The next conversations begin
 /// while up to as many such processes as there are jobs are left.
 ///
-/// A case has a conversation of its own if `alone` returns true; otherwise, those of an agent share one if the plan of the run
+/// A case has a separate conversation if `alone` returns true; otherwise, those of an agent share one if the plan of the run
 /// allows it. When `report` returns false, no further conversation begins. A case that [`stop`](super::stop) or a signal
 /// interrupts has a start and no end.
 pub fn run_all(
@@ -221,14 +221,14 @@ struct Run<'r> {
     subject: &'r Subject,
     work: Work,
     slots: Slots,
-    /// The numbers of the conversations that hold several cases.
+    /// The number of the next conversation that holds several cases.
     numbers: AtomicUsize,
     /// Whether no further conversation may begin.
     refused: AtomicBool,
 }
 
 impl Run<'_> {
-    /// Has conversations until there are no more.
+    /// Runs conversations until none is waiting.
     fn job(&self, events: &mpsc::Sender<Progress>) {
         loop {
             let slot = Cell::new(Some(self.slots.take()));
@@ -268,7 +268,7 @@ impl Run<'_> {
         }
     }
 
-    /// Has a conversation that holds several cases. Returns those that it came to.
+    /// Runs several cases in one conversation, and returns those that ran.
     fn converse(&self, mut indices: Vec<usize>, start: &dyn Fn(usize), ending: &dyn Fn()) -> (Vec<usize>, Trace) {
         let chosen: Vec<&Case> = indices.iter().map(|&index| &self.cases[index]).collect();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
@@ -294,7 +294,7 @@ impl Run<'_> {
     }
 }
 
-/// Runs the cases one by one; tells the person which one comes next, and lets them end the run.
+/// Runs the cases one by one; announces each to the person, who may end the run.
 ///
 /// `report` gets each trace except that of an interrupted case; once it returns false, no further case begins.
 pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Trace, Duration) -> bool) {

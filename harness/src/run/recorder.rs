@@ -126,8 +126,8 @@ impl Recorder {
         self.bytes += values(message) * VALUE_COST;
     }
 
-    /// Appends an event of `size` bytes that the subject caused outside the protocol. If there is no room for it, records that
-    /// once and returns `None`. Each kind has its own room, so that it cannot use up that of another.
+    /// Appends an event of `size` bytes that the subject caused outside the protocol. If it exceeds the limit, records that
+    /// once and returns `None`. Each kind has its own limit, so that it cannot use up that of another.
     pub fn record_aside(&mut self, kind: Aside, size: usize, what: What) -> Option<usize> {
         let most = most_aside(kind);
         let used = &mut self.aside[kind as usize];

@@ -1,5 +1,5 @@
-//! Runs several cases in one conversation with an agent: one process and one `initialize`, and for each case a session of its own.
-//! Cases that list sessions or cancel have workspaces of their own; the others share one, which is empty when a case begins.
+//! Runs several cases in one conversation with an agent: one process and one `initialize`, and a separate session for each case.
+//! Cases that list sessions or cancel have separate workspaces; the others share one, which is empty when a case begins.
 //!
 //! The trace covers the whole conversation. A failure that a case shows only here does not count by itself: the caller runs the
 //! case again alone.
@@ -69,10 +69,10 @@ fn run_cases(
             let closing = running.close();
             ending();
             let mut events = runtime.block_on(finish(conversation, &env, closing));
-            let is_cut =
+            // The run was stopped during this case, which therefore does not belong to the trace.
+            let begins =
                 |event: &Event| matches!(&event.what, What::Case(CaseMark::Begins(case)) if case.id == cases[done].id);
-            // The run was stopped; the case that was running has not ended.
-            events.truncate(events.iter().rposition(is_cut).unwrap_or_default());
+            events.truncate(events.iter().rposition(begins).unwrap_or_default());
             return (events, done);
         }
         done += 1;
@@ -110,7 +110,7 @@ fn prepare(sandbox: &mut Sandbox, conversation: &mut Conversation, number: usize
     Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))
 }
 
-/// Whether the case lists the sessions of a workspace, or cancels what may still write a file after it.
+/// Whether the case lists the sessions of a workspace, or cancels a turn, which may still write a file after the case.
 fn needs_own_workspace(case: &Case) -> bool {
     let methods = case.steps.iter().filter_map(|step| match &step.action {
         Action::Send(lines) => Some(lines),
@@ -165,7 +165,7 @@ fn begins(case: &Case) -> What {
 async fn leave(running: &mut RunningCase<'_, Conversation>) -> bool {
     running.channel.record(What::Case(CaseMark::Ends));
     running.is_over = true;
-    running.channel.answer_what_is_open();
+    running.channel.answer_open_requests();
     let fence = running.fence(FENCE_BETWEEN_CASES).await;
     let is_answered = fence.outcome == Outcome::Done;
     running.channel.record(What::Step(StepEvent { text: "a fence between two cases".to_owned(), ..fence.event() }));

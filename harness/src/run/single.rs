@@ -162,7 +162,7 @@ pub(super) async fn run_transcript<C: Channel>(running: &mut RunningCase<'_, C>)
 
 /// Ends the subject with everything that it started, and returns its trace.
 pub(super) async fn finish(mut conversation: Conversation, env: &CaseEnv, closing: Closing) -> Vec<Event> {
-    conversation.answer_what_is_open();
+    conversation.answer_open_requests();
     conversation.shut_down(closing.limits.exit, closing.input_closed).await;
     conversation.take_in_model();
     reap_marked(&env.sandbox.marker());

@@ -2,10 +2,10 @@
 //!
 //! It obeys the same intents as in version 1. Reading order:
 //!
-//! 1. `requests` answers what the client asks;
+//! 1. `requests` answers the client's requests;
 //! 2. `initialize`, `sessions` and `settings` are the areas of the protocol outside of turns;
-//! 3. `prompt` inserts a prompt into a `session` and runs a `turn`, which obeys an intent through `obey`;
-//! 4. `tool`, `permission`, `files`, `terminal` and `elicitation` are what a turn can use.
+//! 3. `prompt` inserts a prompt into a `session` and runs a `turn`, which obeys its `intent` through `obey`;
+//! 4. `tool`, `permission`, `files`, `terminal` and `elicitation` are the tools of a turn.
 
 mod base64;
 mod client;
@@ -13,6 +13,7 @@ mod controls;
 mod elicitation;
 mod files;
 mod initialize;
+mod intent;
 mod obey;
 mod patch;
 mod permission;

@@ -173,7 +173,7 @@ impl Conversation {
     }
 
     /// Answers every open request of a client after the transcript, so that the client can exit.
-    pub(in crate::run) fn answer_what_is_open(&mut self) {
+    pub(in crate::run) fn answer_open_requests(&mut self) {
         self.unscripted = true;
         if let Role::Agent(_) = self.role {
             let open = std::mem::take(&mut self.state.open).into_iter();

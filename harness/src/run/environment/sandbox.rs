@@ -27,7 +27,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // There is no other remedy for a folder that cannot be removed, and no verdict depends on it.
+        // A failed removal has no further remedy, and no verdict depends on it.
         let _ = remove_folder(&self.0);
     }
 }

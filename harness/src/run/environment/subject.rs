@@ -52,7 +52,7 @@ pub struct Subject {
     pub limits: Limits,
     /// A fault to plant in its messages, to see whether a check reports it.
     pub fault: Option<Planted>,
-    /// The person who does what only a person can do.
+    /// The person who operates the client by hand, if any.
     pub person: Option<Person>,
     /// The folder with the agent for a client that a person starts.
     pub agent_folder: Option<Arc<AgentFolder>>,

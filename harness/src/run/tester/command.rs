@@ -83,7 +83,7 @@ impl Command {
     /// Kills the group and waits for the exit, up to a limit.
     pub(super) async fn kill(&self) {
         self.signal();
-        // After a timeout or the end of the pump, there is nothing more to wait for.
+        // A timeout and the end of the pump both end the wait.
         let _ = timeout(KILLED, self.ended()).await;
     }
 }

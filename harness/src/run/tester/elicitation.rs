@@ -1,4 +1,4 @@
-//! Elicitation requests: checked for shape and mode, then declined, since there is no user to ask.
+//! Elicitation requests: checked for shape and mode, then declined, since the tester has no user.
 
 use serde_json::{Value, json};
 

@@ -38,7 +38,7 @@ impl Client {
         *lock(&self.capabilities)
     }
 
-    /// Takes the capabilities of an `initialize`.
+    /// Stores the capabilities of an `initialize`.
     pub(super) fn set_capabilities(&self, capabilities: Capabilities) {
         *lock(&self.capabilities) = capabilities;
     }
@@ -50,7 +50,7 @@ impl Client {
 
     /// Sends a notification.
     pub(super) fn notify(&self, notification: impl JsonRpcNotification) {
-        // Fails only when the connection has ended.
+        // This fails only if the connection has ended.
         let _ = self.connection.send_notification(notification);
     }
 }

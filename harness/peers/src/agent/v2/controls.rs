@@ -1,4 +1,4 @@
-//! The tool calls and terminals that the client may cancel, each by itself.
+//! The tool calls and terminals that the client may cancel one by one.
 
 use std::{
     collections::HashMap,
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::agent::sync::lock;
 
-/// Running things of one kind, by their ids.
+/// The running tool calls or terminals, by their ids.
 #[derive(Debug, Default)]
 pub(super) struct Controls {
     running: Mutex<HashMap<String, Arc<Notify>>>,
@@ -23,12 +23,12 @@ impl Controls {
         stop
     }
 
-    /// Withdraws the offer, since it has ended; false if there was none.
+    /// Withdraws the offer, since it has ended; returns whether the agent had made it.
     pub(super) fn withdraw(&self, id: &str) -> bool {
         lock(&self.running).remove(id).is_some()
     }
 
-    /// Cancels something; false if it is unknown, has ended or cannot be cancelled.
+    /// Cancels a tool call or terminal; false if it is unknown, has ended or cannot be cancelled.
     pub(super) fn cancel(&self, id: &str) -> bool {
         let running = lock(&self.running);
         let stop = running.get(id);

@@ -15,7 +15,7 @@ use crate::agent::{
     turn::Cancelled,
 };
 
-/// Asks the user in a way that the client advertised, and says what came of it.
+/// Asks the user in a way that the client advertised, and reports the answer.
 pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
     let client = turn.client.capabilities();
     let mode = match wish.secret {
@@ -25,7 +25,7 @@ pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
     let text = match (mode, &wish.secret) {
         (ElicitMode::Form, _) if client.elicits_forms => ask_by_form(turn, &wish).await?,
         (ElicitMode::Url, _) if client.opens_urls => ask_to_visit(turn, wish.visits).await?,
-        (_, Some(secret)) => Err(format!("there is no safe way to ask for the {secret}")),
+        (_, Some(secret)) => Err(format!("this client has no safe way to ask for the {secret}")),
         _ => Err("the client cannot ask its user".to_owned()),
     };
     turn.say(&text.unwrap_or_else(|reason| format!("nothing accepted: {reason}")));
@@ -75,7 +75,7 @@ async fn ask(turn: &Turn, mode: ElicitationMode, message: &str) -> Result<Asked,
     turn.ask(CreateElicitationRequest::new(mode, message)).await
 }
 
-/// Returns the content that the user gave, or why there is none.
+/// Returns the content that the user gave, or the reason for its absence.
 fn accepted(answer: Asked) -> Result<std::collections::BTreeMap<String, ElicitationContentValue>, String> {
     match answer.map_err(|error| format!("the client answered with error {}", error.code.value()))?.action {
         ElicitationAction::Accept(accepted) => Ok(accepted.content.unwrap_or_default()),

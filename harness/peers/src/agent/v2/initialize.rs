@@ -1,4 +1,4 @@
-//! `initialize`: what this agent can do, and what the client can do.
+//! `initialize`: the capabilities of this agent, and those of the client.
 
 use agent_client_protocol::{
     schema::ProtocolVersion,

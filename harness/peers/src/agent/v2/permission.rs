@@ -1,4 +1,4 @@
-//! Permission requests, and what each answer means.
+//! Permission requests and their answers.
 
 use agent_client_protocol::v2::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,

@@ -1,6 +1,6 @@
 //! The requests and notifications of the client, and their answers.
 //!
-//! The SDK handles one message after the other, so whatever takes time runs in a task of its own.
+//! The SDK handles one message after the other, so slow work runs in separate tasks.
 
 use std::sync::{Arc, OnceLock};
 
@@ -114,7 +114,7 @@ impl Agent {
         }
     }
 
-    /// Takes a notification.
+    /// Processes a notification.
     pub(in crate::agent) fn note(&self, notification: &ClientNotification) {
         match notification {
             ClientNotification::CancelSessionNotification(cancel) => {
@@ -141,7 +141,7 @@ impl Agent {
         initialize::response()
     }
 
-    /// Logs in, after it asked the user for a name if the client has forms.
+    /// Logs in, after asking the user for a name if the client has forms.
     async fn log_in(
         &self,
         client: &Client,
@@ -153,7 +153,7 @@ impl Agent {
         }
         if client.capabilities().elicits_forms {
             let schema = ElicitationSchema::new().property("name", StringPropertySchema::new(), true);
-            // There is no session yet, so the question belongs to the request.
+            // The login precedes every session, so the question belongs to the request.
             let scope = ElicitationScope::Request(ElicitationRequestScope::new(id));
             let form = ElicitationMode::Form(ElicitationFormMode::new(scope, schema));
             let question = CreateElicitationRequest::new(form, "Who logs in?");
@@ -190,7 +190,7 @@ impl Agent {
         let setup = Setup { cwd, roots, servers };
         let session = self.sessions.resume(Arc::clone(&client), &request.session_id, setup).await?;
         if replays {
-            // The whole conversation again, in its order and with its ids; nothing of it is done again.
+            // This replays the whole conversation in order and with its ids, without executing it.
             let history = session.record().history.clone();
             history.into_iter().for_each(|update| client.update(&session.id, update));
         }
@@ -210,7 +210,7 @@ impl Agent {
         Ok(SetSessionConfigOptionResponse::new(settings::config_options(&session)))
     }
 
-    /// Accepts or refuses a prompt. One that comes during work waits; the response says that it was inserted.
+    /// Accepts or refuses a prompt. One that comes during work waits; the response confirms its insertion.
     fn prompt(
         self: &Arc<Self>,
         client: Arc<Client>,
@@ -226,7 +226,7 @@ impl Agent {
         let agent = Arc::clone(self);
         spawn(async move {
             let withdrawn = responder.cancellation();
-            // The lock is given in the order in which it was asked for.
+            // Prompts get the lock in the order in which they came.
             let foreground = tokio::select! {
                 biased;
                 () = turn.cancelled() => None,
@@ -244,7 +244,7 @@ impl Agent {
         })
     }
 
-    /// Takes the news that the user has visited a page, and completes the elicitation that asked for it.
+    /// Completes the elicitation for a page that the user has visited.
     fn complete_visit(&self, params: &str) {
         let params: Value = serde_json::from_str(params).unwrap_or_default();
         let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();

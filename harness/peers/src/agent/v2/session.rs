@@ -22,7 +22,7 @@ pub(super) struct Session {
     pub id: SessionId,
     pub cwd: PathBuf,
     pub roots: Vec<PathBuf>,
-    /// Held by the prompt that is worked on; the others wait for it in the order in which they came.
+    /// Held by the running prompt; the others wait for it in the order in which they came.
     pub foreground: tokio::sync::Mutex<()>,
     /// The tool calls that the client may cancel.
     pub tools: Controls,

@@ -68,7 +68,7 @@ pub(super) async fn run(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled
     Ok(())
 }
 
-/// Starts a command that goes on after the turn.
+/// Starts a command that continues after the turn.
 pub(super) async fn run_in_background(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled> {
     let Some((tool, cwd)) = announce(turn, &intent).await? else { return Ok(()) };
     let shown = Shown::open(&turn.client, &turn.session, &tool, &intent, &cwd);
@@ -77,7 +77,7 @@ pub(super) async fn run_in_background(turn: &Turn, intent: RunCommand) -> Result
     let session = Arc::clone(&turn.session);
     turn.session.run_in_background(async move {
         let stop = Arc::clone(&shown.stop);
-        // The terminal shows what came of it.
+        // The terminal shows the result.
         let _ = shown.run(&intent, &cwd, stop.notified()).await;
         session.change_state(|state| state.background.retain(|id| *id != shown.id), None);
     });
@@ -86,7 +86,7 @@ pub(super) async fn run_in_background(turn: &Turn, intent: RunCommand) -> Result
     Ok(())
 }
 
-/// Announces the command and asks for permission; none if the user did not allow it.
+/// Announces the command and asks for permission; returns `None` if the user did not allow it.
 async fn announce<'turn>(turn: &'turn Turn, intent: &RunCommand) -> Result<Option<(Tool<'turn>, PathBuf)>, Cancelled> {
     let title = line(intent);
     let cwd = turn.session.resolve(intent.cwd.as_deref().unwrap_or(Path::new("")));
@@ -135,7 +135,7 @@ impl Shown {
         ToolCallContent::Terminal(Terminal::new(self.id.clone()))
     }
 
-    /// Runs the command to its end, or kills it when told to stop, and shows its output and its end.
+    /// Runs the command to its end, or kills it on a stop, and shows its output and its end.
     async fn run(
         &self,
         intent: &RunCommand,
@@ -183,7 +183,7 @@ impl Shown {
         group.child.wait().await.map_err(|error| error.to_string())
     }
 
-    /// Shows what comes from a pipe, as it comes.
+    /// Shows the output of a pipe as it comes.
     async fn show(&self, pipe: Option<impl AsyncRead + Unpin>, output: &Mutex<&mut Vec<u8>>) {
         let Some(mut pipe) = pipe else { return };
         let mut buffer = [0; 4096];

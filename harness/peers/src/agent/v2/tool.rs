@@ -57,9 +57,9 @@ impl Tool<'_> {
         self.begin_with(|update| update);
     }
 
-    /// Reports that the execution starts, with further news.
-    pub(super) fn begin_with(&self, news: impl FnOnce(ToolCallUpdate) -> ToolCallUpdate) {
-        self.update(news(ToolCallUpdate::new(self.id.clone()).status(ToolCallStatus::InProgress)));
+    /// Reports that the execution starts, with further members.
+    pub(super) fn begin_with(&self, more: impl FnOnce(ToolCallUpdate) -> ToolCallUpdate) {
+        self.update(more(ToolCallUpdate::new(self.id.clone()).status(ToolCallStatus::InProgress)));
     }
 
     /// Reports that the execution starts and that the client may cancel it; its runner waits for that notice.
@@ -87,7 +87,7 @@ impl Tool<'_> {
         self.end(ToolCallStatus::Failed, Value::Null);
     }
 
-    /// Reports the final status; without an output there is none.
+    /// Reports the final status; `output` is left out if absent.
     pub(super) fn end(self, status: ToolCallStatus, output: Value) {
         self.turn.close_tool(&self.id);
         let mut update = ToolCallUpdate::new(self.id.clone()).status(status);

@@ -104,7 +104,7 @@ pub(super) fn reply(mode: &ElicitationMode, action: Action) -> CreateElicitation
     })
 }
 
-/// Leaves a question open until the user decides or the agent gives it up.
+/// Leaves a question open until the user decides or the agent cancels it.
 fn hold(client: &Arc<Client>, question: Question) {
     let (given_up, id) = (question.responder.cancellation(), question.responder.id().clone());
     client.questions().push(question);
@@ -132,7 +132,7 @@ pub(super) fn dismiss_all(client: &Client) {
 }
 
 fn turn_down(question: Question) {
-    // Fails only when the connection has ended.
+    // This fails only if the connection has ended.
     let _ = match question.matter {
         Matter::Permission(_) => {
             let outcome = RequestPermissionOutcome::Cancelled(CancelledPermissionOutcome::new());
@@ -150,7 +150,7 @@ pub(super) fn answer<T: Serialize>(responder: Responder, result: Result<T, Error
     responder.respond_with_result(value)
 }
 
-/// Takes a notification of the agent; one that means nothing to the client is ignored.
+/// Processes a notification of the agent; an unknown one is ignored.
 pub(super) fn note(client: &Client, notification: AgentNotification) {
     let AgentNotification::UpdateSessionNotification(notification) = notification else { return };
     let id = notification.session_id;
@@ -167,7 +167,7 @@ pub(super) fn note(client: &Client, notification: AgentNotification) {
         SessionUpdate::AgentMessage(message) => {
             let MaybeUndefined::Value(content) = message.content else { return };
             let is_printed = |session: &super::state::Session| session.printed.contains(&message.message_id);
-            // What is printed cannot be replaced.
+            // The client cannot replace printed text.
             if !client.sessions().open.get(&id).is_some_and(is_printed) {
                 print(client, &content);
             }

@@ -1,4 +1,4 @@
-//! All that the client knows while one connection lasts.
+//! The state of the client during one connection.
 
 use std::{
     collections::HashMap,
@@ -38,7 +38,7 @@ pub(super) struct Client {
 /// The sessions of the agent.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    /// Those that are open, and those of which an update came before they were.
+    /// The open sessions, and those of which an update came before the response that opened them.
     pub open: HashMap<SessionId, Session>,
     /// The directories of those that the agent listed.
     pub listed: HashMap<SessionId, PathBuf>,
@@ -64,7 +64,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Tells whether work is running or about to begin.
+    /// Returns whether work is running or about to begin.
     pub(super) fn is_busy(&self) -> bool {
         self.is_working || self.awaits_work
     }
@@ -78,7 +78,7 @@ pub(super) struct Question {
     pub responder: Responder,
 }
 
-/// What the agent asks.
+/// The subject of a question.
 #[derive(Debug)]
 pub(super) enum Matter {
     Permission(Vec<PermissionOption>),
@@ -105,7 +105,7 @@ impl Client {
         lock(&self.sessions)
     }
 
-    /// Changes what is known of a session, which may not be open yet.
+    /// Changes the state of a session, which may not be open yet.
     pub(super) fn change(&self, id: &SessionId, change: impl FnOnce(&mut Session)) {
         change(self.sessions().open.entry(id.clone()).or_default());
         self.changed.notify_waiters();
@@ -116,7 +116,7 @@ impl Client {
         lock(&self.questions)
     }
 
-    /// Waits until something holds for the sessions.
+    /// Waits until a condition holds for the sessions.
     pub(super) async fn until(&self, holds: impl Fn(&Sessions) -> bool) {
         loop {
             let changed = self.changed.notified();
@@ -127,7 +127,7 @@ impl Client {
         }
     }
 
-    /// Notes a failure that does not end the client.
+    /// Records a failure that does not end the client.
     pub(super) fn fail(&self) {
         self.has_failed.store(true, Ordering::Relaxed);
     }

@@ -13,8 +13,9 @@ use agent_client_protocol::{
             ElicitationFormCapabilities, ElicitationUrlCapabilities, Implementation, InitializeRequest,
             ListSessionsResponse, McpCapabilities, Meta, NewSessionResponse, PromptCapabilities, PromptResponse,
             RequestPermissionOutcome, RequestPermissionResponse, ResumeSessionResponse, SelectedPermissionOutcome,
-            SessionCapabilities, SessionConfigOption, SessionConfigOptionCategory, SessionId,
-            SetSessionConfigOptionResponse, TerminalAuthCapabilities,
+            SessionCapabilities, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
+            SessionConfigSelect, SessionConfigSelectOptions, SessionId, SetSessionConfigOptionResponse,
+            TerminalAuthCapabilities,
         },
     },
 };
@@ -38,14 +39,14 @@ use crate::client::{
     user::{Acts, End},
 };
 
-/// How long an act waits for a question that is still on its way.
+/// Time that an act waits for a question of the agent.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
 /// Time that cancelled work gets to end before the client leaves.
 const LAST_WORK: Duration = Duration::from_secs(1);
-/// More pages than any user looks at; an agent that always has a next one must not hold the client forever.
+/// The most pages that the client reads of a list, since an agent may always have a next one.
 const MAX_PAGES: usize = 10_000;
 
-/// Does the user's acts as long as one connection can serve them; fails if it makes no sense to go on.
+/// Does the user's acts as long as one connection can serve them; fails if the client cannot continue.
 pub(super) async fn run(
     client: &Arc<Client>,
     connection: &ConnectionTo<Agent>,
@@ -369,7 +370,7 @@ async fn prompt(client: &Arc<Client>, text: String, attach: &[Attachment]) -> Re
     sent.map(drop).map_err(|error| Trouble::failed("session/prompt", &error))
 }
 
-/// Describes what the agent takes as version 1 does, whose content blocks are the same.
+/// Converts the prompt capabilities to those of version 1, whose content blocks are the same.
 fn in_version_1(takes: &PromptCapabilities) -> v1::PromptCapabilities {
     v1::PromptCapabilities::new()
         .image(takes.image.is_some())
@@ -385,17 +386,28 @@ async fn set_option(
     let id = current(client)?;
     let option = known(client, &id, |session| session.options.iter().find(|option| is_meant(option)).cloned());
     let option = option.ok_or_else(|| Trouble::refused("the session has no such option"))?;
-    let (kind, value) = match value {
-        OptionValue::Flag(value) => ("boolean", json!(value)),
-        OptionValue::Choice(value) => ("id", json!(value)),
+    let (kind, value) = match (&option.kind, value) {
+        (SessionConfigKind::Boolean(_), OptionValue::Flag(flag)) => ("boolean", json!(flag)),
+        (SessionConfigKind::Select(select), OptionValue::Choice(choice)) if has_value(select, choice) => {
+            ("id", json!(choice))
+        }
+        _ => return Err(Trouble::refused("the option has no such value")),
     };
-    if kind == "id" && !json!(option).to_string().contains(&format!("\"value\":{value}")) {
-        return Err(Trouble::refused("the option has no such value"));
-    }
     let params = json!({"sessionId": id, "configId": option.config_id, "type": kind, "value": value});
     let set: SetSessionConfigOptionResponse = call(client, "session/set_config_option", params).await?;
     client.change(&id, |session| session.options = set.config_options);
     Ok(())
+}
+
+/// Returns whether a select option has a value, in any group.
+fn has_value(select: &SessionConfigSelect, value: &str) -> bool {
+    match &select.options {
+        SessionConfigSelectOptions::Ungrouped(options) => options.iter().any(|option| *option.value.0 == *value),
+        SessionConfigSelectOptions::Grouped(groups) => {
+            groups.iter().flat_map(|group| &group.options).any(|option| *option.value.0 == *value)
+        }
+        _ => false,
+    }
 }
 
 /// Logs in with the first method that the agent handles by itself, or else with the first one for a terminal.
@@ -427,7 +439,7 @@ async fn authenticate(client: &Client, id: &str) -> Result<(), Trouble> {
     }
 }
 
-/// Takes the oldest question of a kind, which may still be on its way.
+/// Removes and returns the oldest question of a kind, after a wait if the agent has not sent it yet.
 async fn question(client: &Client, is_meant: impl Fn(&Matter) -> bool) -> Result<Question, Trouble> {
     let take = || {
         let mut questions = client.questions();
@@ -443,7 +455,7 @@ async fn question(client: &Client, is_meant: impl Fn(&Matter) -> bool) -> Result
             changed.await;
         }
     };
-    timeout(ON_ITS_WAY, asked).await.map_err(|_| Trouble::refused("the agent asks nothing of that kind"))
+    timeout(ON_ITS_WAY, asked).await.map_err(|_| Trouble::refused("the agent has no open question of that kind"))
 }
 
 async fn all_idle(client: &Client) {
@@ -457,7 +469,7 @@ async fn quit(client: &Client) {
         sessions.open.iter().filter(|(_, session)| session.is_busy()).map(|(id, _)| id.clone()).collect()
     };
     for id in busy {
-        // Fails only when the connection has ended.
+        // This fails only if the connection has ended.
         let _ = client.connection.notify("session/cancel", json!({"sessionId": id}));
         serve::dismiss(client, &id);
     }

@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
 const LOGIN: &str = "auth/login";
 const LOGOUT: &str = "auth/logout";
 
-/// Whether the agent advertised a login method; false as long as it has not said anything.
+/// Whether the agent advertised a login method; false before its answer to `initialize`.
 fn advertises_methods(talk: &Conversation) -> bool {
     let methods = talk.initialized.as_ref().and_then(|(_, result)| result.member("authMethods")?.as_array());
     methods.is_some_and(|methods| !methods.is_empty())
@@ -73,11 +73,10 @@ fn env_unique(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 ///
 /// Correct but unusual: a recording that does not show the answer to `initialize`.
 fn no_login_without_methods(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((n, _)) = moment.talk.initialized.as_ref().filter(|(n, _)| !moment.talk.deliberate.contains(n)) else {
-        return;
-    };
-    if !matches!(call.method, LOGIN | LOGOUT) {
-    } else if advertises_methods(moment.talk) {
+    let is_login = matches!(call.method, LOGIN | LOGOUT);
+    let offer = moment.talk.initialized.as_ref().filter(|(n, _)| is_login && !moment.talk.deliberate.contains(n));
+    let Some((n, _)) = offer else { return };
+    if advertises_methods(moment.talk) {
         ruling.pass();
     } else {
         let fact = fact!(

@@ -1,10 +1,12 @@
-//! Area `background`: the list of work that runs next to the foreground work, in each state update.
+//! Area `background`: the list of background work in each state update, and cancels of work.
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::Work;
+use crate::judge::conversation::{Activity, Work};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{CallSeen, UpdateSeen};
@@ -22,12 +24,12 @@ pub(super) const CHECKS: &[Check] = &[
 const STATE: &str = "state_update";
 const POINTER: &str = "/params/update/background";
 
-/// The list of a state update; none where the agent does not report background work.
+/// Returns the list of a state update; `None` if the agent reports no background work.
 fn list<'m>(update: &UpdateSeen<'m>) -> Option<&'m [Value]> {
     update.body.member("background").and_then(Value::as_array).filter(|_| update.variant == STATE).map(Vec::as_slice)
 }
 
-/// What an item is about: its type and its id.
+/// Returns the subject of an item: its type and its id.
 fn item(item: &Value) -> Option<(&str, &str)> {
     let kind = item.member("type")?.as_str()?;
     let id = match kind {
@@ -38,7 +40,7 @@ fn item(item: &Value) -> Option<(&str, &str)> {
     Some((kind, id?.as_str()?))
 }
 
-/// Whether the item was reported, and is over; none where it was not reported.
+/// Returns whether the reported item has ended; `None` if the agent did not report it.
 fn is_over(work: &Work, (kind, id): (&str, &str)) -> Option<bool> {
     let map = if kind == "terminal" { &work.terminals } else { &work.tools };
     map.get(id).map(|activity| activity.is_over)
@@ -66,19 +68,13 @@ fn every_update(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// Each listed item was announced by an update of its own.
+/// The agent announces each item by a separate update before it lists it.
 ///
 /// Correct but unusual: a session that was resumed without a replay, whose terminals and tool calls an earlier connection
 /// announced, and types of work with an underscore. The former is inconclusive.
 fn announced_first(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(list)) = (update.known, list(update)) else { return };
-    let holes = moment.talk.holes;
-    let unsure = session.was_reopened
-        || session.resuming.is_some()
-        || session.work.overflown
-        || holes.anywhere
-        || holes.sessions
-        || holes.tools;
+    let unsure = session.was_reopened || session.resuming.is_some() || moment.talk.may_miss_work(session);
     for named in list.iter().filter_map(item) {
         let fact = || {
             fact!(
@@ -97,7 +93,7 @@ fn announced_first(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 
 /// "Before an item leaves the list": its final status was reported.
 ///
-/// Correct but unusual: a state update without a list, which says nothing, and work that moves to the foreground again. A tool
+/// Correct but unusual: a state update without a list, which reports nothing, and work that moves to the foreground again. A tool
 /// call that is listed as its terminal from there on is inconclusive as well.
 fn final_before_removal(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(now)) = (update.known, list(update)) else { return };
@@ -114,7 +110,7 @@ fn final_before_removal(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
         };
         match is_over(&session.work, gone) {
             Some(true) => ruling.pass(),
-            // In an idle session there is no foreground work that it may belong to, unless it is listed as something else.
+            // An idle session has no foreground work, so the work can only be listed as something else.
             Some(false) if is_idle && now.is_empty() => ruling.fail(fact(), &[*n]),
             _ => ruling.inconclusive(fact(), &[*n]),
         }
@@ -140,34 +136,36 @@ fn listed_once(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 
 /// The client cancels a tool call only while it advertises `cancel`.
 fn tool_cancel(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    cancel_gate(moment, call, "toolCallId", ruling);
+    cancel_gate(moment, call, ("tool_call/cancel", "toolCallId"), |work| &work.tools, ruling);
 }
 
 /// The client cancels a terminal only while it advertises `cancel`.
 fn terminal_cancel(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    cancel_gate(moment, call, "terminalId", ruling);
+    cancel_gate(moment, call, ("terminal/cancel", "terminalId"), |work| &work.terminals, ruling);
 }
 
+/// Decides about a cancel by `method`, whose member names one of the `activities` of the session.
+///
 /// Correct but unusual: the agent has just withdrawn the capability, or the tool call has just ended, and the client had not
 /// read that yet. This is inconclusive, as is a session that was resumed.
-fn cancel_gate(moment: &Moment<'_>, call: &CallSeen<'_>, member: &str, ruling: &mut Ruling<'_>) {
-    let wanted = if member == "toolCallId" { "tool_call/cancel" } else { "terminal/cancel" };
-    let (Some(id), Some(session)) =
-        (call.text_of(wanted, member), call.text("sessionId").and_then(|id| moment.talk.session(id)))
-    else {
-        return;
-    };
-    let map = if member == "toolCallId" { &session.work.tools } else { &session.work.terminals };
+fn cancel_gate(
+    moment: &Moment<'_>,
+    call: &CallSeen<'_>,
+    (method, member): (&str, &str),
+    activities: impl FnOnce(&Work) -> &BTreeMap<String, Activity>,
+    ruling: &mut Ruling<'_>,
+) {
+    let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
+    let (Some(id), Some(session)) = (call.text_of(method, member), session) else { return };
     let fact = || {
         fact!(
             "cancel-not-advertised",
             "the client sent {method} for `{id}`, which does not advertise `cancel`",
-            method = call.method, id; pointer = format!("/params/{member}")
+            method, id; pointer = format!("/params/{member}")
         )
     };
-    let holes = moment.talk.holes;
-    let unsure = session.was_reopened || session.work.overflown || holes.anywhere || holes.sessions || holes.tools;
-    match map.get(id) {
+    let unsure = session.was_reopened || moment.talk.may_miss_work(session);
+    match activities(&session.work).get(id) {
         Some(activity) if activity.cancellable && !activity.is_over => ruling.pass(),
         Some(activity) if activity.was_cancellable => ruling.inconclusive(fact(), &[]),
         _ if unsure => ruling.inconclusive(fact(), &[]),

@@ -22,7 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
 const COMMANDS: &[&str] = &["session/new", "session/resume", "available_commands_update"];
 const OPTIONS: &[&str] = &["session/new", "session/resume", "session/set_config_option", "config_option_update"];
 
-/// The names of the commands that a payload lists.
+/// Returns the names of the commands that a payload lists.
 fn names<'m>(payload: &Payload<'m>) -> Vec<&'m str> {
     payload.places("Command").filter_map(|(_, command)| command.member("name")?.as_str()).collect()
 }

@@ -1,4 +1,4 @@
-//! Area `init`: how version 2 is agreed on, and the names of its members.
+//! Area `init`: the agreement on version 2, and the names of its members.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Area `prompt`: the receipt of a prompt, and the user message that it became.
+//! Area `prompt`: the receipt of a prompt, and its user message.
 
 use crate::fact;
 use crate::judge::check::{Check, On};
@@ -52,7 +52,7 @@ fn distinct_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
-/// Exercised by a prompt whose message the agent reported with the id of the receipt.
+/// Passes a prompt whose message the agent reported with the id of the receipt.
 fn user_message_seen(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for session in moment.talk.sessions.values() {
         let mut receipts = session.work.accepted.iter().filter(|(n, _)| moment.talk.is_of_case(*n));

@@ -1,4 +1,4 @@
-//! Area `resume`: sessions that are taken up again, with or without a replay.
+//! Area `resume`: resumed sessions, with or without a replay.
 
 use crate::fact;
 use crate::judge::check::{Check, On};
@@ -44,7 +44,7 @@ fn state_snapshot(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     }
 }
 
-/// The open request to resume this session.
+/// Returns the open request to resume this session.
 fn resuming<'m>(moment: &Moment<'m>, session: &Session) -> Option<&'m Exchange> {
     let request = session.resuming?;
     moment.talk.open_of(Party::Client).find(|open| open.n == request)
@@ -71,7 +71,7 @@ fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     }
 }
 
-/// Exercised by a resume without `replayFrom` that succeeds.
+/// Passes a successful resume without `replayFrom`.
 fn no_replay(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let asked = proper(answer, RESUME).filter(|exchange| !asks_replay(exchange));
     if asked.is_some() && matches!(answer.outcome, Outcome::Result(_)) {
@@ -95,8 +95,7 @@ fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
         update = update.variant, message_id = id, expected = kind; pointer = "/params/update/messageId"
     );
     let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
-    let holes = moment.talk.holes;
-    if at_work || session.work.overflown || holes.anywhere || holes.sessions || holes.tools {
+    if at_work || moment.talk.may_miss_work(session) {
         ruling.inconclusive(fact, &[request.n]);
     } else {
         ruling.fail(fact, &[request.n]);

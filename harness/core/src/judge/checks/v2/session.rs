@@ -1,4 +1,4 @@
-//! Areas `session` and `mcp`: what an agent without sessions is not asked for, and the MCP servers of a session.
+//! Areas `session` and `mcp`: session methods only for agents with sessions, and the MCP servers of a session.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// "Omitted and `null` are equivalent and mean the agent does not support the `session/*` methods."
 ///
 /// Correct but unusual: an agent that advertises `{}`, which stands for all baseline methods. `session/delete` has a
-/// requirement of its own.
+/// separate requirement.
 fn gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let methods = &moment.talk.edition.methods;
     let known = call.method.starts_with("session/") && methods.knows(moment.from, call.method);
@@ -32,7 +32,7 @@ fn gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// The client sends only the MCP transports that the agent advertises under `session.mcp`.
 ///
-/// Correct but unusual: an empty list, and transports of its own, which begin with an underscore.
+/// Correct but unusual: an empty list, and custom transports, whose names begin with an underscore.
 fn transport_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = opening(call) else { return };
     for kind in items(params, "mcpServers").iter().filter_map(|server| server.member("type")?.as_str()) {

@@ -1,4 +1,4 @@
-//! What version 1 has and version 2 does not, and calls in the wrong form.
+//! Messages of version 1 that version 2 removed, and calls in the wrong form.
 
 use crate::fact;
 use crate::judge::check::{Check, On};
@@ -30,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
 pub(super) const BOTH: &[[Check; 2]] =
     &[Check::both(["jsonrpc.kind-matches.agent", "jsonrpc.kind-matches.client"], On::Call(kind_matches))];
 
-/// Fails an update of version 1, and passes the one that has its place in version 2.
+/// Fails an update of version 1, and passes the one that replaces it in version 2.
 fn variant(update: &UpdateSeen<'_>, [withdrawn, present]: [&str; 2], ruling: &mut Ruling<'_>) {
     if update.variant == present {
         ruling.pass();
