@@ -161,7 +161,7 @@ pub enum Look {
     Styled,
 }
 
-/// Draws several diagnostics separated by empty lines, with a final line feed unless there are none.
+/// Draws several diagnostics separated by empty lines, with a final line feed; empty for an empty list.
 #[must_use]
 pub fn render_all(diagnostics: &[Diagnostic], look: Look) -> String {
     let drawn: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(look)).collect();

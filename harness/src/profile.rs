@@ -145,7 +145,7 @@ pub struct Profile {
     pub controls: Controls,
     /// The base profile, before the two are merged.
     pub base: Option<String>,
-    /// The directory in which the subject starts; the current one if there is none.
+    /// The directory in which the subject starts; `None` for the current one.
     pub dir: Option<PathBuf>,
     /// The settings of its runs, which options override.
     pub run: RunSettings,

@@ -1,5 +1,5 @@
 //! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot is the case recorded from it, or the
-//! reason why there is none.
+//! reason for its absence.
 
 mod kept;
 mod orphans;

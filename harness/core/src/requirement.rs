@@ -146,7 +146,7 @@ pub struct Requirement {
     pub text: String,
     /// The place in the specification: `page#anchor`, `schema#Definition`, `jsonrpc#anchor` or `rfd:name`.
     pub source: String,
-    /// The precondition, in words; `always` if there is none.
+    /// The precondition, in words; `always` for a requirement without one.
     pub applies_when: String,
     /// The way to observe it.
     pub check: Observation,

@@ -68,7 +68,7 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// The conformance of a subject. There are no grades; reports show the coverage next to it.
+/// The conformance of a subject, without grades; reports show the coverage next to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conformance {
@@ -78,7 +78,7 @@ pub enum Conformance {
     Incomplete,
     /// A MUST failed.
     NotConformant,
-    /// The harness itself failed, so there is no verdict on the subject.
+    /// The harness itself failed, so it has not decided about the subject.
     HarnessError,
 }
 

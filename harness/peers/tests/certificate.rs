@@ -478,7 +478,7 @@ fn all_cases() {
     let refused = issue(copy.0.path(), claims.clone(), &V1).expect_err("one is missing");
     assert!(matches!(refused, IssueError::Missing { count: 1, ref first } if first == SOME), "{refused}");
 
-    // There is no verdict on the subject when the harness failed.
+    // A failed harness has not decided about the subject.
     let copy = Copy::new();
     let mut trace = Trace::read(&fs::read(copy.file(&file_of(SOME))).expect("a file")[..]).expect("a trace");
     let step = trace.events.iter_mut().find_map(|event| match &mut event.what {

@@ -331,7 +331,7 @@ fn names(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
         wants(&format!("what has no name in {page} {fragment}"), nameless, Vec::new())?;
         for wanted in ["table", "rowheader", "button", "searchbox"] {
             if !nodes.iter().any(|node| role(node) == wanted) {
-                return Err(format!("{page} {fragment}: there is no {wanted}"));
+                return Err(format!("{page} {fragment}: {wanted} is missing"));
             }
         }
     }

@@ -36,7 +36,7 @@ struct CaseResult {
     broken: Vec<RequirementReport>,
     /// The verdict on each requirement that it exercised.
     verdicts: BTreeMap<String, Verdict>,
-    /// The reason why there was no conversation, if there was none.
+    /// The reason for the absence of a conversation; `None` if there was one.
     silence: Option<String>,
 }
 
@@ -384,7 +384,7 @@ mod tests {
         let failure = handshake_of(client.clone().0).expect_err("it is none");
         assert!(failure.starts_with("The client exited (exit code 3), but never started its agent."), "{failure}");
         let misspelt = Suite::load(client.expect_failure("fs.raed.text", "known").0);
-        let failure = misspelt.expectation(&misspelt.plan.expected[0]).err().expect("there is none");
+        let failure = misspelt.expectation(&misspelt.plan.expected[0]).err().expect("the requirement is unknown");
         let message = failure.message().unwrap_or_default();
         assert!(message.starts_with("unknown requirement `fs.raed.text`"), "{message}");
     }

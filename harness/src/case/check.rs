@@ -47,7 +47,7 @@ pub(crate) struct Checker<'a> {
     pub problems: Vec<Diagnostic>,
 }
 
-/// Lowers a file with a valid structure. There is a case only if there is no error.
+/// Lowers a file with a valid structure. Returns a case only if the file has no errors.
 pub(crate) fn lower(
     id: String,
     file: CaseFile,

@@ -27,7 +27,7 @@ impl<'a> Checker<'a> {
             Err(IncludeError::Broken(problems)) => self.note(problems.iter().cloned()),
             Err(IncludeError::Unknown(names)) => {
                 let names: Vec<_> = names.into_iter().filter_map(|name| name.strip_prefix(CONTEXTS)).collect();
-                let problem = spot.error("case::unknown-context", format!("there is no context `{name}`"));
+                let problem = spot.error("case::unknown-context", format!("unknown context `{name}`"));
                 self.problems.push(problem.maybe_help(did_you_mean(name, "the contexts are", &names)));
             }
         }
@@ -140,7 +140,7 @@ mod tests {
     fn names_mistakes_in_contexts() {
         let problems = |head: &str, steps: &str, own: &str| read(head, steps, own).1;
         let unknown = problems("contexts: [after-cancle]", STEPS, OWN);
-        assert!(unknown.contains("no context `after-cancle`") && unknown.contains("after-cancel"), "{unknown}");
+        assert!(unknown.contains("unknown context `after-cancle`") && unknown.contains("after-cancel"), "{unknown}");
         let missing = problems("contexts: [own]", STEPS, "title: t\ntranscript: [include: <opening>]\n");
         assert!(missing.contains("the steps of the case are missing"), "{missing}");
         let unopened = problems("contexts: [own]", "transcript:\n  - fence: {}\n", OWN);

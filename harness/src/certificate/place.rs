@@ -121,7 +121,7 @@ impl CertificatePlace {
 fn earlier(dir: &Path, kind: Party) -> Result<Certificate, PlaceError> {
     let folder = CertificateFolder::open(dir)?;
     let none = |why: String| PlaceError::NoCertificate(why);
-    let bytes = folder.read(CERTIFICATE).map_err(|_| none(format!("there is no {CERTIFICATE} in it")))?;
+    let bytes = folder.read(CERTIFICATE).map_err(|_| none(format!("it contains no {CERTIFICATE}")))?;
     let certificate: Certificate =
         serde_json::from_slice(&bytes).map_err(|error| none(format!("{CERTIFICATE} is none: {error}")))?;
     let mut own: Vec<String> = certificate.traces.keys().map(|case| trace_file(case)).collect();

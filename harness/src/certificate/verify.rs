@@ -124,7 +124,7 @@ impl Verification {
     }
 }
 
-/// The reason why there is nothing to verify.
+/// The reason why a folder cannot be verified.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoCertificate {
@@ -140,7 +140,7 @@ pub enum NoCertificate {
 ///
 /// # Errors
 ///
-/// There is no certificate in the folder.
+/// The folder contains no certificate.
 pub fn verify(folder: &Path, editions: &Editions) -> Result<Verification, NoCertificate> {
     let folder = CertificateFolder::open(folder)?;
     if !folder.has(CERTIFICATE) && !folder.odd.contains_key(CERTIFICATE) {

@@ -189,7 +189,7 @@ fn write_page(path: &Path, name: &str, outcome: &SessionReports) -> std::io::Res
     })
 }
 
-/// Prints the violations; prints nothing if there are none.
+/// Prints the violations, if any.
 fn sum_up(reports: &[RunReport], told: bool, record: Option<&Path>) {
     let broken = reports.iter().flat_map(|report| &report.requirements).filter(|r| r.fails());
     let broken: Vec<RequirementReport> = broken.cloned().collect();

@@ -65,7 +65,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Prints the differences, and returns whether there are none. Cases that differ run again: a real change shows each time.
+    /// Prints the differences, and returns whether the snapshots are equal. Cases that differ run again: a real change shows each time.
     pub(super) fn conclude(mut self, plan: &RunPlan) -> anyhow::Result<bool> {
         self.different.sort_by(|(a, _), (b, _)| a.cmp(b));
         let unstable = if plan.subject.agent_folder.is_some() { BTreeSet::new() } else { self.unstable(plan) };

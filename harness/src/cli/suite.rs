@@ -164,7 +164,7 @@ impl FailFast<'_> {
 
 /// The end of a run.
 pub(super) enum Driver<'r> {
-    /// There is nothing to report.
+    /// The run produced no report.
     Early(ProgramExit),
     /// A run to report, with the obstacle that prevented all other cases.
     Over(Box<Going<'r>>, Option<Diagnosis>),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Removes the member at a pointer and returns it; `None` if there is none.
+/// Removes the member at a pointer and returns it; `None` if it is missing.
 pub(super) fn take(message: &mut Value, pointer: &str) -> Option<Value> {
     let (parent, key) = split(pointer)?;
     match message.pointer_mut(parent)? {

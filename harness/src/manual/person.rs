@@ -129,7 +129,7 @@ impl Person {
 
     fn tell_again(&self) {
         let text = self.now().instructions.join("\n");
-        self.tell(if text.is_empty() { "  There is nothing to do." } else { &text });
+        self.tell(if text.is_empty() { "  You do not have to do anything." } else { &text });
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {

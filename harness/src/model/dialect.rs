@@ -77,7 +77,7 @@ pub(super) fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Returns a member that is a text; empty if there is none.
+/// Returns a member that is a text; empty if it is missing.
 pub(super) fn text_at<'v>(value: &'v Value, name: &str) -> &'v str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }

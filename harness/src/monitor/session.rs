@@ -91,7 +91,7 @@ fn outcome(
         Err(panic) => words(&*panic).to_owned(),
     };
     if !cut_off {
-        say(&format!("the judge failed ({why}), so there is no report"));
+        say(&format!("the judge failed ({why}), so `monitor` reports nothing"));
     }
     None
 }
@@ -182,6 +182,6 @@ mod tests {
             });
             assert_eq!(reports, None);
         });
-        assert_eq!(said.into_inner(), ["the judge failed (no idea), so there is no report"]);
+        assert_eq!(said.into_inner(), ["the judge failed (no idea), so `monitor` reports nothing"]);
     }
 }

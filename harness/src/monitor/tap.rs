@@ -13,7 +13,7 @@ const MOST: usize = 16 << 20;
 /// The cost of a piece in bytes, in addition to its content.
 const COST: usize = 64;
 
-/// The time a pump waits for the scribe when there is no room. After that, the file counts as stuck.
+/// The time a pump waits for the scribe when the queue is full. After that, the file counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One observation.

@@ -22,7 +22,7 @@ pub struct StartOptions {
     pub fault: Option<String>,
     /// Environment variables for the program, in the given order.
     pub env: Vec<(String, String)>,
-    /// The directory to start the program in; this one if there is none.
+    /// The directory to start the program in; `None` for the current one.
     pub cwd: Option<PathBuf>,
     /// Whether the program sees the HOME of the caller.
     pub keep_home: bool,
@@ -65,7 +65,7 @@ impl StartOptions {
     ///
     /// # Errors
     ///
-    /// There is no command line, or the current directory does not exist.
+    /// The command line is missing, or the current directory does not exist.
     pub fn subject(&self, profile: Option<Profile>) -> Result<Subject, PlanError> {
         let here = std::env::current_dir().map_err(|error| PlanError::io("the current directory is gone", error))?;
         let dir = profile.as_ref().and_then(|profile| profile.dir.clone()).unwrap_or_else(|| here.clone());

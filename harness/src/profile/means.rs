@@ -140,7 +140,7 @@ pub(super) fn place_help(word: &str, known: &[String]) -> String {
     let known: Vec<_> = known.iter().map(|place| format!("{{{place}}}")).collect();
     let known: Vec<_> = known.iter().map(String::as_str).collect();
     did_you_mean(&format!("{{{word}}}"), "the places here are", &known)
-        .unwrap_or_else(|| "there are no placeholders here".to_owned())
+        .unwrap_or_else(|| "this text takes no placeholders".to_owned())
 }
 
 fn known_places(texts: &[String], known: &[String]) -> Result<(), String> {
@@ -199,7 +199,7 @@ mod tests {
             ("permission-allow", "write NAME=WORDS"),
             ("permission-alow=-y", "did you mean `permission-allow`?"),
             ("directories=--add {dirs}", "the places here are: `{directories}`"),
-            ("permission-allow={prompt}", "there are no placeholders here"),
+            ("permission-allow={prompt}", "this text takes no placeholders"),
             ("permission-allow=\"-y", "cannot be split into words"),
         ] {
             let problem = parse_setting(text).expect_err(text);

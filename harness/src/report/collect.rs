@@ -342,7 +342,7 @@ pub(super) fn unless_stalled(verdict: Verdict, findings: &[FindingReport]) -> Ve
     if verdict == Verdict::Pass && stalled { Verdict::Inconclusive } else { verdict }
 }
 
-/// Joins the observations of all cases for a probe; `None` if there are none.
+/// Joins the observations of all cases for a probe; `None` without any.
 fn told(edition: &Edition, probe: &Requirement, seen: &[SeenIn]) -> Option<ProbeReport> {
     let notes = notes(seen);
     let telling = seen.iter().filter(|seen| !seen.tally.notes.is_empty());

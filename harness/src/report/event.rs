@@ -34,7 +34,7 @@ pub struct Begin {
     pub cases: usize,
     /// Whether these are all cases for such a subject.
     pub whole: bool,
-    /// The command that runs a case against the same subject again, with `{case}` instead of its id; empty if there is none.
+    /// The command that runs a case against the same subject again, with `{case}` instead of its id; empty if unknown.
     pub reproduce: String,
     /// Whether only the first contact is reported, because the subject cannot be tested.
     pub cut_short: bool,

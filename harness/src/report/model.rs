@@ -237,7 +237,7 @@ pub struct RequirementReport {
     /// Its text, in a sentence.
     #[serde(default)]
     pub text: String,
-    /// The precondition, in words; `always` if there is none.
+    /// The precondition, in words; `always` for a requirement without one.
     #[serde(default)]
     pub applies_when: String,
     /// Whether this program checks it.

@@ -52,7 +52,7 @@ impl RunProgress {
         self.running.retain(|(running, _)| *running != in_one_line(case));
     }
 
-    /// Returns the number of failed cases so far as a phrase that follows others; empty if there are none.
+    /// Returns the number of failed cases so far as a phrase that follows others; empty if none failed.
     fn failures(&self) -> String {
         if self.failed == 0 { String::new() } else { format!(", {} failed", self.failed) }
     }

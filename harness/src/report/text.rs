@@ -52,7 +52,7 @@ pub struct TextReport<W> {
     detail: Detail,
     /// Whether each case is written when it ends.
     lists_cases: bool,
-    /// The command that runs a case again, with a placeholder for its id; empty if there is none.
+    /// The command that runs a case again, with a placeholder for its id; empty if unknown.
     reproduce: String,
     /// Whether all cases were selected; otherwise, missing coverage is not reported.
     whole: bool,

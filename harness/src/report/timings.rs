@@ -92,7 +92,7 @@ impl Timings {
 }
 
 impl Floor {
-    /// Returns the result of bare starts of the subject, or the reason why there are none.
+    /// Returns the result of bare starts of the subject, or the reason for their absence.
     #[must_use]
     pub fn of(starts: Result<Vec<Duration>, String>) -> Self {
         match starts {

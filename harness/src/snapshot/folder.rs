@@ -20,9 +20,9 @@ pub struct SnapshotFolder {
 pub enum Kept {
     /// It is the same.
     Same,
-    /// There was none; this one is now kept.
+    /// The first one for this case; it is now the accepted one.
     First,
-    /// There is none, and none may be written.
+    /// The case has no accepted transcript, and this run may not write one.
     Missing,
     /// It differs.
     Differs(TranscriptChanges),

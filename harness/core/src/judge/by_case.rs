@@ -53,7 +53,7 @@ impl CaseShares {
         self.start = Some(found);
     }
 
-    /// Returns the findings of each case; empty if there are no cases.
+    /// Returns the findings of each case; empty for a trace without cases.
     ///
     /// A finding counts for the case of its deciding event, since a check may decide only later. The start of the process
     /// counts for each case that names one of its requirements, as if the case had a process of its own. So does a more

@@ -84,7 +84,7 @@ impl JudgingSession {
 
     fn begin(&mut self, case: &CaseInfo, us: u64) {
         if self.cases.iter().all(|case| case.trace.header.case.is_none()) {
-            // There are no events before the first case.
+            // The first case begins with the first event.
             self.cases.clear();
         }
         self.cases.push(CaseOutline::new(self.header.of_case(case), us));

@@ -51,7 +51,7 @@ impl<'m> CallSeen<'m> {
 pub struct Answer<'m> {
     /// The id; `None` if the member is absent.
     pub id: Option<&'m RpcId>,
-    /// The open request that it answers; `None` if there is no such request.
+    /// The open request that it answers; `None` if its id names none.
     pub exchange: Option<&'m Exchange>,
     /// Result or error; an error if there are both.
     pub outcome: Outcome<'m>,

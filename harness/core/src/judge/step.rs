@@ -208,7 +208,7 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
             )
         }
         Observed::NotConnected => {
-            "the client has not started its agent, so there is no connection for messages".to_owned()
+            "the client has not started its agent, so it has no connection for messages".to_owned()
         }
         Observed::Problem(words) | Observed::Words { text: words, .. } => words.clone(),
     }

@@ -35,7 +35,7 @@ pub struct StepEvent {
     /// The observation instead; absent if the step went as expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// The intent of the last prompt before the step; absent if there was none, or if the step went as expected.
+    /// The intent of the last prompt before the step; absent without such a prompt, or if the step went as expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
 }

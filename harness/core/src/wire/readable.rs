@@ -156,7 +156,7 @@ impl Rewriter<'_> {
         // Each outer level has room of its own in addition to that of the next inner one.
         let outer = (OUTER_LEVELS + 1).saturating_sub(self.open.len());
         if self.values >= self.most_values + outer * MORE_OUTSIDE {
-            // There is no room for the next item either.
+            // The next item does not fit either.
             self.cut = true;
             return self.skip_items();
         }

@@ -66,7 +66,7 @@ impl Login {
     }
 }
 
-/// Asks the user for a name if the client has forms; the elicitation belongs to the request, since there is no session yet.
+/// Asks the user for a name if the client has forms; the elicitation belongs to the request, since the login precedes every session.
 async fn ask_for_name(client: &Client, request: RequestId) -> Result<(), Error> {
     if !client.capabilities().elicits_forms {
         return Ok(());

@@ -28,7 +28,7 @@ pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
         (ElicitMode::Form, _) if client.elicits_forms => ask_by_form(turn, &wish).await,
         (ElicitMode::Url, _) if client.opens_urls => ask_to_visit(turn, wish.visits).await,
         (_, Some(secret)) => {
-            turn.say(&format!("nothing accepted: there is no safe way to ask for the {secret}"));
+            turn.say(&format!("nothing accepted: this client has no safe way to ask for the {secret}"));
             Ok(())
         }
         _ => {
@@ -89,7 +89,7 @@ async fn ask(turn: &Turn, mode: impl Into<ElicitationMode>, message: &str) -> Re
     }
 }
 
-/// Returns the user's value for a field, or the reason why there is none.
+/// Returns the user's value for a field, or the reason for its absence.
 fn read(answer: &Result<Value, Error>, field: &str) -> Result<Value, String> {
     accepted(answer)?;
     let content = answer.as_ref().ok().and_then(|result| result.get("content"));

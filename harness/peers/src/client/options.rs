@@ -131,7 +131,7 @@ impl Options {
 }
 
 fn variable(text: &str) -> Result<(String, String), &'static str> {
-    let (name, value) = text.split_once('=').ok_or("there is no `=` in it")?;
+    let (name, value) = text.split_once('=').ok_or("`=` is missing")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Shared {
 pub struct Again {
     /// Each in a conversation of its own.
     pub alone: Vec<String>,
-    /// Together once more: nothing went wrong, but nothing could decide a requirement.
+    /// Together once more: the case met no trouble, and decided no requirement.
     pub together: Vec<String>,
 }
 

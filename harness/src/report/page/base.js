@@ -28,7 +28,7 @@ const area = (id) => id.split('.')[0];
 
 const data = JSON.parse(document.getElementById('data').textContent);
 
-/** Reads the chart with this name on demand; null if there is no such chart. */
+/** Reads the chart with this name on demand; null for an unknown name. */
 function chartData(name) {
   for (const script of document.querySelectorAll('script[data-chart]')) {
     if (script.dataset.chart === name) return JSON.parse(script.textContent);

@@ -18,7 +18,7 @@ pub(super) struct PageData<'p> {
 #[derive(Debug, Serialize)]
 pub(super) struct Reported {
     pub(super) report: RunReport,
-    /// The command that runs a case again, with `{case}` instead of its id; empty if there is none.
+    /// The command that runs a case again, with `{case}` instead of its id; empty if unknown.
     pub(super) reproduce: String,
 }
 

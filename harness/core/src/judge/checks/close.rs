@@ -269,7 +269,7 @@ fn is_permission(open: &Exchange) -> bool {
 ///
 /// Correct but unusual: the client answers before it closes, or the request crosses the close, and the client no longer knows
 /// the session. A request that came after the close was sent is inconclusive; so is an answer that crosses the close, and a
-/// missing one if there is no sign that the client is still running.
+/// missing one if the client shows no sign of running.
 fn permissions_answered_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of(CLOSE, "sessionId") else { return };
     let turn = moment.talk.session(id).and_then(|session| session.turn.as_ref());

@@ -63,7 +63,7 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 }
 
 /// The session whose successful load this answers, when its whole history happened in this trace, without a turn that was cut
-/// short and without one that is running. There was no turn since it was reopened either, which an agent may have reported
+/// short and without one that is running. It has had no turn since it was reopened either, since an agent may have reported that
 /// twice. "Behavior for `session/load` on a deleted session is implementation-defined."
 fn loaded<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
     let session = moment.talk.session(proper(answer, LOAD)?.session()?)?;

@@ -1,6 +1,6 @@
 //! Forgets old history: a recording may exceed any memory, so new events replace the oldest.
 //!
-//! Each forgotten part leaves a hole, so that no check fails because of data that is no longer there.
+//! Each forgotten part leaves a hole, so that no check fails because of forgotten data.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;

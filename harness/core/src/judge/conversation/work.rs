@@ -126,7 +126,7 @@ impl Work {
         }
     }
 
-    /// Reads a request to resume the session: what it replays opens its messages again.
+    /// Processes a request to resume the session: its replay opens the messages again.
     pub(super) fn begin_resume(&mut self) {
         self.opened.clear();
         // What an agent reports after a resume need not go on with what it reported before.

@@ -39,7 +39,7 @@ pub(super) const FAULTS: &[Fault] = &[
     bytes("splitlines", "Ends a line also at U+2028, U+2029, U+0085, VT and FF.", framing::splitlines),
     launch("stderr-merged", "Reads the agent's stderr as if it were its stdout.", Launch::StderrMerged),
     Fault { name: "end-on-bad-input", about: "Ends at a line that is not a JSON object.", kind: Kind::EndAtBadInput },
-    launch("lingers", "Does not exit when there is nothing more to do, but only by a signal.", Launch::Lingers),
+    launch("lingers", "Does not exit when all acts are done, but only by a signal.", Launch::Lingers),
     messages("batch", "Collects answers while requests are open, and sends several as one JSON array.",
         || Box::new(jsonrpc::Batch::default())),
     messages("answer-notifications", "Answers every notification except $/cancel_request with a result, id null.",

@@ -115,7 +115,7 @@ fn version_present(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
     }
 }
 
-/// "The capabilities supported" are also part of the client's `initialize`. The schema's default is that there are none, so
+/// "The capabilities supported" are also part of the client's `initialize`. By the schema's default a client has none, so
 /// omitting them is meaningful; the table of shapes handles other types.
 ///
 /// Correct but unusual: a client without capabilities leaves them out, or sends null or `{}`. That is noted or passes.
