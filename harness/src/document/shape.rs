@@ -67,7 +67,7 @@ impl Shape {
             Kind::Type { .. } => wrong_type(document, at, error.instance(), node),
             Kind::Enum { options } => unknown_value(document, at, error.instance(), options),
             Kind::MinProperties { .. } => {
-                let diagnostic = document.error("file::empty", at, "the file is empty");
+                let diagnostic = document.error("file::empty", at, "the value is empty");
                 diagnostic.help(format!("it takes exactly one of {}", list(&allowed(node))))
             }
             Kind::MaxProperties { .. } => too_many(document, at, error.instance(), node),
