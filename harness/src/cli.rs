@@ -26,7 +26,9 @@ mod project;
 mod record;
 mod redact;
 mod reports;
+mod schema;
 mod shard;
+mod shell;
 mod snapshots;
 mod suite;
 mod usage;
@@ -51,14 +53,18 @@ use crate::transport::process::{Orphans, kill_all};
 /// Returns usage and file errors, such as a wrong argument or an unreadable file; findings about the subject are not errors.
 /// The caller prints the error and exits with [`ProgramExit::Usage`].
 pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
+    shell::set_color(args.color);
     if let Some(name) = &args.edition {
         editions.prefer(name).map_err(|error| anyhow::anyhow!("--edition: {error}"))?;
     }
     let editions = &editions;
-    // `monitor` and `list` start without reading the catalogue, so that they are fast.
+    // These start without reading the catalogue, so that they are fast.
     match &args.command {
         args::Command::Monitor(monitor) => return monitor::run(monitor, editions),
         args::Command::List(list) => return list::run(list, editions.preferred()),
+        args::Command::Completions(completions) => return shell::completions(completions),
+        args::Command::Schema(schema) => return schema::run(schema),
+        args::Command::Man(man) => return shell::man(man),
         _ => {}
     }
     // The tests of this package check the built-in files. A modified copy reports its mistake here instead of panicking.
@@ -93,7 +99,11 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Record(record) => record::run(&record, editions),
         args::Command::Redact(redact) => redact::run(&redact, editions),
         args::Command::Reject(review) => snapshots::reject(&review),
-        args::Command::Monitor(_) | args::Command::List(_) => unreachable!("run above"),
+        args::Command::Monitor(_)
+        | args::Command::List(_)
+        | args::Command::Schema(_)
+        | args::Command::Completions(_)
+        | args::Command::Man(_) => unreachable!("run above"),
     }
 }
 

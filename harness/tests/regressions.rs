@@ -27,6 +27,10 @@ fn main() {
     trials.push(Trial::test("review", review).with_kind("changed"));
     trials.push(Trial::test("record-makes-folders", record_makes_folders).with_kind("changed"));
     trials.push(Trial::test("ci", nothing_is_written_in_ci).with_kind("changed"));
+    trials.push(Trial::test("completions", completions).with_kind("shell"));
+    trials.push(Trial::test("manual-pages", manual_pages).with_kind("shell"));
+    trials.push(Trial::test("color", color).with_kind("shell"));
+    trials.push(Trial::test("workflow", workflow).with_kind("changed"));
     trials.sort_by(|a, b| a.name().cmp(b.name()));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
@@ -179,4 +183,58 @@ fn nothing_is_written_in_ci() -> Result<(), Failed> {
     ends_with(0, &handshake("one", dir.path()).env("CI", "true").output()?)?;
     ends_with(1, &handshake("two", dir.path()).env("CI", "true").output()?)?;
     same("waiting", &new.exists().to_string(), "false")
+}
+
+/// The script of each shell knows the commands and their options.
+fn completions() -> Result<(), Failed> {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = program(&["completions", shell], Path::new(TESTS)).output()?;
+        ends_with(0, &output)?;
+        let script = String::from_utf8(output.stdout)?;
+        for word in ["certify", "trace-dir"] {
+            script.contains(word).then_some(()).ok_or(format!("{shell}: no {word}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// `man` prints the page of the program, and writes a page for each command into a folder.
+fn manual_pages() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let output = program(&["man"], dir.path()).output()?;
+    ends_with(0, &output)?;
+    let page = String::from_utf8(output.stdout)?;
+    page.contains(".TH acp-conformance 1").then_some(()).ok_or(page)?;
+    ends_with(0, &program(&["man", "-o", "new/man1"], dir.path()).output()?)?;
+    let page = fs::read_to_string(dir.path().join("new/man1/acp-conformance-certify-agent.1"))?;
+    page.contains("certify").then_some(()).ok_or(page.into())
+}
+
+/// Colours are used where `--color` or the environment wants them.
+fn color() -> Result<(), Failed> {
+    let with = |option: &str, variable: &str| -> Result<bool, Failed> {
+        let mut command = program(&["explain", "cancel.stop-reason", "--color", option], Path::new(TESTS));
+        ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"].iter().for_each(|name| _ = command.env_remove(name));
+        Ok(command.env(variable, "1").output()?.stdout.contains(&0x1b))
+    };
+    let found = [with("auto", "OTHER")?, with("auto", "CLICOLOR_FORCE")?, with("always", "NO_COLOR")?];
+    same("auto, forced, always", &format!("{found:?}"), "[false, true, true]")?;
+    same("never", &with("never", "CLICOLOR_FORCE")?.to_string(), "false")
+}
+
+/// `init --ci` writes the workflow next to the file of the project, also from a folder below it, and replaces it only on request.
+fn workflow() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let below = dir.path().join("src");
+    fs::create_dir(&below)?;
+    fs::write(dir.path().join("acp-conformance.toml"), "kind = \"agent\"\ncommand = [\"my-agent\"]\n")?;
+    let init = |more: &[&str]| program(&[&["init", "--ci", "github"], more].concat(), &below).output();
+    ends_with(0, &init(&[])?)?;
+    let file = dir.path().join(".github/workflows/acp-conformance.yml");
+    let written = fs::read_to_string(&file)?;
+    fs::write(&file, "mine")?;
+    ends_with(2, &init(&[])?)?;
+    same("mine", &fs::read_to_string(&file)?, "mine")?;
+    ends_with(0, &init(&["--force"])?)?;
+    same("replaced", &fs::read_to_string(&file)?, &written)
 }

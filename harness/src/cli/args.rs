@@ -2,8 +2,10 @@
 
 mod certificate;
 mod kept;
+mod shell;
 
 pub use self::kept::{DetailArgs, DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
+pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, ManArgs, SchemaArgs};
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -34,6 +36,10 @@ pub struct Args {
     /// an edition is checked against that one.
     #[arg(long, alias = "protocol", global = true, value_name = "EDITION", hide = true)]
     pub edition: Option<String>,
+    /// Use colours: `auto` (in a terminal; respects `NO_COLOR` and `CLICOLOR_FORCE`), `always` or `never`
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
+    pub color: ColorWhen,
 }
 
 const EXIT_CODES: &str = "Exit codes:
@@ -88,6 +94,12 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Check case, fault, profile and expected-failure files for mistakes
     Lint(LintArgs),
+    /// Print the JSON Schema of cases, profiles, reports and other files
+    Schema(SchemaArgs),
+    /// Print the completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write the pages of all commands to a folder
+    Man(ManArgs),
 }
 
 /// The output format of a command.

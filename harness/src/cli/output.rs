@@ -1,6 +1,6 @@
 //! The two streams: results on standard output, everything else on standard error.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use crate::diagnostic::{Diagnostic, Look, render_all};
 
@@ -16,8 +16,7 @@ pub(super) fn say(text: &str) {
 
 /// Shows the mistakes in files that the user wrote.
 pub(super) fn show(diagnostics: &[Diagnostic]) {
-    let look = if std::io::stderr().is_terminal() { Look::Styled } else { Look::Plain };
-    let _ = write!(anstream::stderr(), "{}", render_all(diagnostics, look));
+    let _ = write!(anstream::stderr(), "{}", render_all(diagnostics, Look::Styled));
 }
 
 /// Reports why a command could not do its work. A closed output is not reported.

@@ -25,6 +25,8 @@ fn the_option_reference_is_current() {
         let _ = writeln!(text, "- [`{name}`](#{name}): {}", about(command));
     }
     commands.iter().for_each(|command| section(&mut text, command));
+    text.push_str("\n## Every command\n");
+    table(&mut text, program.get_arguments().filter(|arg| arg.is_global_set()));
     let _ = write!(text, "\n## Exit codes\n\n```text\n{}\n```\n", plain(program.get_after_help()).trim());
     kept(&root().join(PAGE), &text).unwrap_or_else(|problem| panic!("{problem}"));
 }
@@ -34,17 +36,22 @@ fn section(text: &mut String, command: &Command) {
     let _ = write!(text, "\n## {}\n\n{}.\n", command.get_name(), about(command));
     let subcommands: Vec<&Command> = command.get_subcommands().filter(|one| one.get_name() != "help").collect();
     if subcommands.is_empty() {
-        table(text, command);
+        table(text, own(command));
     }
     for one in subcommands {
         let _ = write!(text, "\n### {} {}\n\n{}.\n", command.get_name(), one.get_name(), about(one));
-        table(text, one);
+        table(text, own(one));
     }
 }
 
-fn table(text: &mut String, command: &Command) {
+/// Returns the arguments that not every command has.
+fn own(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|arg| !arg.is_global_set())
+}
+
+fn table<'c>(text: &mut String, args: impl Iterator<Item = &'c Arg>) {
     text.push_str("\n| option | meaning |\n|---|---|\n");
-    for arg in command.get_arguments().filter(|arg| !arg.is_hide_set() && arg.get_id() != "help") {
+    for arg in args.filter(|arg| !arg.is_hide_set() && arg.get_id() != "help") {
         let _ = writeln!(text, "| {} | {}{} |", name(arg), cell(&plain(arg.get_help())), values(arg));
     }
 }
