@@ -77,12 +77,14 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Accept(review) => snapshots::accept(&review),
         args::Command::Agent(mut agent) => {
             project::apply(&mut agent.run, Party::Agent, editions.preferred())?;
+            plan::take_filters(&mut agent.run, Party::Agent, false)?;
             driving(|| suite::run(plan::of_agent(&agent, editions.preferred())?, &agent.run, begun))
         }
         args::Command::Client(mut client) => {
             if !client.manual {
                 project::apply(&mut client.run, Party::Client, editions.preferred())?;
             }
+            plan::take_filters(&mut client.run, Party::Client, client.manual)?;
             let plan = if client.manual { manual::plan } else { plan::of_client };
             driving(|| suite::run(plan(&client, editions.preferred())?, &client.run, begun))
         }

@@ -133,7 +133,7 @@ pub struct AgentArgs {
 
 const AGENT_EXAMPLES: &str = "Examples:
   acp-conformance agent -- my-agent --acp
-  acp-conformance agent --case cancel -- my-agent --acp
+  acp-conformance agent cancel fs/read -- my-agent --acp
   acp-conformance agent --env API_KEY=none --trace-dir traces -- node dist/agent.js
   acp-conformance agent --format json=report.json --html report.html --allow-incomplete -- my-agent";
 
@@ -202,6 +202,9 @@ run and reports the results so far. --timeout-start limits the time for each ins
 /// Options that `agent` and `client` share.
 #[derive(Debug, Default, clap::Args)]
 pub struct RunArgs {
+    /// Run only these cases; the same as --case for each
+    #[arg(value_name = "CASE")]
+    pub filters: Vec<String>,
     /// How to start the program.
     #[command(flatten)]
     pub start: StartArgs,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::args::{AgentArgs, ClientArgs, RunArgs, StartArgs};
 use super::expected::Baseline;
@@ -75,6 +75,20 @@ impl Origin {
         let asked = self.version.as_deref().filter(|_| said.is_none());
         ProfileInfo { version: asked.and_then(installed_version), ..self.info.clone() }
     }
+}
+
+/// Adds the words before `--` to the patterns of cases.
+///
+/// # Errors
+///
+/// The arguments have no program, so these words are probably its command line.
+pub(super) fn take_filters(args: &mut RunArgs, party: Party, is_manual: bool) -> anyhow::Result<()> {
+    if !args.filters.is_empty() && !is_manual && args.start.command.is_empty() && args.start.profile.is_none() {
+        let words = shell_words::join(&args.filters);
+        bail!("which {party}? Give its command line after `--`, or a profile:\n  acp-conformance {party} -- {words}");
+    }
+    args.cases.extend(args.filters.iter().cloned());
+    Ok(())
 }
 
 /// Plans the run of an agent.
@@ -155,7 +169,11 @@ pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> a
     }
     let fault = args.fault.as_deref().map(|name| fault::find(name, Some(party), &all, bundle)).transpose()?;
     let selection = selection(args);
-    let mut cases = selection.select(all, party)?;
+    let may_be_program = !args.filters.is_empty() && args.start.command.is_empty();
+    let mut cases = selection.select(all, party).map_err(|error| match may_be_program {
+        true => anyhow!("{error}\nhelp: the command line of a program goes after `--`"),
+        false => error.into(),
+    })?;
     if args.last_failed {
         last_failed::keep(&mut cases, party)?;
     }

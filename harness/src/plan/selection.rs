@@ -59,9 +59,9 @@ impl Selection<'_> {
         cases.retain(|case| case.subject == party);
         let ids: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
         let known: BTreeSet<String> = cases.iter().flat_map(|case| case.requirements.iter().cloned()).collect();
-        let chosen = all_matches("--case", self.cases, party, &ids)?;
-        let required = all_matches("--requirement", self.requirements, party, &known)?;
-        let skipped = all_matches("--skip", self.skipped, party, &ids)?;
+        let chosen = all_matches("", self.cases, party, &ids)?;
+        let required = all_matches("--requirement ", self.requirements, party, &known)?;
+        let skipped = all_matches("--skip ", self.skipped, party, &ids)?;
         cases.retain(|case| {
             let is_chosen = self.cases.is_empty() || chosen.contains(case.id.as_str());
             let is_required = self.requirements.is_empty()
@@ -88,7 +88,7 @@ fn all_matches<'i>(
         let found = matches(pattern, &ids);
         if found.is_empty() {
             return Err(PlanError::new(format!(
-                "no {party} case matches {option} {pattern}; {}",
+                "no {party} case matches {option}`{pattern}`; {}",
                 remedy(pattern, &ids)
             )));
         }
@@ -142,7 +142,8 @@ fn remedy(pattern: &str, ids: &[&str]) -> String {
     let areas = ids.iter().filter(|_| !pattern.contains('/')).filter_map(|id| id.split('/').nth(2));
     match nearest(pattern, ends.chain(areas)) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`acp-conformance list` shows the cases".to_owned(),
+        None if ids.iter().all(|id| id.contains('/')) => "`acp-conformance list` shows the cases".to_owned(),
+        None => "`acp-conformance list --requirements` shows the requirements".to_owned(),
     }
 }
 
