@@ -1,9 +1,11 @@
 //! The command line: commands, options and their help.
 
 mod certificate;
+mod init;
 mod kept;
 mod shell;
 
+pub use self::init::{Ci, InitArgs};
 pub use self::kept::{DetailArgs, DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
 pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, ManArgs, SchemaArgs};
 
@@ -484,26 +486,6 @@ Examples:
   acp-conformance agent --case fs/read --trace-dir traces -- my-agent --acp
   acp-conformance record traces/v1-agent-fs-read.jsonl -o mine/v1/agent/fs/my-read.yaml
   acp-conformance agent --cases mine --case fs/my-read -- my-agent --acp";
-
-/// Arguments of `init`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = INIT_HELP)]
-pub struct InitArgs {
-    /// The command line of the program, after `--`; with {agent} and {prompt} it is a client
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
-    /// Replace the file if there is one
-    #[arg(long)]
-    pub force: bool,
-}
-
-const INIT_HELP: &str =
-    "The file is found from this folder and all folders below it. Then `acp-conformance` alone runs the \
-cases; options replace what the file says. It has the format of a profile: schemas/profile.schema.json.
-
-Examples:
-  acp-conformance init -- node dist/agent.js
-  acp-conformance init -- my-client --agent {agent} --cwd {cwd} {prompt}";
 
 /// Arguments of `list`.
 #[derive(Debug, clap::Args)]

@@ -2,24 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::args::InitArgs;
+use super::args::{Ci, InitArgs};
 use super::exit::ProgramExit;
 use super::output::{say, stdout};
 use crate::case::embedded_case;
 use crate::edition::Bundle;
 use crate::judge::{Cause, judge};
 use crate::output_file::write_file;
-use crate::plan::{PROJECT_FILE, StartOptions, find_profile, fitting_profile};
+use crate::plan::{PROJECT_FILE, StartOptions, find_profile, fitting_profile, project_file};
 use crate::profile::Profile;
 use crate::report::{Collector, diagnose};
 use crate::requirement::Party;
 use crate::run::{Subject, run_case};
 use crate::verdict::Verdict;
+
+/// The workflow of GitHub, from the folder of the file of a project.
+const WORKFLOW: &str = ".github/workflows/acp-conformance.yml";
+
+/// Its text.
+const GITHUB: &str = include_str!("init/github.yml");
 
 /// The case that tests whether an agent calls tools.
 const TOOL_CASE: &str = "v1/agent/fs/read";
@@ -57,9 +64,16 @@ struct Found {
 /// Runs the command.
 pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     let file = Path::new(PROJECT_FILE);
+    if args.command.is_empty() {
+        let Some(file) = project_file() else {
+            bail!("no {PROJECT_FILE} here or above; add the command line of the program after `--` to write one")
+        };
+        return write_workflow(&workflow_of(&file, args.force)?);
+    }
     if file.exists() && !args.force {
         bail!("{PROJECT_FILE} exists; --force replaces it");
     }
+    let workflow = args.ci.map(|Ci::Github| workflow_of(file, args.force)).transpose()?;
     let starts_agent = args.command.iter().any(|word| word.contains("{agent"));
     let party = if starts_agent { Party::Client } else { Party::Agent };
     let subject = subject(args, party, None, BTreeMap::new())?;
@@ -84,6 +98,33 @@ pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
     let text = text(&found, &args.command);
     write_file(file, |out| out.write_all(text.as_bytes())).with_context(|| format!("cannot write {PROJECT_FILE}"))?;
     tell(&found)?;
+    workflow.map_or(Ok(ProgramExit::Good), |workflow| write_workflow(&workflow))
+}
+
+/// Returns the path of the workflow next to the file of the project.
+///
+/// # Errors
+///
+/// The workflow exists and may not be replaced.
+fn workflow_of(project: &Path, may_replace: bool) -> anyhow::Result<PathBuf> {
+    let workflow = project.with_file_name(WORKFLOW);
+    if workflow.exists() && !may_replace {
+        bail!("{} exists; --force replaces it", workflow.display());
+    }
+    Ok(workflow)
+}
+
+/// Writes the workflow and prints the next step.
+fn write_workflow(path: &Path) -> anyhow::Result<ProgramExit> {
+    let folder = path.parent().context("the workflow has a folder")?;
+    std::fs::create_dir_all(folder)
+        .and_then(|()| write_file(path, |out| out.write_all(GITHUB.as_bytes())))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    let path = path.display();
+    writeln!(
+        stdout(),
+        "Wrote {path}. Next: add the steps that build your program, replace OWNER, then\n  git add {path} {PROJECT_FILE}"
+    )?;
     Ok(ProgramExit::Good)
 }
 
@@ -167,7 +208,6 @@ fn text(found: &Found, command: &[String]) -> String {
 
 /// Prints the facts and the next steps.
 fn tell(found: &Found) -> anyhow::Result<()> {
-    use std::io::Write as _;
     let mut out = stdout();
     let name = found.name.as_deref().unwrap_or("without a name");
     writeln!(out, "{}   {}", found.party, crate::report::visible::in_one_line(name))?;
@@ -183,7 +223,10 @@ fn tell(found: &Found) -> anyhow::Result<()> {
         Some(Tools::LoginRequired) => writeln!(out, "login   required: set the variable of its key in [env]")?,
         None => {}
     }
-    writeln!(out, "\nWrote {PROJECT_FILE}. Next:\n  acp-conformance\n  acp-conformance --case 'prompt/*'")?;
+    writeln!(
+        out,
+        "\nWrote {PROJECT_FILE}. Next:\n  acp-conformance\n  acp-conformance --case 'prompt/*'\n  acp-conformance init --ci github"
+    )?;
     Ok(())
 }
 
@@ -192,6 +235,15 @@ mod tests {
     use super::*;
     use crate::edition::V1;
     use crate::profile::load_text;
+
+    #[test]
+    fn workflow_runs_the_program() {
+        let workflow: serde_json::Value = serde_saphyr::from_str(GITHUB).expect("the workflow is YAML");
+        let steps = workflow["jobs"]["conformance"]["steps"].as_array().expect("the job has steps");
+        let run =
+            |step: &serde_json::Value| step["run"].as_str().is_some_and(|run| run.starts_with("acp-conformance "));
+        assert!(steps.iter().any(run), "{steps:?}");
+    }
 
     #[test]
     fn written_file_is_a_profile() {
