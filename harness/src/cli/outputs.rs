@@ -9,6 +9,7 @@ use clap::ValueEnum;
 
 use super::output::stdout;
 use super::progress::ProgressLine;
+use crate::diagnostic::nearest;
 use crate::output_file::{OutputFile, write_file};
 use crate::report::{
     Detail, EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport,
@@ -116,7 +117,11 @@ pub fn parse(text: &str) -> Result<Output, String> {
         .iter()
         .filter_map(|form| Some(form.to_possible_value()?.get_name().to_owned()))
         .collect();
-    let form = Form::from_str(form, false).map_err(|_| format!("the formats are {}", known.join(", ")))?;
+    let form = Form::from_str(form, false).map_err(|_| {
+        let near = nearest(form, known.iter().map(String::as_str));
+        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        format!("the formats are {}{near}", known.join(", "))
+    })?;
     match file {
         Some("") => Err(format!("the file name is missing: write {text}FILE")),
         file => Ok(Output { form, file: file.filter(|file| *file != "-").map(PathBuf::from) }),

@@ -139,8 +139,10 @@ fn fits_glob(glob: &[char], text: &[char]) -> bool {
 /// Suggests a similar id, or explains where the ids are listed.
 fn remedy(pattern: &str, ids: &[&str]) -> String {
     let ends = ids.iter().map(|&id| end_of(id, pattern));
-    let areas = ids.iter().filter(|_| !pattern.contains('/')).filter_map(|id| id.split('/').nth(2));
-    match nearest(pattern, ends.chain(areas)) {
+    // Ids of cases have slashes, and those of requirements have dots.
+    let case_areas = ids.iter().filter(|_| !pattern.contains('/')).filter_map(|id| id.split('/').nth(2));
+    let areas = ids.iter().filter(|_| !pattern.contains('.')).filter_map(|id| id.split_once('.')).map(|(area, _)| area);
+    match nearest(pattern, ends.chain(case_areas).chain(areas)) {
         Some(near) => format!("did you mean `{near}`?"),
         None if ids.iter().all(|id| id.contains('/')) => "`acp-conformance list` shows the cases".to_owned(),
         None => "`acp-conformance list --requirements` shows the requirements".to_owned(),
