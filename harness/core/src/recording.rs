@@ -4,6 +4,7 @@
 //! where that is certain. Importers check no requirement.
 
 mod conductor;
+mod devtools;
 mod format;
 mod lines;
 mod ndjson;

@@ -375,7 +375,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub struct CheckArgs {
-    /// Traces of this program, recordings of other tools, or folders of traces; `-` is standard input
+    /// Traces of this program, recordings of other tools, or folders of them; `-` is standard input
     #[arg(required_unless_present_any = ["agent", "client"], value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The format of the recordings; by default, `check` detects it
@@ -388,7 +388,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "input_format"])]
     pub client: Option<PathBuf>,
     /// Report only on this party [default: every recorded party]
-    #[arg(long, value_name = "PARTY", value_parser = party)]
+    #[arg(long, value_name = "PARTY", value_parser = one_of(&Party::ALL, Party::name))]
     pub subject: Option<Party>,
     /// Reports and expected failures.
     #[command(flatten)]
@@ -400,7 +400,7 @@ pub struct CheckArgs {
 
 const CHECK_EXAMPLES: &str =
     "Formats: trace, ndjson (one message per line, as `acpx --format json` prints them), sacp-tee, conductor (its --trace), zed \
-(\"Copy All Messages\"). docs/recordings.md lists which requirements each format can prove.
+(\"Copy All Messages\"), acp-devtools (its exports). docs/recordings.md lists which requirements each format can prove.
 
 Examples:
   acp-conformance check traces/
@@ -410,11 +410,6 @@ Examples:
 
 fn recording_format() -> clap::builder::PossibleValuesParser {
     recording::Format::ALL.map(recording::Format::name).into()
-}
-
-fn party(text: &str) -> Result<Party, String> {
-    let all = [Party::Agent, Party::Client];
-    all.into_iter().find(|party| party.name() == text).ok_or_else(|| "expected agent or client".to_owned())
 }
 
 /// Arguments of `matrix`.

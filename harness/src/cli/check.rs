@@ -27,7 +27,7 @@ use crate::trace::{Event, Header, Trace, TraceReader};
 pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let started = Instant::now();
     let mut baseline = Baseline::load(&args.result.expected, None, args.subject, editions.preferred())?;
-    let tapes = tapes(args)?;
+    let tapes = tapes(args, editions)?;
     let wanted = args.result.outputs();
     let mut reports = Reports::default();
     let with_charts = wanted.iter().any(Output::has_charts);
@@ -313,8 +313,8 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
     Ok(Box::new(File::open(path).with_context(|| format!("cannot open {}", path.display()))?))
 }
 
-/// Returns the named recordings, and the traces in named folders.
-fn tapes(args: &CheckArgs) -> anyhow::Result<Vec<Tape>> {
+/// Returns the named recordings, and those of every format in named folders.
+fn tapes(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Vec<Tape>> {
     let sides = [(Party::Agent, &args.agent), (Party::Client, &args.client)];
     let sides: Vec<(Party, PathBuf)> =
         sides.into_iter().filter_map(|(party, path)| Some((party, path.clone()?))).collect();
@@ -323,14 +323,14 @@ fn tapes(args: &CheckArgs) -> anyhow::Result<Vec<Tape>> {
         let names: Vec<String> = sides.iter().map(|(_, path)| path.display().to_string()).collect();
         tapes.push(Tape { name: names.join(" + "), what: Source::Sides(sides) });
     }
-    for path in files(&args.files)? {
+    for path in files_that(&args.files, |path| is_trace(path) || is_recording(path, editions))? {
         let what = if path == Path::new("-") { Source::Copied(copied()?) } else { Source::File(path.clone()) };
         tapes.push(Tape { name: path.display().to_string(), what });
     }
     // The traces of single cases come first, since they count.
     tapes.sort_by_key(Tape::is_conversation);
     if tapes.is_empty() {
-        bail!("no .jsonl files found in the given paths");
+        bail!("no traces or recordings found in the given paths");
     }
     Ok(tapes)
 }
@@ -352,10 +352,16 @@ pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Trace> {
 
 /// Returns the named trace files, and those in named folders.
 pub(super) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    files_that(paths, is_trace)
+}
+
+/// Returns the named files, and those in named folders that fit.
+fn files_that(paths: &[PathBuf], fits: impl Fn(&Path) -> bool) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            let mut inside = traces_in(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let mut inside = files_in(path).with_context(|| format!("cannot read {}", path.display()))?;
+            inside.retain(|path| fits(path));
             inside.sort();
             files.extend(inside);
         } else {
@@ -365,7 +371,17 @@ pub(super) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn traces_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let paths = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect())
+fn files_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect()
+}
+
+/// Whether the name is that of a trace of this program.
+fn is_trace(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jsonl")
+}
+
+/// Whether the beginning of a file is that of a recording in a known format.
+fn is_recording(path: &Path, editions: &Editions) -> bool {
+    let is_known = |from| Recording::open(Input::Whole(from, None, None), editions.preferred().edition()).is_ok();
+    path.is_file() && open(path).is_ok_and(is_known)
 }

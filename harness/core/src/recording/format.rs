@@ -21,15 +21,17 @@ pub enum Format {
     Conductor,
     /// The list that Zed's log view copies.
     Zed,
+    /// The export of acp-devtools.
+    Devtools,
 }
 
 const WHAT_CAN_BE_READ: &str = "What can be read: a trace of this program, messages of JSON-RPC a line (such as `acpx --format \
-                                json` prints), the log of sacp-tee, a trace of the SDK's conductor (--trace), and what \
-                                Zed's log view copies. See docs/recordings.md.";
+                                json` prints), the log of sacp-tee, a trace of the SDK's conductor (--trace), an export \
+                                of acp-devtools, and what Zed's log view copies. See docs/recordings.md.";
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [Self::Trace, Self::Ndjson, Self::Tee, Self::Conductor, Self::Zed];
+    pub const ALL: [Self; 6] = [Self::Trace, Self::Ndjson, Self::Tee, Self::Conductor, Self::Zed, Self::Devtools];
 
     /// Returns the name on the command line.
     #[must_use]
@@ -40,6 +42,7 @@ impl Format {
             Self::Tee => "sacp-tee",
             Self::Conductor => "conductor",
             Self::Zed => "zed",
+            Self::Devtools => "acp-devtools",
         }
     }
 
@@ -53,6 +56,7 @@ impl Format {
             // Notifications may overtake answers on their way through the conductor.
             Self::Conductor => vec![Lack::Bytes, Lack::Processes, Lack::Order],
             Self::Zed => vec![Lack::Bytes, Lack::Times, Lack::Processes],
+            Self::Devtools => vec![Lack::Bytes, Lack::Processes],
         }
     }
 
@@ -76,6 +80,9 @@ impl Format {
                     WHAT_CAN_BE_READ,
                 ))
             };
+        }
+        if is_devtools_export(text) {
+            return Ok(Self::Devtools);
         }
         if first.starts_with("=== Conductor Debug Log ===") {
             let what = "it is the debug log of the conductor, which does not keep the order of the lines";
@@ -110,6 +117,12 @@ impl Format {
             Ok(Self::Ndjson)
         }
     }
+}
+
+/// Whether the members before the messages are those of an export of acp-devtools.
+fn is_devtools_export(text: &str) -> bool {
+    let head = text.split_once("\"messages\"").map_or("", |(head, _)| head);
+    head.trim_start().starts_with('{') && ["\"exportedAt\"", "\"acp-devtools\""].iter().all(|mark| head.contains(mark))
 }
 
 /// Returns the beginning as text, without a character that was cut at its end.

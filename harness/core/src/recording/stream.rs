@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use super::conductor::Conductor;
+use super::devtools::Devtools;
 use super::format::Format;
 use super::ndjson::Ndjson;
 use super::pair::Pair;
@@ -73,6 +74,7 @@ impl Recording {
             Format::Tee => Box::new(Tee::new(from)),
             Format::Conductor => Box::new(Conductor::new(from, party)),
             Format::Zed => Box::new(Zed::new(from)),
+            Format::Devtools => Box::new(Devtools::new(from)),
         };
         Ok(Self::of(header, Some(format), source))
     }
