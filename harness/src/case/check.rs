@@ -193,6 +193,13 @@ impl Checker<'_> {
             let help = format!("the {subject} declares {roots}; what the tester declares stands in `{tester}:`");
             return Err(Box::new(problem.help(help)));
         }
+        let members = self.vocabulary.members();
+        let unknown = path.iter().take_while(|word| *word != "_meta").find(|word| !members.contains(word.as_str()));
+        if let Some(word) = unknown {
+            let problem = spot.error("case::unknown-need", format!("the schema has no member `{word}`"));
+            let near = nearest(word, members.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+            return Err(Box::new(problem.maybe_help(near).help(HELP)));
+        }
         Ok(Need { root, path, unmet: denied.is_some(), text: denied.unwrap_or(text).to_owned() })
     }
 

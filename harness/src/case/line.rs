@@ -111,11 +111,17 @@ impl Checker<'_> {
                     // The case's answer to an optional request, or a second request with the same id, may follow.
                     self.scope.bind(&format!("{label}-id"));
                 }
+                if let Some(params) = params.as_ref().filter(|_| !never) {
+                    self.unknown_values(&spot.down("params"), PayloadKind::Params(&method), params);
+                }
                 let params = params.and_then(|params| self.pattern(&spot.down("params"), &params, !never));
                 IncomingBody::Call { label, method, params }
             }
             Said::Result { label, result } => {
-                self.answered(spot, &label, subject, presence == Presence::Must);
+                let method = self.answered(spot, &label, subject, presence == Presence::Must);
+                if let Some(method) = method.filter(|_| !never) {
+                    self.unknown_values(&spot.down("result"), PayloadKind::Result(&method), &result);
+                }
                 let result = self.pattern(&spot.down("result"), &result, !never)?;
                 IncomingBody::Result { label, result }
             }
@@ -130,6 +136,14 @@ impl Checker<'_> {
             }
         };
         Some(Incoming { body, exact })
+    }
+
+    /// Warns of values that the subject never sends if it follows the schema.
+    fn unknown_values(&mut self, spot: &Spot<'_>, payload: PayloadKind<'_>, pattern: &Value) {
+        for misfit in self.vocabulary.unknown_values(self.subject, payload, pattern) {
+            let problem = spot.deep(&misfit.at).error("case::unknown-value", misfit.message);
+            self.problems.push(problem.warning());
+        }
     }
 
     fn misplaced(&mut self, spot: &Spot<'_>, keys: &[(&str, bool)], why: &str) {

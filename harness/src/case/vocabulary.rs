@@ -1,8 +1,10 @@
 //! The vocabulary of a case: the requirements, and the messages of the protocol.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use crate::protocol::{Edition, Kind, Method};
+use crate::protocol::{Edition, Kind, Method, Problem, ProblemKind};
 use crate::requirement::Party;
 
 /// The kind of a method.
@@ -71,6 +73,22 @@ impl Vocabulary {
     /// Compares a payload that a party sends with its schema.
     #[must_use]
     pub fn misfits(&self, sender: Party, payload: PayloadKind<'_>, value: &Value) -> Vec<Misfit> {
+        let problems = self.problems(sender, payload, value);
+        let meant = problems.into_iter().filter(|problem| !problem.is_null_capability(value));
+        meant.map(|problem| Misfit { at: problem.at, message: problem.message }).collect()
+    }
+
+    /// Returns the values in a pattern for a party's payload that the schema excludes: words outside a closed set.
+    #[must_use]
+    pub fn unknown_values(&self, sender: Party, payload: PayloadKind<'_>, pattern: &Value) -> Vec<Misfit> {
+        let is_word = |at: &str| pattern.pointer(at).and_then(Value::as_str).is_some_and(|word| !word.contains('<'));
+        let problems = self.problems(sender, payload, pattern).into_iter();
+        let unknown = problems.filter(|problem| problem.kind == ProblemKind::NotInSet && is_word(&problem.at));
+        unknown.map(|problem| Misfit { at: problem.at, message: problem.message }).collect()
+    }
+
+    /// Returns the differences of a payload that a party sends from its schema.
+    fn problems(&self, sender: Party, payload: PayloadKind<'_>, value: &Value) -> Vec<Problem> {
         let edition = self.edition;
         let caller = if matches!(payload, PayloadKind::Result(_)) { sender.other() } else { sender };
         let find = |name: &str, of: fn(&Method) -> Option<&str>| {
@@ -87,9 +105,14 @@ impl Vocabulary {
             PayloadKind::Result(method) => find(method, |method| method.result.as_deref()),
             PayloadKind::Error => Some((&edition.stable, "Error")),
         };
-        let problems = found.map_or_else(Vec::new, |(schema, definition)| schema.problems(definition, value));
-        let meant = problems.into_iter().filter(|problem| !problem.is_null_capability(value));
-        meant.map(|problem| Misfit { at: problem.at, message: problem.message }).collect()
+        found.map_or_else(Vec::new, |(schema, definition)| schema.problems(definition, value))
+    }
+
+    /// Returns the names of all members of the stable and the draft schema.
+    #[must_use]
+    pub fn members(&self) -> BTreeSet<&'static str> {
+        let Edition { stable, unstable, .. } = self.edition;
+        stable.member_names().into_iter().chain(unstable.member_names()).collect()
     }
 }
 
