@@ -26,6 +26,7 @@ use crate::requirement::Party;
 pub fn schema() -> Value {
     let mut schema = shape::schema::<CaseFile>();
     let matrix = schema.pointer("/$defs/MatrixFile").cloned();
+    editors::list_words(&mut schema);
     editors::allow_references(&mut schema);
     if let (Some(Value::Object(definitions)), Some(matrix)) = (schema.get_mut("$defs"), matrix) {
         definitions.insert("MatrixFile".to_owned(), matrix);
@@ -218,7 +219,7 @@ pub struct StepFile {
     pub agent: Option<LineFile>,
     /// An optional line of the agent: without it the case decides nothing.
     #[serde(rename = "agent?")]
-    pub agent_hoped: Option<LineFile>,
+    pub agent_optional: Option<LineFile>,
     /// A line of the agent that may come any number of times.
     #[serde(rename = "agent*")]
     pub agent_any: Option<LineFile>,
@@ -226,7 +227,7 @@ pub struct StepFile {
     pub client: Option<LineFile>,
     /// An optional line of the client: without it the case decides nothing.
     #[serde(rename = "client?")]
-    pub client_hoped: Option<LineFile>,
+    pub client_optional: Option<LineFile>,
     /// A line of the client that may come any number of times.
     #[serde(rename = "client*")]
     pub client_any: Option<LineFile>,
@@ -246,7 +247,7 @@ pub struct StepFile {
     pub reply: Option<ReplyFile>,
     /// Like `reply`, but another text leaves the case undecided.
     #[serde(rename = "reply?")]
-    pub reply_hoped: Option<ReplyFile>,
+    pub reply_optional: Option<ReplyFile>,
     /// A check of a file.
     pub file: Option<LookFile>,
     /// A check of a process that wrote its id into a file.
@@ -255,7 +256,7 @@ pub struct StepFile {
     pub mcp: Option<McpFile>,
     /// Like `mcp`, but without it the case decides nothing.
     #[serde(rename = "mcp?")]
-    pub mcp_hoped: Option<McpFile>,
+    pub mcp_optional: Option<McpFile>,
     /// A check whether the page of the case was visited.
     pub page: Option<PageFile>,
     /// The user of the client does something.

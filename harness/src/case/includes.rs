@@ -98,6 +98,11 @@ impl Includes {
     }
 }
 
+/// Returns the names of the built-in includes of an edition; contexts begin with [`CONTEXTS`].
+pub(crate) fn names(bundle: &Bundle) -> Vec<String> {
+    bundle.case_files().into_iter().filter_map(|(path, _)| key(&path)).map(|(_, name)| name).collect()
+}
+
 /// Whether a file holds steps to include rather than a case.
 pub(crate) fn is_include(path: &str) -> bool {
     key(path).is_some()

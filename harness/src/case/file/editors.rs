@@ -1,8 +1,42 @@
 //! The schema of case files for editors, which read a file before the values of its matrix are inserted.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
+use crate::case::includes::{self, CONTEXTS};
 use crate::case::matrix::reference::PATTERN as REFERENCE;
+use crate::case::vocabulary::{INTENTS, Vocabulary};
+use crate::edition::Editions;
+
+/// Lists the known words where a case names a requirement, a context, a method, an include or an intent. Other methods and
+/// includes stay allowed: a line may violate the protocol, and a folder of cases may have includes.
+pub(super) fn list_words(schema: &mut Value) {
+    let built_in = Editions::built_in();
+    let editions = || built_in.all().iter().copied();
+    let catalogues = editions().flat_map(|bundle| bundle.catalogue().iter());
+    let requirements: BTreeSet<&str> = catalogues.map(|known| known.id.as_str()).collect();
+    let methods: BTreeSet<String> = editions().flat_map(|bundle| Vocabulary::of(bundle.edition()).methods).collect();
+    let names: BTreeSet<String> = editions().flat_map(includes::names).collect();
+    let contexts: BTreeSet<&str> = names.iter().filter_map(|name| name.strip_prefix(CONTEXTS)).collect();
+    let includes: BTreeSet<&String> = names.iter().filter(|name| !name.starts_with(CONTEXTS)).collect();
+    let prompt = json!({ "properties": { "intent": { "enum": INTENTS } } });
+    let prompts = json!({ "prompt": { "properties": prompt["properties"], "items": prompt } });
+    let open = |words: Value| json!([{ "enum": words }, { "type": "string" }]);
+    let words = [
+        ("/properties/requirements/items", "enum", json!(requirements)),
+        ("/properties/contexts/items", "enum", json!(contexts)),
+        ("/$defs/StepFile/properties/include", "anyOf", open(json!(includes))),
+        ("/$defs/LineFile/properties/method", "anyOf", open(json!(methods))),
+        ("/$defs/LineFile/properties/params", "properties", prompts),
+    ];
+    for (place, key, words) in words {
+        let node = schema.pointer_mut(place).and_then(Value::as_object_mut);
+        let node = node.unwrap_or_else(|| unreachable!("{place} is generated from the types"));
+        node.remove("type");
+        node.insert(key.to_owned(), words);
+    }
+}
 
 /// Allows a reference to the matrix wherever a value has a type.
 pub(super) fn allow_references(schema: &mut Value) {
