@@ -51,7 +51,10 @@ fn check(path: &PathBuf) -> Result<(), Failed> {
     let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
     let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
     let origin = format!("{}.jsonl", name(path));
-    let text = match record(&trace, &Aim { origin: &origin, subject: None, kept: &kept, edition: V1.edition() }) {
+    let text = match record(
+        &trace,
+        &Aim { origin: &origin, subject: None, kept: &kept, broken: &[], edition: V1.edition() },
+    ) {
         Ok(text) => sound(text)?,
         Err(error) => format!("no case: {error}\n"),
     };

@@ -8,12 +8,12 @@ use anyhow::{Context, bail};
 use super::args::RecordArgs;
 use super::check::read;
 use super::exit::ProgramExit;
-use super::output::{show, stdout};
+use super::output::{say, show, stdout};
 use crate::case::{Includes, Vocabulary, load_text};
 use crate::edition::Editions;
 use crate::judge::judge;
 use crate::output_file::write_file;
-use crate::record::{Aim, record};
+use crate::record::{Aim, VERBATIM, record};
 use crate::trace::What;
 use crate::verdict::Verdict;
 
@@ -34,10 +34,20 @@ pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Prog
     let judgement = judge(&messages, bundle.edition());
     let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
     let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
+    let party = args.subject.or(trace.header.subject);
+    let binds = |id: &str| bundle.catalogue().find(id).is_some_and(|known| Some(known.party) == party);
+    let broken: Vec<(usize, String)> = judge(&trace, bundle.edition())
+        .tallies
+        .iter()
+        .filter(|(id, _)| binds(id))
+        .flat_map(|(id, tally)| tally.findings.iter().map(move |finding| (id, finding)))
+        .filter(|(_, finding)| finding.verdict == Verdict::Fail && finding.same_as.is_none())
+        .filter_map(|(id, finding)| Some((*finding.events.first()?, format!("{id}: {}", finding.text()))))
+        .collect();
     // Only the name of the file, since the case may be shared.
     let file = args.trace.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
     let origin = trace.header.case.as_ref().map_or_else(|| file.clone(), |case| format!("{file}, a run of {case}"));
-    let aim = Aim { origin: &origin, subject: args.subject, kept: &kept, edition: bundle.edition() };
+    let aim = Aim { origin: &origin, subject: args.subject, kept: &kept, broken: &broken, edition: bundle.edition() };
     let text = record(&trace, &aim).with_context(|| format!("{shown} cannot become a case"))?;
     match &args.output {
         Some(path) => write(path, &text).with_context(|| format!("cannot write {}", path.display()))?,
@@ -46,6 +56,12 @@ pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Prog
     let name = args.output.as_ref().map_or_else(|| "the recorded case".to_owned(), |path| path.display().to_string());
     let (cases, problems) = load_text(&name, &text, &Vocabulary::of(bundle.edition()), &Includes::of(bundle));
     show(&problems);
+    if text.contains(VERBATIM) {
+        say(&format!("warning: {VERBATIM}"));
+    }
+    if !broken.is_empty() {
+        say("The recorded subject violates requirements; `# violates` marks the lines.");
+    }
     Ok(if cases.is_empty() { ProgramExit::Usage } else { ProgramExit::Good })
 }
 

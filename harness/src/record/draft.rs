@@ -22,6 +22,8 @@ pub struct Aim<'r> {
     pub subject: Option<Party>,
     /// The requirements that passed in it.
     pub kept: &'r [String],
+    /// The violations of the subject, by the event that proves each: the requirement and the observation.
+    pub broken: &'r [(usize, String)],
     /// The edition of the protocol that it uses.
     pub edition: &'static Edition,
 }
@@ -47,7 +49,7 @@ pub fn record(trace: &Trace, aim: &Aim<'_>) -> Result<String, RecordError> {
         remarks: Vec::new(),
         vocabulary: Vocabulary::of(aim.edition),
     };
-    writer.transcript();
+    writer.transcript(aim.broken);
     let above = setup::keys(&exchange, &writer.names, &own, aim.edition);
     let mut text = format!("# Recorded from {}. Edit it until it says what matters.\n", aim.origin);
     writer.remarks.dedup();
@@ -62,6 +64,9 @@ pub fn record(trace: &Trace, aim: &Aim<'_>) -> Result<String, RecordError> {
     Ok(text)
 }
 
+/// The warning in a case with prompts of a person.
+pub(crate) const VERBATIM: &str = "The prompts are verbatim: remove private text before you share the case.";
+
 struct Writer<'w> {
     exchange: &'w RecordedExchange,
     own: &'w Own,
@@ -73,13 +78,20 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    fn transcript(&mut self) {
+    fn transcript(&mut self, broken: &[(usize, String)]) {
         let opening = self.opening();
-        let last = self.exchange.turns.iter().rposition(|turn| !matches!(turn.said, Said::Fence)).unwrap_or_default();
         let exchange = self.exchange;
+        let marks = |turn: &RecordedTurn| {
+            let of_turn = broken.iter().filter(|(event, _)| *event == turn.n);
+            of_turn.map(|(_, text)| format!("# violates {}", one_line(text))).collect::<Vec<_>>()
+        };
+        let included: Vec<String> = exchange.turns.iter().take(opening).flat_map(marks).collect();
+        self.lines.splice(0..0, included);
+        let last = self.exchange.turns.iter().rposition(|turn| !matches!(turn.said, Said::Fence)).unwrap_or_default();
         let played = exchange.turns.get(opening..=last).unwrap_or_default();
         for (at, turn) in (opening..).zip(played) {
             if let Some(line) = self.turn(at, turn) {
+                self.lines.extend(marks(turn));
                 self.put(line);
             }
         }
@@ -190,7 +202,13 @@ impl Writer<'_> {
         let params = match params {
             Some(params) if mark == "*" => self.kind_of_update(method, params),
             Some(params) if is_subject => Some(self.names.pattern(params)),
-            Some(params) if method == "session/prompt" => Some(self.names.said(&by_intent(params))),
+            Some(params) if method == "session/prompt" => {
+                let by_intent = by_intent(params);
+                if by_intent == *params {
+                    self.remark(VERBATIM);
+                }
+                Some(self.names.said(&by_intent))
+            }
             params => params.map(|params| self.names.said(params)),
         };
         line.extend(params.map(|params| ("params".to_owned(), params)));
@@ -298,6 +316,13 @@ fn is_legal(by: Party, turn: &RecordedTurn, vocabulary: &Vocabulary) -> bool {
     let is_own = method.starts_with('_') || method.starts_with("$/");
     let params = params.unwrap_or(&Value::Null);
     is_own || vocabulary.kind_of(by, method) == kind && fits(by, PayloadKind::Params(method), params, vocabulary)
+}
+
+/// Returns a text for a comment, without control characters.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    words.join(" ")
 }
 
 /// Whether a payload fits the schema.
