@@ -137,6 +137,8 @@ pub struct Profile {
     pub limits: LimitOverrides,
     /// The wording of prompts by intent, with placeholders such as `{path}` for arguments.
     pub prompts: BTreeMap<String, String>,
+    /// Whether a prompt ends with a line that repeats its intent as JSON, if the profile says so.
+    pub intent_line: Option<bool>,
     /// Hints for the scripted model of an agent.
     pub hints: Hints,
     /// The known failures with their reasons.
@@ -183,6 +185,7 @@ impl Profile {
             home: with(base.home, self.home),
             limits: base.limits.with(&self.limits),
             prompts: with(base.prompts, self.prompts),
+            intent_line: self.intent_line.or(base.intent_line),
             hints: if self.hints == Hints::default() { base.hints } else { self.hints },
             expected: base.expected.into_iter().chain(self.expected).collect(),
             controls,

@@ -52,6 +52,7 @@ pub(super) fn lower(
         home: file.home,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         prompts: file.prompts,
+        intent_line: file.intent_line,
         hints: Hints {
             tools: tools(file.model.tools),
             intents: file.model.intents,
@@ -118,7 +119,7 @@ fn tools(file: ToolsFile) -> BTreeMap<Role, String> {
 fn misplaced_keys(root: &Spot<'_>, kind: Party) -> Vec<Diagnostic> {
     let foreign: &[&str] = match kind {
         Party::Agent => &["agent-name", "terminal", "settings", "acts", "exit-codes"],
-        Party::Client => &["prompts", "model"],
+        Party::Client => &["prompts", "intent-line", "model"],
     };
     let given = foreign.iter().map(|key| (key, root.down(key))).filter(|(_, spot)| spot.value().is_some());
     let problem = |(key, spot): (&&str, Spot<'_>)| {

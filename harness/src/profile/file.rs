@@ -49,6 +49,9 @@ pub(crate) struct ProfileFile {
     /// The wording of prompts by intent, with placeholders such as `{path}` for arguments.
     #[serde(default)]
     pub prompts: BTreeMap<String, String>,
+    /// Agent: whether a prompt ends with a line that repeats its intent as JSON; yes if absent. The scripted model needs this line, so
+    /// `false` is for agents with a real model.
+    pub intent_line: Option<bool>,
     /// Agent: hints for the scripted model. Each case has a model if the placeholder `{model}` is used anywhere.
     #[serde(default)]
     pub model: ModelFile,

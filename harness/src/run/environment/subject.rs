@@ -40,6 +40,8 @@ pub struct Subject {
     pub keep_home: bool,
     /// Wordings of intents that differ from the default.
     pub prompts: BTreeMap<String, String>,
+    /// Whether a prompt ends with a line that repeats its intent as JSON.
+    pub intent_line: bool,
     /// Hints for the scripted model.
     pub hints: Hints,
     /// The existing folder that gets every request to the scripted model, next to the traces.
@@ -81,6 +83,7 @@ impl Subject {
             home_files: Vec::new(),
             keep_home: false,
             prompts: BTreeMap::new(),
+            intent_line: true,
             hints: Hints::default(),
             exchanges: None,
             cache: Cache::default(),
@@ -109,6 +112,7 @@ impl Subject {
             env: profile.env,
             home_files: profile.home.into_iter().collect(),
             prompts: profile.prompts,
+            intent_line: profile.intent_line.unwrap_or(true),
             hints: profile.hints,
             controls: profile.controls,
             limits: Limits::default().with(&profile.limits),

@@ -121,7 +121,7 @@ impl<C: Channel> RunningCase<'_, C> {
     ) -> Result<Option<Value>, String> {
         let params = params.map(|params| self.bindings.interpolate(params));
         let params = params.map(|params| match method {
-            "session/prompt" => intent::expand(&params, &self.subject.prompts),
+            "session/prompt" => intent::expand(&params, self.subject),
             _ => params,
         });
         self.sound(line, kind, method, params.as_ref())?;

@@ -1,13 +1,12 @@
 //! Turns an intent into the words that make a subject act.
 //!
 //! A case names what the agent should do, never the words for a model. The words come from the profile, or from here; the last
-//! line repeats the intent as JSON for subjects that obey it without a model.
-
-use std::collections::BTreeMap;
+//! line repeats the intent as JSON for subjects that obey it without a model, unless the profile drops it.
 
 use serde_json::{Map, Value, json};
 
 use crate::case::MARKER;
+use crate::run::environment::Subject;
 
 /// Returns the default wording of an intent; `{name}` stands for an argument.
 fn default_wording(intent: &str) -> &'static str {
@@ -40,19 +39,19 @@ fn default_wording(intent: &str) -> &'static str {
 
 /// Replaces every `{"intent": …}` in the params of a prompt with text for the subject.
 #[must_use]
-pub fn expand(params: &Value, wording: &BTreeMap<String, String>) -> Value {
+pub fn expand(params: &Value, subject: &Subject) -> Value {
     let mut params = params.clone();
     let blocks = params.get_mut("prompt");
     match blocks {
         Some(Value::Array(blocks)) => {
             for block in blocks {
-                if let Some(text) = in_words(block, wording) {
+                if let Some(text) = in_words(block, subject) {
                     *block = text;
                 }
             }
         }
         Some(prompt) => {
-            if let Some(text) = in_words(prompt, wording) {
+            if let Some(text) = in_words(prompt, subject) {
                 *prompt = json!([text]);
             }
         }
@@ -61,11 +60,14 @@ pub fn expand(params: &Value, wording: &BTreeMap<String, String>) -> Value {
     params
 }
 
-fn in_words(block: &Value, wording: &BTreeMap<String, String>) -> Option<Value> {
+fn in_words(block: &Value, subject: &Subject) -> Option<Value> {
     let arguments = block.as_object()?;
     let intent = arguments.get("intent")?.as_str()?;
-    let template = wording.get(intent).map_or_else(|| default_wording(intent), String::as_str);
-    let text = format!("{}\n{MARKER}{block}", fill(template, arguments));
+    let template = subject.prompts.get(intent).map_or_else(|| default_wording(intent), String::as_str);
+    let mut text = fill(template, arguments);
+    if subject.intent_line {
+        text.push_str(&format!("\n{MARKER}{block}"));
+    }
     Some(json!({ "type": "text", "text": text }))
 }
 
@@ -90,18 +92,24 @@ mod tests {
 
     #[test]
     fn intents_become_text_and_other_blocks_stay() {
-        let wording = BTreeMap::from([("read-file".to_owned(), "cat {path}".to_owned())]);
+        let mut subject = Subject::agent(Vec::new(), "/".into());
+        subject.prompts.insert("read-file".to_owned(), "cat {path}".to_owned());
         let params = json!({ "sessionId": "s", "prompt": { "intent": "read-file", "path": "/a b" } });
         let expected = "cat /a b\nacp-intent: {\"intent\":\"read-file\",\"path\":\"/a b\"}";
-        assert_eq!(expand(&params, &wording)["prompt"], json!([{ "type": "text", "text": expected }]));
+        assert_eq!(expand(&params, &subject)["prompt"], json!([{ "type": "text", "text": expected }]));
         let link = json!({ "type": "resource_link", "uri": "file:///a", "name": "a" });
         let params = json!({ "prompt": [link.clone(), { "intent": "say", "text": "hi" }] });
-        let prompt = expand(&params, &wording)["prompt"].clone();
+        let prompt = expand(&params, &subject)["prompt"].clone();
         assert_eq!(prompt[0], link);
         assert!(
             prompt[1]["text"]
                 .as_str()
                 .is_some_and(|text| text.ends_with("acp-intent: {\"intent\":\"say\",\"text\":\"hi\"}"))
+        );
+        subject.intent_line = false;
+        assert_eq!(
+            expand(&params, &subject)["prompt"][1]["text"].as_str().map(str::lines).map(Iterator::count),
+            Some(1)
         );
     }
 }
