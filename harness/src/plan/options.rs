@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::PlanError;
+use super::profiles::is_built_in;
 use crate::case::LimitOverrides;
 use crate::profile::{Controls, Profile};
 use crate::report::CASE_PLACE;
@@ -105,7 +106,9 @@ impl StartOptions {
         let here = std::env::current_dir().unwrap_or_default();
         let with = |option: &str, value: &str| format!("{option} {}", shell_words::quote(value));
         let path = |path: &Path| absolute(path, &here).display().to_string();
-        let file = |name: &String| if here.join(name).is_file() { path(Path::new(name)) } else { name.clone() };
+        // As when they are found: a built-in profile comes before a file, and the file of a fault has a slash or a dot.
+        let profile = |name: &String| if is_built_in(name) { name.clone() } else { path(Path::new(name)) };
+        let fault = |name: &String| if name.contains(['/', '.']) { path(Path::new(name)) } else { name.clone() };
         let variable = |(name, value): &(String, String)| {
             if is_secret(name, value) {
                 format!("--env {name}=\"${name}\"")
@@ -130,8 +133,8 @@ impl StartOptions {
         let Controls { acts, settings, agent_name, terminal, .. } = &self.controls;
         let mut words: Vec<String> = Vec::new();
         words.extend(self.edition.iter().map(|name| with("--edition", name)));
-        words.extend(self.fault.iter().map(|name| with("--fault", &file(name))));
-        words.extend(self.profile.iter().map(|name| with("--profile", &file(name))));
+        words.extend(self.fault.iter().map(|name| with("--fault", &fault(name))));
+        words.extend(self.profile.iter().map(|name| with("--profile", &profile(name))));
         words.extend(self.env.iter().map(variable));
         words.extend(cwd.iter().map(|cwd| with("--cwd", &path(cwd))));
         words.extend(self.keep_home.then(|| "--keep-home".to_owned()));
@@ -180,10 +183,11 @@ fn is_secret(name: &str, value: &str) -> bool {
     !["", "none"].contains(&value) && MARKS.iter().any(|mark| name.contains(mark))
 }
 
-/// Whether a word of a command line, or the part after its `=`, names a file below this directory.
+/// Whether a word of a command line, the part after its `=`, or a word of a script in it names a file below this directory.
 fn names_file_below(word: &str, here: &Path) -> bool {
     let value = word.split_once('=').map_or(word, |(_, value)| value);
-    !value.is_empty() && Path::new(value).is_relative() && here.join(value).exists()
+    let is_file = |name: &str| !name.is_empty() && Path::new(name).is_relative() && here.join(name).exists();
+    is_file(value) || value.split([' ', '\'', '"', ';']).any(is_file)
 }
 
 fn absolute(path: &Path, here: &Path) -> PathBuf {

@@ -114,6 +114,11 @@ pub fn profile_file(name: &str) -> Result<(String, Cow<'static, [u8]>), PlanErro
     Ok((name.to_owned(), bytes.into()))
 }
 
+/// Whether a built-in profile has this name.
+pub(super) fn is_built_in(name: &str) -> bool {
+    PROFILES.contains(format!("{name}.toml"))
+}
+
 /// Explains that the profile does not exist. A name that looks like a path is treated as a path.
 fn no_profile(name: &str) -> String {
     if name.contains('/') || name.ends_with(".toml") {
