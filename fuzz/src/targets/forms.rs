@@ -7,7 +7,7 @@ use acp_conformance::compare::{self, Side, compare};
 use acp_conformance::edition::V1;
 use acp_conformance::expected::{Date, Expectation};
 use acp_conformance::judge::Cause;
-use acp_conformance::report::expected::Weighing;
+use acp_conformance::report::expected::ExpectedContext;
 use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, ReasonReport, RunReport};
 use acp_conformance::report::{
     Begin, Collector, Column, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer,
@@ -95,8 +95,9 @@ fn report(texts: &[String]) -> RunReport {
     report.next_steps = vec![next()];
     report.model.insert(next(), 1);
     let known = Expectation::new(report.requirements[1].id.clone(), format!("known {}", next()));
-    let weighing = Weighing { whole: true, strict: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
-    report.expected = Some(report.weigh(&[known], weighing));
+    let context =
+        ExpectedContext { whole: true, strict: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
+    report.expected = Some(report.apply_expected(&[known], context));
     report
 }
 

@@ -47,10 +47,10 @@ impl Verdict {
     /// else, does not change that.
     #[must_use]
     pub fn over_cases(verdicts: impl IntoIterator<Item = Self>) -> Self {
-        verdicts.into_iter().max_by_key(|v| v.weight_over_cases()).unwrap_or(Self::NotExercised)
+        verdicts.into_iter().max_by_key(|v| v.rank_over_cases()).unwrap_or(Self::NotExercised)
     }
 
-    const fn weight_over_cases(self) -> u8 {
+    const fn rank_over_cases(self) -> u8 {
         match self {
             Self::NotExercised => 0,
             Self::NotApplicable => 1,
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_violation_decides_and_a_pass_outweighs_an_undecided_case() {
+    fn a_violation_decides_and_a_pass_overrides_an_undecided_case() {
         assert_eq!(Verdict::over_cases([]), NotExercised);
         assert_eq!(Verdict::over_cases([NotApplicable, NotExercised]), NotApplicable);
         assert_eq!(Verdict::over_cases([Inconclusive, Pass]), Pass);

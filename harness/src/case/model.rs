@@ -356,7 +356,7 @@ pub enum Presence {
     /// Its absence is a failure.
     Must,
     /// Its absence leaves the case undecided.
-    Hope,
+    Optional,
     /// It may come any number of times.
     Any,
 }

@@ -40,10 +40,10 @@ impl Checker<'_> {
         self.after_the_end(&spot, key);
         let speakers = [
             (Party::Agent, Presence::Must, step.agent),
-            (Party::Agent, Presence::Hope, step.agent_hoped),
+            (Party::Agent, Presence::Optional, step.agent_optional),
             (Party::Agent, Presence::Any, step.agent_any),
             (Party::Client, Presence::Must, step.client),
-            (Party::Client, Presence::Hope, step.client_hoped),
+            (Party::Client, Presence::Optional, step.client_optional),
             (Party::Client, Presence::Any, step.client_any),
         ];
         for (speaker, presence, line) in speakers {
@@ -72,8 +72,8 @@ impl Checker<'_> {
         if let Some(reply) = step.reply {
             self.reply(&spot, Presence::Must, reply);
         }
-        if let Some(reply) = step.reply_hoped {
-            self.reply(&spot, Presence::Hope, reply);
+        if let Some(reply) = step.reply_optional {
+            self.reply(&spot, Presence::Optional, reply);
         }
         if let Some(look) = step.file {
             self.look(&spot, look);
@@ -81,7 +81,7 @@ impl Checker<'_> {
         if let Some(look) = step.process {
             self.process(&spot, &look);
         }
-        for (presence, look) in [(Presence::Must, step.mcp), (Presence::Hope, step.mcp_hoped)] {
+        for (presence, look) in [(Presence::Must, step.mcp), (Presence::Optional, step.mcp_optional)] {
             if let Some(look) = look {
                 self.mcp(&spot, presence, look);
             }

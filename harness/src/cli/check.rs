@@ -53,7 +53,7 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Progr
     };
     let mut finished: Vec<_> = reports.collectors.into_iter().map(finish).collect();
     if let Some(baseline) = &mut baseline {
-        weigh(baseline, editions.preferred(), finished.iter_mut().map(|(.., report)| report).collect())?;
+        apply_expected(baseline, editions.preferred(), finished.iter_mut().map(|(.., report)| report).collect())?;
     }
     let mut worst = ProgramExit::Good;
     for (edition, party, begin, report) in finished {
@@ -73,7 +73,11 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Progr
 }
 
 /// Applies the expected failures to each report. The named cases may be built in, or among the recorded ones.
-fn weigh(baseline: &mut Baseline, bundle: &'static Bundle, mut reports: Vec<&mut RunReport>) -> anyhow::Result<()> {
+fn apply_expected(
+    baseline: &mut Baseline,
+    bundle: &'static Bundle,
+    mut reports: Vec<&mut RunReport>,
+) -> anyhow::Result<()> {
     let (cases, _) = case::embedded(bundle);
     let recorded: Vec<String> =
         reports.iter().flat_map(|report| report.cases.iter().map(|case| case.id.clone())).collect();
@@ -83,7 +87,7 @@ fn weigh(baseline: &mut Baseline, bundle: &'static Bundle, mut reports: Vec<&mut
         let own = cases.iter().filter(|case| case.subject == report.subject.kind);
         let own: Vec<&str> = own.map(|case| case.id.as_str()).collect();
         let whole = report.has_all(&own);
-        baseline.weigh(report, whole)?;
+        baseline.apply_expected(report, whole)?;
     }
     Ok(())
 }

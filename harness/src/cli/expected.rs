@@ -11,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::edition::Bundle;
 use crate::expected::{self, BaselineChanges, Date, Expectation};
 use crate::output_file::write_file;
-use crate::report::expected::Weighing;
+use crate::report::expected::ExpectedContext;
 use crate::report::model::RunReport;
 use crate::report::today;
 use crate::requirement::{Catalogue, Party};
@@ -79,12 +79,13 @@ impl Baseline {
     /// # Errors
     ///
     /// The file cannot be written.
-    pub(super) fn weigh(&mut self, report: &mut RunReport, whole: bool) -> anyhow::Result<()> {
-        let weighing = Weighing { whole, strict: report.strict, today: self.today, catalogue: self.bundle.catalogue() };
+    pub(super) fn apply_expected(&mut self, report: &mut RunReport, whole: bool) -> anyhow::Result<()> {
+        let context =
+            ExpectedContext { whole, strict: report.strict, today: self.today, catalogue: self.bundle.catalogue() };
         if self.update {
-            self.update(report, weighing)?;
+            self.update(report, context)?;
         }
-        report.expected = Some(report.weigh(&self.entries(), weighing));
+        report.expected = Some(report.apply_expected(&self.entries(), context));
         Ok(())
     }
 
@@ -94,11 +95,11 @@ impl Baseline {
         of_file.chain(&self.others).cloned().collect()
     }
 
-    fn update(&mut self, report: &RunReport, weighing: Weighing<'_>) -> anyhow::Result<()> {
+    fn update(&mut self, report: &RunReport, context: ExpectedContext<'_>) -> anyhow::Result<()> {
         let entries = self.entries();
         let Some(file) = &mut self.file else { return Ok(()) };
-        let changes = report.expected_changes(&entries, file.entries.len(), weighing);
-        file.change(&changes, weighing.catalogue)
+        let changes = report.expected_changes(&entries, file.entries.len(), context);
+        file.change(&changes, context.catalogue)
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Progr
     let (whole, learned, reproduce) = (shards.whole, shards.learned(), shards.reproduce());
     let known = shards.expectations();
     let mut report = shards.join()?;
-    weigh(&mut report, args, known, whole, editions)?;
+    apply_expected(&mut report, args, known, whole, editions)?;
     let begin = Begin {
         suite: report.suite.clone(),
         subject: report.subject.clone(),
@@ -50,7 +50,7 @@ pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Progr
 }
 
 /// Applies the expected failures of the shards and of the arguments.
-fn weigh(
+fn apply_expected(
     report: &mut RunReport,
     args: &MergeArgs,
     known: Option<Vec<Expectation>>,
@@ -64,7 +64,7 @@ fn weigh(
     let (cases, _) = case::embedded(bundle);
     let built_in = cases.iter().map(|case| case.id.as_str());
     baseline.check_cases(&built_in.chain(report.cases.iter().map(|case| case.id.as_str())).collect::<Vec<_>>())?;
-    baseline.weigh(report, whole)
+    baseline.apply_expected(report, whole)
 }
 
 /// The reports of the shards of one run.

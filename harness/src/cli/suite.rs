@@ -84,7 +84,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     if let Some(mut baseline) = baseline {
         let known: Vec<&str> = plan.known.iter().map(String::as_str).collect();
         let whole = report.has_all(&known);
-        baseline.weigh(&mut report, whole)?;
+        baseline.apply_expected(&mut report, whole)?;
     }
     report.shard = plan.part.as_ref().map(|part| part.info(plan.reproduce.clone(), obstacle.is_some()));
     let has_text = outputs.has_text();

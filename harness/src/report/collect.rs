@@ -524,7 +524,7 @@ mod tests {
     #[test]
     fn undecided_and_inapplicable_shapes_are_inconclusive() {
         let inapplicable = || stepped("c@inapplicable", r#""kind":"needs","outcome":"not-applicable""#);
-        let undecided = || stepped("c@undecided", r#""kind":"hope","outcome":"missed""#);
+        let undecided = || stepped("c@undecided", r#""kind":"optional","outcome":"missed""#);
         assert_eq!(verdict(&[inapplicable()]), Verdict::NotApplicable);
         assert_eq!(verdict(&[undecided()]), Verdict::NotExercised);
         assert_eq!(verdict(&[inapplicable(), undecided()]), Verdict::Inconclusive);

@@ -9,7 +9,7 @@ use crate::verdict::Verdict;
 
 /// The conditions for applying a baseline.
 #[derive(Debug, Clone, Copy)]
-pub struct Weighing<'c> {
+pub struct ExpectedContext<'c> {
     /// Whether all cases for the subject ran.
     pub whole: bool,
     /// Whether a violated SHOULD counts like a violated MUST.
@@ -23,11 +23,11 @@ pub struct Weighing<'c> {
 impl RunReport {
     /// Compares the expectations with the results.
     #[must_use]
-    pub fn weigh(&self, expectations: &[Expectation], weighing: Weighing<'_>) -> ExpectedReport {
-        let concerned = expectations.iter().filter(|entry| entry.concerns(self.subject.kind, weighing.catalogue));
-        let entries: Vec<EntryReport> = concerned.map(|entry| self.weigh_one(entry, weighing)).collect();
+    pub fn apply_expected(&self, expectations: &[Expectation], context: ExpectedContext<'_>) -> ExpectedReport {
+        let concerned = expectations.iter().filter(|entry| entry.concerns(self.subject.kind, context.catalogue));
+        let entries: Vec<EntryReport> = concerned.map(|entry| self.apply_one(entry, context)).collect();
         let mut report = ExpectedReport { otherwise: self.verdict, entries, new: Vec::new() };
-        let counted = self.requirements.iter().filter(|it| weighing.strict || it.level == Level::Must);
+        let counted = self.requirements.iter().filter(|it| context.strict || it.level == Level::Must);
         let findings = counted.flat_map(|it| failed(it).map(move |finding| (it, finding)));
         let own = findings.filter(|(_, finding)| finding.same_as.is_none() && finding.counted_in.is_none());
         let surprises = own.filter(|(requirement, finding)| report.entry_of(&requirement.id, finding).is_none());
@@ -36,7 +36,7 @@ impl RunReport {
         report.new.dedup();
         let expected = |requirement: &&RequirementReport| self.is_expected(requirement, &report);
         let rest = self.requirements.iter().filter(|requirement| !expected(requirement));
-        report.otherwise = conformance(rest, &self.cases, weighing.strict);
+        report.otherwise = conformance(rest, &self.cases, context.strict);
         report
     }
 
@@ -46,10 +46,15 @@ impl RunReport {
     /// A failure with an expired entry gets no new entry, since a person set its last day. If there are entries for single
     /// cases of a requirement, the new entry is also for a single case.
     #[must_use]
-    pub fn expected_changes(&self, entries: &[Expectation], n_own: usize, weighing: Weighing<'_>) -> BaselineChanges {
+    pub fn expected_changes(
+        &self,
+        entries: &[Expectation],
+        n_own: usize,
+        context: ExpectedContext<'_>,
+    ) -> BaselineChanges {
         let is_stale = |entry: &Expectation| {
-            entry.concerns(self.subject.kind, weighing.catalogue)
-                && self.weigh_one(entry, weighing).standing == Standing::Stale
+            entry.concerns(self.subject.kind, context.catalogue)
+                && self.apply_one(entry, context).standing == Standing::Stale
         };
         let removed = entries
             .iter()
@@ -59,9 +64,9 @@ impl RunReport {
             .map(|(index, _)| index)
             .collect();
         let mut added: Vec<Expectation> = Vec::new();
-        for FailureReport { requirement, case } in self.weigh(entries, weighing).new {
+        for FailureReport { requirement, case } in self.apply_expected(entries, context).new {
             let has_expired =
-                |entry: &Expectation| entry.is_expired(weighing.today) && entry.covers(&requirement, &case);
+                |entry: &Expectation| entry.is_expired(context.today) && entry.covers(&requirement, &case);
             if entries.iter().any(has_expired) || added.iter().any(|entry| entry.covers(&requirement, &case)) {
                 continue;
             }
@@ -73,11 +78,11 @@ impl RunReport {
         BaselineChanges { removed, added }
     }
 
-    fn weigh_one(&self, entry: &Expectation, weighing: Weighing<'_>) -> EntryReport {
+    fn apply_one(&self, entry: &Expectation, context: ExpectedContext<'_>) -> EntryReport {
         let verdict = self.verdict_on(entry);
-        let standing = entry.standing(verdict, weighing.whole, weighing.today);
+        let standing = entry.standing(verdict, context.whole, context.today);
         // An expected case depends only on failures that decide it; an expected requirement also on others.
-        let all = weighing.strict || entry.requirement.is_some();
+        let all = context.strict || entry.requirement.is_some();
         let mut failures: Vec<FailureReport> = match standing {
             Standing::Holds => self.failures(all).filter(|it| entry.covers(&it.requirement, &it.case)).collect(),
             _ => Vec::new(),

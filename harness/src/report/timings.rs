@@ -139,7 +139,7 @@ mod tests {
 {"n":6,"us":170,"from":"agent","line":"{}"}
 {"n":7,"us":171,"step":{"kind":"must","line":2,"text":"","outcome":"done"}}
 {"n":8,"us":180,"process":"stdin-closed"}
-{"n":9,"us":200,"step":{"kind":"hope","line":3,"text":"","outcome":"missed"}}
+{"n":9,"us":200,"step":{"kind":"optional","line":3,"text":"","outcome":"missed"}}
 {"n":10,"us":260,"process":{"exited":{"code":0,"signal":null}}}
 "#;
 
@@ -147,7 +147,7 @@ mod tests {
     fn every_microsecond_goes_somewhere() {
         let trace = Trace::read(TRACE.as_bytes()).expect("a trace");
         let spent = Spent::of(&trace, Duration::from_micros(300), Duration::from_micros(7));
-        let waits = BTreeMap::from([(StepKind::Must, 50), (StepKind::Hope, 29)]);
+        let waits = BTreeMap::from([(StepKind::Must, 50), (StepKind::Optional, 29)]);
         let wanted = Spent { total_us: 307, start_us: 101, waits_us: waits, exit_us: 60, tester_us: 60, judging_us: 7 };
         assert_eq!(spent, wanted);
     }

@@ -94,7 +94,7 @@ fn slowest(out: &mut dyn Write, timings: &Timings) -> io::Result<()> {
 const fn awaited(kind: StepKind) -> &'static str {
     match kind {
         StepKind::Must => "lines that must come",
-        StepKind::Hope => "optional lines",
+        StepKind::Optional => "optional lines",
         StepKind::Fence => "fences",
         StepKind::Reply => "texts of turns",
         StepKind::File => "files",

@@ -25,7 +25,7 @@ pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usi
         Action::Send(lines) => running.send(lines),
         Action::Raw(raw) => running.raw(raw),
         Action::Expect { line, presence: Presence::Must } => running.must(line, step.within).await,
-        Action::Expect { line, presence: Presence::Hope } => running.hope(index, line, step.within).await,
+        Action::Expect { line, presence: Presence::Optional } => running.optional(index, line, step.within).await,
         Action::Expect { line, presence: Presence::Any } => running.any(line),
         Action::AnyOrder(lines) => running.any_order(lines, step.within).await,
         Action::Never(_) => StepResult::new(StepKind::Never, Outcome::Done),

@@ -90,7 +90,7 @@ fn note<C: Channel>(running: &mut RunningCase<'_, C>, index: usize, step: &Step,
         Outcome::Contradicted if is_check(result.kind) => Next::GoOn,
         _ => Next::Stop,
     };
-    let matched = matches!(result.kind, StepKind::Must | StepKind::Hope) && !result.events.is_empty();
+    let matched = matches!(result.kind, StepKind::Must | StepKind::Optional) && !result.events.is_empty();
     let informative = matched || matches!(result.kind, StepKind::Fence | StepKind::Act) || !step.decides.is_empty();
     let silent = result.outcome == Outcome::Done && !informative;
     // A wrong text or file without a requirement of its own counts as an unmet optional step.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use acp_conformance::edition::V1;
 use acp_conformance::expected::{Date, Expectation};
-use acp_conformance::report::expected::Weighing;
+use acp_conformance::report::expected::ExpectedContext;
 use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, RequirementReport, RunReport};
 use acp_conformance::report::{Begin, Collector, Renderer, SuiteEvent};
 use acp_conformance::requirement::Party;
@@ -60,9 +60,9 @@ pub fn strict() -> RunReport {
 pub fn expected() -> RunReport {
     let mut report = hostile();
     let known = Expectation::new("prompt.cancelled-only-on-cancel", format!("known {NASTY}"));
-    let weighing =
-        Weighing { whole: true, strict: false, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
-    report.expected = Some(report.weigh(&[known], weighing));
+    let context =
+        ExpectedContext { whole: true, strict: false, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
+    report.expected = Some(report.apply_expected(&[known], context));
     report
 }
 

@@ -4,7 +4,7 @@
 use super::{files, none_of, read};
 
 /// Phrases to avoid, in lower case, with better ones. A phrase matches whole words only.
-const AVOID: [(&str, &str); 49] = [
+const AVOID: [(&str, &str); 53] = [
     ("nobody", "name the actor, or use `no client`, `unknown`"),
     ("nobody's", "name the actor"),
     ("anybody", "name the actor, or use `anyone`"),
@@ -43,7 +43,11 @@ const AVOID: [(&str, &str); 49] = [
     ("as good as none", "`the same as none`"),
     ("unasked", "`on its own`"),
     ("made fit", "`redacted`"),
+    ("weigh", "`apply`, `compare`"),
     ("weighed", "`applied`, `compared`"),
+    ("weighing", "`applying`, `comparing`"),
+    ("hope", "`optional`"),
+    ("hopes", "`optional`"),
     ("left alone", "`not affected`"),
     ("leaves alone", "`does not affect`"),
     ("plays again", "`repeats`"),

@@ -11,7 +11,7 @@ use acp_conformance::edition::V1;
 use acp_conformance::expected::{Date, Expectation};
 use acp_conformance::report::Collector;
 use acp_conformance::report::events;
-use acp_conformance::report::expected::Weighing;
+use acp_conformance::report::expected::ExpectedContext;
 use acp_conformance::report::model::{self, Floor, Spent, Timings};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
@@ -53,10 +53,10 @@ fn what_is_really_written_fits_the_schemas() {
     collector.add(&trace, Duration::from_millis(3), Some("handshake.jsonl".to_owned()));
     let mut report = collector.finish(Duration::from_millis(4), true);
     report.timings = Some(timings(&trace));
-    let weighing =
-        Weighing { whole: false, strict: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
+    let context =
+        ExpectedContext { whole: false, strict: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
     let expected = ["jsonrpc.version-member.agent", "cancel.stop-reason"].map(|id| Expectation::new(id, "known"));
-    report.expected = Some(report.weigh(&expected, weighing));
+    report.expected = Some(report.apply_expected(&expected, context));
     let report = serde_json::to_value(report).expect("a report is JSON");
     assert!(report["expected"]["new"].as_array().is_some_and(|new| !new.is_empty()));
     assert_eq!(report["verdict"], "not-conformant");

@@ -150,7 +150,7 @@ fn depends_on_prompt(step: &StepEvent) -> bool {
     );
     match step.kind {
         StepKind::Reply | StepKind::File | StepKind::Mcp | StepKind::Process => true,
-        StepKind::Must | StepKind::Hope => of_its_own && message_is_missing(step),
+        StepKind::Must | StepKind::Optional => of_its_own && message_is_missing(step),
         StepKind::Send => {
             matches!(step.observed, Some(Observed::RequestMissing { .. } | Observed::NameUnbound { .. }))
         }

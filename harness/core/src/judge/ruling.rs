@@ -17,7 +17,7 @@ pub struct Finding {
     pub doubt: Option<Doubt>,
     /// The events that prove it, by their position in the trace; the deciding one first.
     pub events: Vec<usize>,
-    /// Whether it is undecided because the subject stopped answering: a pass in another case does not outweigh that.
+    /// Whether it is undecided because the subject stopped answering: a pass in another case does not override that.
     pub stalled: bool,
     /// The requirement that owns the mistake, if a more specific one also fails by it; set when the trace is closed.
     pub same_as: Option<String>,

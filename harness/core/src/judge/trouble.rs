@@ -87,7 +87,7 @@ impl JudgedTrace {
 
 /// Whether a step of this kind that is `Missed` was optional.
 const fn may_be_optional(kind: StepKind) -> bool {
-    matches!(kind, StepKind::Hope | StepKind::Reply | StepKind::Mcp)
+    matches!(kind, StepKind::Optional | StepKind::Reply | StepKind::Mcp)
 }
 
 fn failure(requirement: &str, finding: &Finding) -> Trouble {

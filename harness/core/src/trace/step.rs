@@ -60,7 +60,8 @@ pub enum StepKind {
     /// A line that the subject must send.
     Must,
     /// A line that the subject may send.
-    Hope,
+    #[serde(alias = "hope")] // Earlier versions wrote this name.
+    Optional,
     /// A line that the subject must not send.
     Never,
     /// A request that proves that nothing more will come.

@@ -46,7 +46,7 @@ fn a_case_with_everything_is_lowered() {
     assert!(matches!(&first[0].body, Body::Request { label, .. } if label == "initialize"));
     assert_eq!(case.steps[0].source.path(), "cases/v1/agent/include/initialize.yaml");
     let optional = case.steps.iter().find(|step| step.text.starts_with("agent?")).expect("a sound case");
-    assert!(matches!(optional.action, Action::Expect { presence: Presence::Hope, .. }));
+    assert!(matches!(optional.action, Action::Expect { presence: Presence::Optional, .. }));
     assert_eq!(
         case.source.text().lines().nth(optional.place.line - 1).expect("a sound case").trim_start()[2..],
         optional.text

@@ -56,19 +56,19 @@ impl<C: Channel> RunningCase<'_, C> {
     }
 
     /// Waits for an optional line; gives up when the conversation has passed it.
-    pub(super) async fn hope(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> StepResult {
+    pub(super) async fn optional(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> StepResult {
         let deadline = self.begin_of_wait(line) + self.limit(line, within);
         let mut looked = 0;
         loop {
             match self.look_for(line, looked) {
                 Found::Matched(result) => {
                     let expected = Some(Expected::Message(self.inbox.describe(line)));
-                    return StepResult { kind: StepKind::Hope, expected, ..result };
+                    return StepResult { kind: StepKind::Optional, expected, ..result };
                 }
                 Found::Contradicted(result) => {
                     let login = result.outcome == Outcome::LoginNeeded;
                     let outcome = if login { Outcome::LoginNeeded } else { Outcome::Missed };
-                    return StepResult { kind: StepKind::Hope, outcome, ..result };
+                    return StepResult { kind: StepKind::Optional, outcome, ..result };
                 }
                 Found::NotYet => {}
             }
@@ -83,7 +83,7 @@ impl<C: Channel> RunningCase<'_, C> {
             if passed || self.nothing_more(line) || !self.next(deadline).await {
                 let observed = Some(if passed { Observed::Passed } else { Observed::Nothing });
                 let expected = Some(Expected::Message(self.inbox.describe(line)));
-                return StepResult { expected, observed, ..StepResult::new(StepKind::Hope, Outcome::Missed) };
+                return StepResult { expected, observed, ..StepResult::new(StepKind::Optional, Outcome::Missed) };
             }
         }
     }
@@ -92,7 +92,7 @@ impl<C: Channel> RunningCase<'_, C> {
     pub(super) fn any(&mut self, line: &Incoming) -> StepResult {
         // There is only one answer to a request.
         while let (Found::Matched(_), None) = (self.look_for(line, 0), line.body.answers()) {}
-        StepResult::new(StepKind::Hope, Outcome::Done)
+        StepResult::new(StepKind::Optional, Outcome::Done)
     }
 
     /// Waits for required lines in any order.
@@ -172,7 +172,7 @@ impl<C: Channel> RunningCase<'_, C> {
     fn has_passed(&self, index: usize, from: usize) -> bool {
         self.case.steps[index + 1..].iter().any(|step| {
             let lines = match &step.action {
-                Action::Expect { line, presence: Presence::Must | Presence::Hope } => std::slice::from_ref(line),
+                Action::Expect { line, presence: Presence::Must | Presence::Optional } => std::slice::from_ref(line),
                 Action::AnyOrder(lines) => lines,
                 _ => return false,
             };

@@ -27,7 +27,7 @@ pub(super) async fn expect<C: Channel>(
     let deadline = Instant::now() + limit;
     let patience = if running.subject.servers.are_silent() {
         SILENT_SERVERS
-    } else if look.presence == Presence::Hope {
+    } else if look.presence == Presence::Optional {
         // A program starts its servers about as fast as itself; the rest of the time is for a loaded machine.
         let start = running.channel.state().recorder.first_answer().unwrap_or(limit);
         (FIRST_OF_SERVER * start).max(SILENT_SERVERS)
@@ -79,7 +79,7 @@ async fn never_came<C: Channel>(running: &mut RunningCase<'_, C>, look: &McpLook
     let expected = Some(Expected::McpMessage { server: look.server.clone(), methods: look.methods.clone() });
     let observed = Some(Observed::McpMessages(methods_of(&running.channel.state().mcp.messages, look)));
     let report = |outcome| StepResult { expected, observed, ..StepResult::new(StepKind::Mcp, outcome) };
-    if look.presence == Presence::Hope || running.unmet.is_some() {
+    if look.presence == Presence::Optional || running.unmet.is_some() {
         return report(Outcome::Missed);
     }
     if running.channel.state().mcp.lost {
