@@ -46,4 +46,4 @@ pub use tap::TapReport;
 pub use text::{Detail, TextReport};
 pub use time::{rfc3339, today};
 pub use words::CASE_PLACE;
-pub(crate) use words::{count, partial, reproduce};
+pub(crate) use words::{count, name, partial, protocol, reproduce};

@@ -57,6 +57,7 @@ fn report(texts: &[String]) -> RunReport {
         requirement.cases.push(next());
         requirement.findings.push(FindingReport {
             case: id(index),
+            case_title: Some(next()),
             verdict: Verdict::Fail,
             kind: String::new(),
             fields: serde_json::Map::new(),
@@ -73,6 +74,7 @@ fn report(texts: &[String]) -> RunReport {
     for (index, verdict) in Verdict::ALL.into_iter().enumerate() {
         report.cases.push(CaseReport {
             id: id(index),
+            title: Some(next()),
             verdict,
             duration_ms: 1,
             file: Some(format!("own/{}", next())),

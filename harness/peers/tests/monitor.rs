@@ -205,7 +205,7 @@ fn guilty_agent() {
     let errors = desk.reference(prompt, &[], &["--live", "--html", "page.html"], &["--fault", "use-after-release"]);
     let [agent, client] = desk.reports();
     assert_eq!((failed(&agent), failed(&client)), (vec!["terminal.no-use-after-release"], vec![]));
-    assert!(errors.contains("agent is at fault in"), "{errors}");
+    assert!(errors.contains("failed  terminal.no-use-after-release"), "{errors}");
     assert!(errors.contains("the agent (acp-reference-agent) broke 1 MUST;"), "{errors}");
     let page = String::from_utf8(desk.read("page.html")).expect("a page is UTF-8");
     assert!(page.contains("aria-label=\"The agent\"") && page.contains("aria-label=\"The client\""));
@@ -217,7 +217,7 @@ fn guilty_client() {
     let errors = desk.reference(PLAN, &["--fault", "answer-notifications"], &[], &[]);
     let [agent, client] = desk.reports();
     assert_eq!((failed(&agent), failed(&client)), (vec![], vec!["jsonrpc.notification-no-response.client"]));
-    assert!(errors.contains("client is at fault in"), "{errors}");
+    assert!(errors.contains("failed  jsonrpc.notification-no-response.client"), "{errors}");
 }
 
 fn planted() {

@@ -91,7 +91,7 @@ impl CertificatePlace {
     pub fn admit(&self, name: Option<&str>) -> Result<(), PlaceError> {
         match &self.earlier {
             Some(earlier) if earlier.subject.name.as_deref() != name => {
-                let called = |name: Option<&str>| name.unwrap_or("a subject that gives no name").to_owned();
+                let called = |name: Option<&str>| name.unwrap_or("an unnamed subject").to_owned();
                 Err(PlaceError::OtherSubject { there: called(earlier.subject.name.as_deref()), here: called(name) })
             }
             _ => Ok(()),

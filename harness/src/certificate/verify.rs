@@ -332,6 +332,8 @@ fn foreign(header: &Header, id: &str, certificate: &Certificate, case: Option<&C
         suite: certificate.suite.version.clone(),
         edition: certificate.suite.edition.clone(),
         case: Some(id.to_owned()),
+        // Traces of earlier versions have no title.
+        title: header.title.as_ref().and(case).map(|case| case.title.clone()),
         conversation: None,
         file: None,
         subject: Some(certificate.subject.kind),

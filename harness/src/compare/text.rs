@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::model::{DiffReport, Gain, SideInfo, VerdictChange, VerdictTrend};
 use crate::report::visible::{in_one_line, visible};
-use crate::report::{count, partial};
+use crate::report::{count, name as name_of, partial, protocol};
 use crate::requirement::Level;
 use crate::snapshot::Bound;
 
@@ -30,12 +30,12 @@ pub fn write(out: &mut dyn Write, report: &DiffReport, bound: Bound) -> io::Resu
     side(out, "old", &report.old)?;
     side(out, "new", &report.new)?;
     if !report.same_suite {
-        writeln!(out, "\n{BOLD}The suites differ: a verdict may have changed because the rules did.{BOLD:#}")?;
+        writeln!(out, "\n{BOLD}The suites differ: a verdict may have changed because the requirements did.{BOLD:#}")?;
         suite(out, "old", &report.old)?;
         suite(out, "new", &report.new)?;
     }
     if report.old.traces == 0 || report.new.traces == 0 {
-        writeln!(out, "\nMessages and capabilities are not compared: for that, both sides have to have traces.")?;
+        writeln!(out, "\nMessages and capabilities are compared only if both sides have traces.")?;
     }
     let most = |most| if bound == Bound::Full { usize::MAX } else { most };
     verdicts(out, "requirements", &report.requirements, most(MOST))?;
@@ -52,8 +52,8 @@ pub fn write(out: &mut dyn Write, report: &DiffReport, bound: Bound) -> io::Resu
 fn side(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
     let SideInfo { path, subject, verdict, suite, traces, partial: cut } = side;
     let version = subject.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
-    let called = subject.name.as_deref().unwrap_or("a program that gives no name");
-    let facts = in_one_line(&format!("{called}{version}  {}, judged by {}", verdict.name(), suite.edition));
+    let (called, protocol) = (name_of(subject), protocol(&suite.edition));
+    let facts = in_one_line(&format!("{called}{version}  {}, checked against {protocol}", verdict.name()));
     let traces = count(*traces, "trace", "traces");
     writeln!(out, "{BOLD}{name}{BOLD:#}  {facts}  {DIM}{}, {traces}{DIM:#}", in_one_line(path))?;
     cut.map_or(Ok(()), |cut| writeln!(out, "     {BOLD}partial{BOLD:#}: {}", partial(cut)))

@@ -37,6 +37,16 @@ pub(super) fn broken_by_case(report: &RunReport) -> BTreeMap<&str, Vec<Broken<'_
     by_case
 }
 
+impl FindingReport {
+    /// Returns the title and the id of its case.
+    pub(super) fn case_name(&self) -> String {
+        match &self.case_title {
+            Some(title) => format!("{title} ({})", self.case),
+            None => self.case.clone(),
+        }
+    }
+}
+
 impl Broken<'_> {
     /// Returns the entry of the baseline that expects it.
     pub(super) fn expected<'r>(&self, report: &'r RunReport) -> Option<&'r EntryReport> {
@@ -53,13 +63,14 @@ impl Broken<'_> {
         cut(&self.finding.text, LONGEST)
     }
 
-    /// Returns the responsible party and the observation, with the lines that prove it.
+    /// Returns the requirement, the case and the observation, with the lines that prove it.
     pub(super) fn told(&self) -> String {
         let Self { requirement, finding } = self;
         let mut lines = vec![
             format!("{}  ({})", requirement.id, level(requirement.level)),
             format!("  {}", requirement.text),
-            format!("  {} is at fault: {}", finding.party, self.message()),
+            format!("  case: {}", finding.case_name()),
+            format!("  found: {}", self.message()),
         ];
         lines.extend(requirement.also().map(|also| format!("  {also}")));
         lines.extend(finding.counted_in.as_ref().map(|case| format!("  counted in {case}")));

@@ -50,6 +50,7 @@ pub struct Collector {
 /// The result of one case for one requirement.
 struct SeenIn {
     case: String,
+    title: Option<String>,
     tally: Tally,
     /// The proof of each finding.
     proofs: Vec<Proof>,
@@ -208,6 +209,7 @@ impl Collector {
         }
         let report = CaseReport {
             id,
+            title: judged.header().title.clone(),
             verdict: verdict.verdict,
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             file: judged.header().file.clone(),
@@ -231,7 +233,8 @@ impl Collector {
                 line: judged.line_of(&finding.events),
             };
             let proofs = tally.findings.iter().map(proof).collect();
-            let seen = SeenIn { case: case.to_owned(), tally: tally.clone(), proofs };
+            let title = judged.header().title.clone();
+            let seen = SeenIn { case: case.to_owned(), title, tally: tally.clone(), proofs };
             self.by_requirement.entry(requirement.clone()).or_default().push(seen);
         }
     }
@@ -298,7 +301,12 @@ pub fn alone<'t>(
     let requirement = edition.catalogue.find(requirement)?;
     let proofs = vec![Proof { lines: quote(event, &finding.events, focus(&finding.fact)), line: None }];
     let tally = Tally { findings: vec![finding], ..Tally::default() };
-    Some(join(edition, requirement, vec![SeenIn { case: recording.to_owned(), tally, proofs }], BTreeSet::new()))
+    Some(join(
+        edition,
+        requirement,
+        vec![SeenIn { case: recording.to_owned(), title: None, tally, proofs }],
+        BTreeSet::new(),
+    ))
 }
 
 /// Joins the results of all cases for one requirement.
@@ -316,7 +324,9 @@ fn join(
     let cases = seen.iter().filter(exercised).map(|seen| seen.case.clone()).collect();
     let notes = notes(&seen);
     let findings: Vec<_> = seen.into_iter().flat_map(|seen| findings(requirement.party, seen)).collect();
+    let hints = requirement.sdk.iter().map(|(sdk, hint)| (sdk.name().to_owned(), hint.clone()));
     RequirementReport {
+        hints: if verdict == Verdict::Fail { hints.collect() } else { BTreeMap::new() },
         id: requirement.id.clone(),
         party: requirement.party,
         level: requirement.level,
@@ -359,11 +369,12 @@ fn notes(seen: &[SeenIn]) -> Vec<String> {
 }
 
 fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
-    let SeenIn { case, tally, proofs } = seen;
+    let SeenIn { case, title, tally, proofs } = seen;
     let pairs = tally.findings.into_iter().zip(proofs);
     pairs
         .map(|(finding, Proof { lines, line })| FindingReport {
             case: case.clone(),
+            case_title: title.clone(),
             verdict: finding.verdict,
             kind: finding.fact.kind.to_owned(),
             fields: finding.fact.fields(),

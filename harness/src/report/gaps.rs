@@ -8,19 +8,19 @@ pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
     let late = "it begins in the middle of a conversation: checks that need the earlier messages are skipped";
     let lacks = judged.header().lacks.iter().map(|lack| match lack {
         Lack::Bytes => "its messages were rewritten: the bytes, and lines that are not messages, are not checked",
-        Lack::Ends => "it does not tell how lines ended: what depends on that is not judged",
-        Lack::Times => "it has no times: what depends on them is not judged",
-        Lack::Processes => "it does not tell when a program was ended: what depends on that is not judged",
-        Lack::Order => "the order of its messages is not known: only single messages are judged",
-        Lack::Replays => "it may leave out what is replayed: the loading of sessions is not judged",
+        Lack::Ends => "it does not contain the line ends: requirements on them are not checked",
+        Lack::Times => "it has no times: requirements that depend on them are not checked",
+        Lack::Processes => "it does not contain the ends of programs: requirements on them are not checked",
+        Lack::Order => "the order of its messages is unknown: only single messages are checked",
+        Lack::Replays => "it may lack replayed messages: the loading of sessions is not checked",
     });
     let lacks = lacks.chain(Some(late).filter(|_| judged.judgement.begins_late)).map(str::to_owned);
     let unattributed = format!(
-        "{} of its messages may be of either party: they are not judged, nor what depends on them",
+        "{} of its messages may be of either party: requirements that depend on them are not checked",
         judged.unattributed()
     );
     let forgot = judged.judgement.forgot.map(|n| {
-        format!("it is too long to remember all of it: from #{n} on, what depends on what was long ago is not judged")
+        format!("it is too long to remember all of it: from #{n} on, requirements that depend on much earlier messages are not checked")
     });
     let weak = judged.fences().get(TIME_LIMIT).map(|_| {
         "a fence was only a wait, since no request could serve as one: it does not show that something did not come"

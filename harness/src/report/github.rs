@@ -9,8 +9,7 @@ use super::broken::{Broken, failures};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RequirementReport, RunReport};
 use super::visible::{cut, visible};
-use super::words::{counts, file_of, partial, subject};
-use crate::protocol::edition_label;
+use super::words::{counts, file_of, partial, protocol, subject};
 use crate::requirement::Level;
 use crate::verdict::{Conformance, Verdict};
 
@@ -54,16 +53,16 @@ impl<W: Write> GithubReport<W> {
             more => format!("\n… and {more} more like it"),
         };
         let case = report.cases.iter().find(|case| case.id == first.finding.case);
-        let message = format!("{}: {}{others}", first.finding.case, first.told());
+        let message = format!("{}{others}", first.told());
         self.command(command, &requirement.id, Place::of(case, first), &message)
     }
 
     fn summary(&mut self, report: &RunReport) -> io::Result<()> {
         let command = if report.verdict == Conformance::HarnessError { "error" } else { "notice" };
         let message = format!(
-            "{}, judged by {}\nrequirements  {}\ncases         {}",
+            "{}, checked against {}\nrequirements  {}\ncases         {}",
             subject(report),
-            edition_label(&report.suite.edition),
+            protocol(&report.suite.edition),
             counts(&report.summary.requirements),
             counts(&report.summary.cases)
         );

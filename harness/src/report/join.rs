@@ -154,6 +154,7 @@ fn requirement(one: RequirementReport, other: RequirementReport) -> RequirementR
         cases: sorted(one.cases, other.cases, |case| case),
         findings,
         notes: notes(one.notes, other.notes),
+        hints: one.hints.into_iter().chain(other.hints).collect(),
         ..one
     }
 }

@@ -68,10 +68,11 @@ impl<W: Write> JunitReport<W> {
     }
 
     fn case(&self, area: &str, case: &TestCase<'_>) -> Markup {
-        let CaseReport { id, verdict, reason, duration_ms, .. } = case.case;
+        let CaseReport { id, title, verdict, reason, duration_ms, .. } = case.case;
         let (reason, class) = (reason.as_deref().unwrap_or_default(), area.replace('/', "."));
         html! {
             testcase name=(in_one_line(id)) classname=(in_one_line(&class)) time=(seconds(*duration_ms)) {
+                @if let Some(title) = title { properties { property name="title" value=(attribute(title)) {} } }
                 @match case.kind {
                     Kind::Pass => {}
                     Kind::Failure => (self.failure(case)),

@@ -6,10 +6,9 @@ use super::broken::{Broken, failures};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{RequirementReport, RunReport};
 use super::visible::{cut, in_markdown, visible};
-use super::words::{count, counts, level, partial, reproduce, subject};
-use crate::protocol::edition_label;
+use super::words::{count, counts, level, outcome, partial, protocol, reproduce, subject};
 use crate::requirement::{Level, Status};
-use crate::verdict::{Conformance, Verdict};
+use crate::verdict::Verdict;
 
 /// The longest message in the table.
 const LONGEST: usize = 300;
@@ -35,8 +34,8 @@ impl<W: Write> MarkdownReport<W> {
     fn report(&mut self, report: &RunReport) -> io::Result<()> {
         writeln!(self.out, "## {}: {}\n", report.verdict.name(), in_markdown(&subject(report)))?;
         let by =
-            format!("Judged by {}, acp-conformance {}.", edition_label(&report.suite.edition), report.suite.version);
-        writeln!(self.out, "{}\n{}\n", in_markdown(&by), said(report))?;
+            format!("Checked by acp-conformance {} against {}.", report.suite.version, protocol(&report.suite.edition));
+        writeln!(self.out, "{}\n{}.\n", in_markdown(&by), outcome(report))?;
         if let Some(cut) = report.partial {
             writeln!(self.out, "**Partial:** {}.\n", partial(cut))?;
         }
@@ -57,7 +56,7 @@ impl<W: Write> MarkdownReport<W> {
             let (missed, planned): (Vec<_>, Vec<_>) =
                 musts(Verdict::NotExercised).partition(|r| r.status != Status::Planned);
             self.list(["MUST was", "MUSTs were"], "not exercised", missed.into_iter())?;
-            self.list(["MUST is", "MUSTs are"], "not judged by this version", planned.into_iter())?;
+            self.list(["MUST is", "MUSTs are"], "not checked by this version", planned.into_iter())?;
         }
         Ok(())
     }
@@ -128,20 +127,9 @@ impl<W: Write> Renderer for MarkdownReport<W> {
     }
 }
 
-/// Explains the verdict.
-const fn said(report: &RunReport) -> &'static str {
-    match report.verdict {
-        Conformance::Conformant => "Every MUST that applies and that a program can decide was exercised and kept.",
-        Conformance::Incomplete => "No MUST was broken, and some that apply were not exercised.",
-        Conformance::NotConformant if report.strict => "A MUST or a SHOULD was broken.",
-        Conformance::NotConformant => "A MUST was broken.",
-        Conformance::HarnessError => "The harness itself failed, so this run cannot judge the subject.",
-    }
-}
-
 fn block(broken: &Broken<'_>) -> String {
     let Broken { finding, .. } = broken;
-    let mut lines = vec![format!("{} is at fault in {}: {}", finding.party, finding.case, broken.message())];
+    let mut lines = vec![format!("case: {}", finding.case_name()), format!("found: {}", broken.message())];
     lines.extend(finding.lines.iter().map(|line| format!("  {line}")));
     lines.join("\n")
 }
@@ -152,11 +140,11 @@ pub(super) fn broken_table(
     linked: fn(&RequirementReport) -> String,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    writeln!(out, "| broken | | what was seen | in |\n|---|---|---|---|")?;
+    writeln!(out, "| failed | level | found | case |\n|---|---|---|---|")?;
     for requirement in failed {
         let first = failures(requirement).next();
         let message = first.map(|broken| in_markdown(&cut(&broken.finding.text, LONGEST))).unwrap_or_default();
-        let case = first.map(|broken| in_markdown(&broken.finding.case)).unwrap_or_default();
+        let case = first.map(|broken| in_markdown(&broken.finding.case_name())).unwrap_or_default();
         let more = match failures(requirement).count() {
             0 | 1 => String::new(),
             all => format!(" and {} more", all - 1),

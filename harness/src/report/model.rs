@@ -258,6 +258,9 @@ pub struct RequirementReport {
     pub inapplicable: Vec<String>,
     /// All findings except passes.
     pub findings: Vec<FindingReport>,
+    /// How to satisfy it with official SDKs: a sentence each, by the name of the language. Only if it fails.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hints: BTreeMap<String, String>,
     /// The requirements that own its mistakes, if others own all of them: then it does not count as failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub same_as: Vec<String>,
@@ -341,6 +344,9 @@ pub struct ProbeReport {
 pub struct FindingReport {
     /// The case with this finding.
     pub case: String,
+    /// The title of that case; absent for a recording, and in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_title: Option<String>,
     /// The verdict on the requirement.
     pub verdict: Verdict,
     /// The stable name of the observation; together with the requirement it keeps its meaning from version to version. Empty in
@@ -382,6 +388,9 @@ pub struct FindingReport {
 pub struct CaseReport {
     /// Its id.
     pub id: String,
+    /// Its title, in a sentence; absent for a recording, and in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The verdict.
     pub verdict: Verdict,
     /// Its duration.

@@ -142,7 +142,7 @@ fn results(report: &RunReport) -> Vec<Value> {
 
 fn message(broken: &Broken<'_>) -> String {
     let Broken { finding, .. } = broken;
-    let mut lines = vec![format!("{} is at fault in {}: {}", finding.party, finding.case, broken.message())];
+    let mut lines = vec![broken.message(), format!("case: {}", finding.case_name())];
     lines.extend(finding.lines.iter().map(|line| format!("  {line}")));
     visible(&lines.join("\n"))
 }

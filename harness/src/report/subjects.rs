@@ -7,8 +7,7 @@ use std::io::{self, Write};
 use super::markdown::broken_table;
 use super::model::{Driven, RequirementReport, RunReport};
 use super::visible::in_markdown;
-use super::words::{count, partial};
-use crate::protocol::edition_label;
+use super::words::{count, partial, protocol};
 use crate::requirement::{Level, Party, page};
 use crate::trace::SCRATCH;
 use crate::verdict::Verdict;
@@ -175,9 +174,9 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let cases = count(report.cases.len(), "case was", "cases were");
     writeln!(
         out,
-        "{cases} played{driven}; judged by {}, acp-conformance {}.",
-        in_markdown(&edition_label(&suite.edition)),
-        in_markdown(&suite.version)
+        "{cases} run{driven} by acp-conformance {} against {}.",
+        in_markdown(&suite.version),
+        in_markdown(&protocol(&suite.edition))
     )?;
     if let Some(cut) = report.partial {
         writeln!(out, "**Partial:** {}.", partial(cut))?;

@@ -9,8 +9,7 @@ use super::broken::{Broken, broken_by_case};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RunReport};
 use super::visible::{cut, in_one_line};
-use super::words::{level, partial, subject};
-use crate::protocol::edition_label;
+use super::words::{level, partial, protocol, subject};
 use crate::verdict::Verdict;
 
 /// The longest reason.
@@ -34,10 +33,10 @@ impl<W: Write> TapReport<W> {
             self.case(index + 1, case, report, &broken)?;
         }
         let told = format!(
-            "{}  {}, judged by {}",
+            "{}  {}, checked against {}",
             report.verdict.name(),
             subject(report),
-            edition_label(&report.suite.edition)
+            protocol(&report.suite.edition)
         );
         writeln!(self.out, "# {}", in_one_line(&told))?;
         report.partial.map_or(Ok(()), |cut| writeln!(self.out, "# partial: {}", partial(cut)))
@@ -76,6 +75,9 @@ impl<W: Write> TapReport<W> {
         }
         // A JSON scalar is also a YAML scalar.
         writeln!(self.out, "  ---")?;
+        if let Some(title) = &case.title {
+            writeln!(self.out, "  title: {}", json!(in_one_line(&cut(title, LONGEST))))?;
+        }
         writeln!(self.out, "  verdict: {}", case.verdict)?;
         writeln!(self.out, "  duration_ms: {}", case.duration_ms)?;
         if all.is_empty() {

@@ -14,9 +14,8 @@ use super::model::{
 };
 use super::timings_text;
 use super::visible::{in_one_line, visible};
-use super::words::{count, counts, level, partial, reproduce, subject};
+use super::words::{count, counts, level, outcome, partial, protocol, reproduce, subject};
 use crate::judge::TIME_LIMIT;
-use crate::protocol::edition_label;
 use crate::requirement::{Level, Status};
 use crate::trace::FENCE;
 use crate::verdict::{Conformance, Verdict};
@@ -88,18 +87,17 @@ impl<W: Write> TextReport<W> {
             return Ok(());
         }
         let style = style_of(case.verdict);
-        write!(
+        let title = case.title.as_deref().map_or_else(String::new, |title| format!("  {}", in_one_line(title)));
+        writeln!(
             self.out,
-            "{style}{:>14}{style:#}  {:<44} {DIM}{:>6} ms{DIM:#}",
+            "{style}{:>14}{style:#}  {:<44} {DIM}{:>6} ms{DIM:#}{title}",
             case.verdict,
             in_one_line(&case.id),
             case.duration_ms
         )?;
-        match &case.reason {
-            Some(reason) => writeln!(self.out, "  {DIM}{}{DIM:#}", first_line(reason)),
-            None => writeln!(self.out),
-        }?;
-        case.notes.iter().try_for_each(|note| writeln!(self.out, "{:>16}{DIM}{}{DIM:#}", "", visible(note)))
+        let reason = case.reason.iter().map(|reason| first_line(reason));
+        let mut notes = reason.chain(case.notes.iter().map(|note| visible(note)));
+        notes.try_for_each(|note| writeln!(self.out, "{:>16}{DIM}{note}{DIM:#}", ""))
     }
 
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
@@ -169,14 +167,19 @@ impl<W: Write> TextReport<W> {
         }
         let mut failed: Vec<&FindingReport> = failures(requirement).map(|broken| broken.finding).collect();
         failed.sort_by_key(|finding| finding.counted_in.is_some());
-        for (index, finding) in failed.iter().take(examples).enumerate() {
-            let more = failed.len().saturating_sub(examples);
-            let more = if index + 1 == examples && more > 0 { format!(" (and {more} more)") } else { String::new() };
-            let (party, case, text) = (finding.party, in_one_line(&finding.case), visible(&finding.text));
-            writeln!(self.out, "  {party} is at fault in {case}{more}: {text}")?;
+        for finding in failed.iter().take(examples) {
+            writeln!(self.out, "  case: {}", in_one_line(&finding.case_name()))?;
+            writeln!(self.out, "  found: {}", visible(&finding.text))?;
             for line in &finding.lines {
                 writeln!(self.out, "    {DIM}{}{DIM:#}", visible(line))?;
             }
+        }
+        if failed.len() > examples {
+            writeln!(
+                self.out,
+                "  {}",
+                count(failed.len() - examples, "more finding like it", "more findings like it")
+            )?;
         }
         let first = failed.first().and_then(|finding| reproduce(&finding.case, &self.reproduce));
         first.map_or(Ok(()), |line| writeln!(self.out, "  {}", visible(&line)))
@@ -282,7 +285,11 @@ impl<W: Write> TextReport<W> {
                 (missed.len(), count(missed.len(), "MUST was not exercised", "MUSTs were not exercised")),
                 (
                     planned.len(),
-                    count(planned.len(), "MUST is not judged by this version", "MUSTs are not judged by this version"),
+                    count(
+                        planned.len(),
+                        "MUST is not checked by this version",
+                        "MUSTs are not checked by this version",
+                    ),
                 ),
             ];
             let counts: Vec<String> = parts.into_iter().filter(|(many, _)| *many > 0).map(|(_, text)| text).collect();
@@ -298,7 +305,7 @@ impl<W: Write> TextReport<W> {
         }
         if !planned.is_empty() && whole {
             let many = count(planned.len(), "MUST is", "MUSTs are");
-            writeln!(self.out, "\n{BOLD}{many} not judged by this version{BOLD:#}")?;
+            writeln!(self.out, "\n{BOLD}{many} not checked by this version{BOLD:#}")?;
             writeln!(self.out, "{DIM}{}{DIM:#}", wrap("  ", &planned))?;
         }
         Ok(())
@@ -309,7 +316,7 @@ impl<W: Write> TextReport<W> {
         if report.model.is_empty() {
             return Ok(());
         }
-        writeln!(self.out, "\n{BOLD}What the scripted model did{BOLD:#}")?;
+        writeln!(self.out, "\n{BOLD}Actions of the scripted model{BOLD:#}")?;
         report.model.iter().try_for_each(|(did, times)| writeln!(self.out, "  {times:>4}  {}", visible(did)))
     }
 
@@ -324,6 +331,11 @@ impl<W: Write> TextReport<W> {
             }
             verdict => verdict.name(),
         };
+        let outcome = match verdict {
+            "passed" => "Every selected case passed".to_owned(),
+            "not-applicable" => "No selected case applies".to_owned(),
+            _ => outcome(report),
+        };
         let style = match report.verdict {
             Conformance::Incomplete if is_passing_selection => style_of(Verdict::Pass),
             Conformance::Conformant => style_of(Verdict::Pass),
@@ -335,11 +347,8 @@ impl<W: Write> TextReport<W> {
             Some(Driven::Manual) => ", driven by hand",
             None => "",
         };
-        writeln!(
-            self.out,
-            "\n{style}{verdict}{style:#}  {subject}{driven}, judged by {}",
-            edition_label(&report.suite.edition)
-        )?;
+        writeln!(self.out, "\n{style}{verdict}{style:#}  {subject}{driven}\n  {outcome}")?;
+        writeln!(self.out, "  protocol      {}", visible(&protocol(&report.suite.edition)))?;
         if let Some(ShardInfo { number, of, .. }) = &report.shard {
             writeln!(
                 self.out,
@@ -359,12 +368,12 @@ impl<W: Write> TextReport<W> {
         }
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
         if report.summary.starts > 0 {
-            let starts = count(report.summary.starts, "start", "starts");
+            let starts = report.summary.starts;
             let again = match report.summary.again {
                 0 => String::new(),
                 again => format!("; {} ran again alone", count(again, "case", "cases")),
             };
-            writeln!(self.out, "  conversations {starts}{again}")?;
+            writeln!(self.out, "  processes     {starts} started{again}")?;
         }
         self.fences(report)?;
         #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
@@ -372,7 +381,7 @@ impl<W: Write> TextReport<W> {
         writeln!(self.out, "  time          {seconds:.1} s")
     }
 
-    /// Names the proofs of absence, unless they were all the usual unknown request.
+    /// Explains how absence was proved, unless the subject answered the usual unknown request.
     fn fences(&mut self, report: &RunReport) -> io::Result<()> {
         let (kind, fences) = (report.subject.kind, &report.summary.fences);
         let others = fences.iter().filter(|(means, _)| *means != FENCE && *means != TIME_LIMIT);
@@ -381,13 +390,13 @@ impl<W: Write> TextReport<W> {
             let means = others.join(", ");
             writeln!(
                 self.out,
-                "  fences        the {kind} did not answer unknown requests; absence was shown by {means}"
+                "  note          the {kind} does not answer unknown requests; answers to {means} proved that no message was missing"
             )?;
         }
         match fences.get(TIME_LIMIT) {
             Some(times) => {
                 let times = count(*times, "wait", "waits");
-                writeln!(self.out, "                {times} had no request to prove absence, and decided nothing")
+                writeln!(self.out, "  note          {times} ended only by a time limit and decided nothing")
             }
             None => Ok(()),
         }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{CaseReport, Partial, PartialReason, RunReport};
+use super::model::{CaseReport, Partial, PartialReason, RunReport, SubjectInfo};
 use crate::case::model::Case;
+use crate::protocol::edition_label;
 use crate::requirement::Level;
-use crate::verdict::Verdict;
+use crate::verdict::{Conformance, Verdict};
 
 /// Returns the name of a level in lists of requirements.
 pub(super) const fn level(level: Level) -> &'static str {
@@ -31,7 +32,50 @@ pub(super) fn subject(report: &RunReport) -> String {
     match (&report.subject.name, &report.subject.version) {
         (Some(name), Some(version)) => format!("{name} {version}"),
         (Some(name), None) => name.clone(),
-        (None, _) => format!("a program that gives no name ({})", report.subject.kind),
+        (None, _) => name(&report.subject),
+    }
+}
+
+/// Returns the subject's own name, or else its party with the name of its program.
+pub(crate) fn name(subject: &SubjectInfo) -> String {
+    if let Some(name) = &subject.name {
+        return name.clone();
+    }
+    let program = subject.command.iter().take_while(|word| !word.starts_with('-') && !word.contains('{'));
+    let words: Vec<&str> = program.map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
+    let program = if words.is_empty() { String::new() } else { format!(" ({})", words.join(" ")) };
+    format!("unnamed {}{program}", subject.kind)
+}
+
+/// Describes the edition of the protocol, such as `ACP version 1, schema of 2026-11`.
+pub(crate) fn protocol(edition: &str) -> String {
+    let label = edition_label(edition);
+    let draft = if label.ends_with("(draft)") { " (draft)" } else { "" };
+    match edition.strip_prefix('v').and_then(|edition| edition.split_once('@')) {
+        Some((major, schema)) => format!("ACP version {major}{draft}, schema of {schema}"),
+        None => format!("ACP edition {label}"),
+    }
+}
+
+/// Explains the verdict, without a full stop.
+pub(super) fn outcome(report: &RunReport) -> String {
+    let failed = |level| report.requirements.iter().filter(|one| one.level == level && one.fails()).count();
+    match report.verdict {
+        Conformance::Conformant => {
+            "Every MUST that applies and that a program can decide was exercised and satisfied".to_owned()
+        }
+        Conformance::Incomplete => "No MUST failed, but some that apply were not exercised or not decided".to_owned(),
+        Conformance::NotConformant => {
+            let musts = count(failed(Level::Must), "MUST", "MUSTs");
+            let shoulds = failed(Level::Should);
+            match (report.strict, shoulds) {
+                (false, _) | (_, 0) => format!("{musts} failed"),
+                _ => format!("{musts} and {} failed", count(shoulds, "SHOULD", "SHOULDs")),
+            }
+        }
+        Conformance::HarnessError => {
+            "acp-conformance itself failed, so this run says nothing about the subject".to_owned()
+        }
     }
 }
 

@@ -154,8 +154,12 @@ fn add_paths(value: &Value, files: &mut Vec<PathBuf>) {
 }
 
 fn begins(case: &Case) -> What {
-    let (id, file) = (case.id.clone(), case.own_file().map(str::to_owned));
-    What::Case(CaseMark::Begins(CaseInfo { id, file, requirements: case.requirements.clone() }))
+    What::Case(CaseMark::Begins(CaseInfo {
+        id: case.id.clone(),
+        title: Some(case.title.clone()),
+        file: case.own_file().map(str::to_owned),
+        requirements: case.requirements.clone(),
+    }))
 }
 
 /// Ends a case, and returns whether the process can serve another one: it answers a fence, and every request of the tester has

@@ -53,6 +53,7 @@ fn header(case: &Case, subject: &Subject) -> Header {
         suite: env!("CARGO_PKG_VERSION").to_owned(),
         edition: case.edition.name.clone(),
         case: Some(case.id.clone()),
+        title: Some(case.title.clone()),
         conversation: None,
         file: case.own_file().map(str::to_owned),
         subject: Some(case.subject),
@@ -65,7 +66,14 @@ fn header(case: &Case, subject: &Subject) -> Header {
 
 /// Returns the header of the trace of a conversation that holds several cases, the first of which is `case`.
 pub(super) fn conversation_header(case: &Case, number: usize, subject: &Subject) -> Header {
-    Header { case: None, conversation: Some(number), file: None, requirements: Vec::new(), ..header(case, subject) }
+    Header {
+        case: None,
+        title: None,
+        conversation: Some(number),
+        file: None,
+        requirements: Vec::new(),
+        ..header(case, subject)
+    }
 }
 
 /// The reason why a transcript ended.

@@ -135,6 +135,7 @@ fn fail(report: &mut RunReport, id: &str, findings: &[(&str, &str, Option<usize>
         .iter()
         .map(|(case, message, line)| FindingReport {
             case: (*case).to_owned(),
+            case_title: Some(format!("Title of {case}")),
             verdict: Verdict::Fail,
             kind: String::new(),
             fields: serde_json::Map::new(),
@@ -153,6 +154,7 @@ fn fail(report: &mut RunReport, id: &str, findings: &[(&str, &str, Option<usize>
 fn case(id: &str, verdict: Verdict, reason: Option<&str>) -> CaseReport {
     CaseReport {
         id: id.to_owned(),
+        title: Some(format!("Title of {id} {NASTY}")),
         verdict,
         duration_ms: 1234,
         file: None,

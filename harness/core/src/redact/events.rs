@@ -44,7 +44,8 @@ pub fn redact(trace: &Trace, key: RedactionKey, edition: &'static Edition) -> Re
     for (position, word) in redacted.header.command.iter_mut().enumerate() {
         *word = writer.argument(position, word);
     }
-    // The folder of the user's cases is private; the path below that folder is the id, which stays.
+    // The title of a user's case and the folder of their cases are private; the path below that folder is the id, which stays.
+    redacted.header.title = redacted.header.title.filter(|_| trace.header.file.is_none());
     redacted.header.file = trace.header.file.as_ref().and(trace.header.case.as_deref()).map(file_below);
     Redacted { trace: redacted, cut: writer.cut }
 }
@@ -193,7 +194,10 @@ impl Writer {
                 model.did = kept.to_owned() + &self.plain(tools);
             }
             What::Step(step) => self.cut += step::remove_quotes(step),
-            What::Case(CaseMark::Begins(case)) => case.file = case.file.as_ref().map(|_| file_below(&case.id)),
+            What::Case(CaseMark::Begins(case)) => {
+                case.title = case.title.take().filter(|_| case.file.is_none());
+                case.file = case.file.as_ref().map(|_| file_below(&case.id));
+            }
             What::Case(CaseMark::Ends) => {}
         }
     }

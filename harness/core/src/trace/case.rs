@@ -19,6 +19,9 @@ pub enum CaseMark {
 pub struct CaseInfo {
     /// The id.
     pub id: String,
+    /// The title; absent in traces of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The file, unless it is built into the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,

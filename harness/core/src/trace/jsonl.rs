@@ -34,6 +34,9 @@ pub struct Header {
     /// The id of the case; absent for a recording of other traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// The title of the case; absent in traces of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The number of the conversation in its run, from 1, if it holds several cases; marks among the events name them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<usize>,
@@ -84,6 +87,7 @@ impl Header {
             suite: env!("CARGO_PKG_VERSION").to_owned(),
             edition: edition.to_owned(),
             case: None,
+            title: None,
             conversation: None,
             file: None,
             subject: None,

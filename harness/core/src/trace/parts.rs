@@ -10,8 +10,8 @@ impl Header {
     /// Returns the header of one of the cases of this conversation.
     #[must_use]
     pub fn of_case(&self, case: &CaseInfo) -> Self {
-        let CaseInfo { id, file, requirements } = case.clone();
-        Self { case: Some(id), file, requirements, ..self.clone() }
+        let CaseInfo { id, title, file, requirements } = case.clone();
+        Self { case: Some(id), title, file, requirements, ..self.clone() }
     }
 
     /// Whether it holds one or several cases, so that the trace is complete from the start.
@@ -101,7 +101,8 @@ mod tests {
     }
 
     fn begins(id: &str) -> What {
-        What::Case(CaseMark::Begins(CaseInfo { id: id.to_owned(), file: None, requirements: vec![format!("r.{id}")] }))
+        let (title, requirements) = (Some(format!("Title of {id}")), vec![format!("r.{id}")]);
+        What::Case(CaseMark::Begins(CaseInfo { id: id.to_owned(), title, file: None, requirements }))
     }
 
     #[test]
@@ -123,7 +124,10 @@ mod tests {
         let [a, b] = &parts[..] else { panic!("{parts:?}") };
         assert_eq!((a.header.case.as_deref(), positions(a)), (Some("a"), vec![0, 1, 2, 3, 4]));
         assert_eq!((b.header.case.as_deref(), positions(b)), (Some("b"), vec![1, 2, 5, 6]));
-        assert_eq!(b.header.requirements, ["r.b"]);
+        assert_eq!(
+            (b.header.title.as_deref(), &b.header.requirements[..]),
+            (Some("Title of b"), &["r.b".to_owned()][..])
+        );
         assert_eq!(b.event(5).map(|event| event.n), Some(5));
         assert_eq!((b.event(3), a.event(6)), (None, None));
     }

@@ -135,7 +135,8 @@ impl Collector {
             let first = self.cases.iter().find(|report| report.id == first)?;
             return match first.verdict {
                 Verdict::NotApplicable => {
-                    let report = CaseReport { id: case.id.clone(), duration_ms: 0, trace: None, ..first.clone() };
+                    let (id, title) = (case.id.clone(), Some(case.title.clone()));
+                    let report = CaseReport { id, title, duration_ms: 0, trace: None, ..first.clone() };
                     self.cases.push(report.clone());
                     Some(report)
                 }
@@ -157,6 +158,7 @@ impl Collector {
     fn skip(&mut self, case: &Case, after: String, reason: String) -> CaseReport {
         let report = CaseReport {
             id: case.id.clone(),
+            title: Some(case.title.clone()),
             verdict: Verdict::NotExercised,
             duration_ms: 0,
             file: case.own_file().map(str::to_owned),

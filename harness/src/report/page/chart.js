@@ -7,22 +7,22 @@ const PROCESS = {
   'not-spawned': (why) => `not started: ${why}`,
   'stdin-closed': () => 'the tester ended its stream to the subject',
   'stdout-ended': () => 'the stream of the subject ended',
-  'stdin-broken': () => 'nothing can be written to the subject any more',
+  'stdin-broken': () => 'the subject closed its input',
   'agent-started': ({ pid, args }) => `the client started its agent, process ${pid} ${args.join(' ')}`,
   'agent-signalled': (signal) => `the client sent its agent ${signal}`,
   'agent-exited': (code) => `the tester ended the agent with exit code ${code}`,
-  'agent-killed': () => 'the tester had the agent killed',
-  signalled: (signal) => `the subject was sent ${signal}, since it did not end`,
-  exited: ({ code, signal }) => `the subject ended ${signal ? `by ${signal}` : `with exit code ${code}`}`,
-  flooded: () => 'the subject sent more than a trace may hold, and was stopped',
-  unrecorded: (kind) => `the subject did more than a trace may hold (${kind}), and what follows of it is missing`,
-  parted: () => 'the case is over, and the process stays; a fence shows that nothing is on its way any more',
-  reused: ({ cases }) => `the process has served ${cases} earlier ${cases === 1 ? 'case' : 'cases'}; what stands above was taken over from the first`,
+  'agent-killed': () => 'the tester killed the agent',
+  signalled: (signal) => `the tester sent the subject ${signal}, because it did not exit`,
+  exited: ({ code, signal }) => `the subject exited ${signal ? `by ${signal}` : `with code ${code}`}`,
+  flooded: () => 'the subject sent more than a trace can hold; the tester stopped it',
+  unrecorded: (kind) => `the subject did more than a trace can hold (${kind}); the rest is missing`,
+  parted: () => 'the case is over, and the process stays; a probe shows that no message is on its way',
+  reused: ({ cases }) => `the process has served ${cases} earlier ${cases === 1 ? 'case' : 'cases'}; the events above are from the first one`,
 };
 
 /** The name of a message: its method, or the method that it answers. `asked` holds the requests of a connection. */
 function label(message, from, connection, asked) {
-  if (message === null || typeof message !== 'object' || Array.isArray(message)) return { what: 'no message' };
+  if (message === null || typeof message !== 'object' || Array.isArray(message)) return { what: 'not a message' };
   const key = (party) => JSON.stringify([connection, party, message.id]);
   if (typeof message.method === 'string') {
     if (message.id !== undefined) asked.set(key(from), message.method);
@@ -106,7 +106,6 @@ function messageRow(event, asked, wrong) {
 }
 
 function mcpText({ server, what }) {
-  if (event.fence) return ['fence', `the next ${event.fence} is sent only for its answer to come`];
   const [[kind, value]] = typeof what === 'string' ? [[what, '']] : Object.entries(what);
   const told = { 'from-agent': `agent → MCP server ${server}`, 'to-agent': `MCP server ${server} → agent` }[kind];
   return [told || `MCP server ${server}: ${kind}`, typeof value === 'string' ? value : JSON.stringify(value)];
@@ -116,6 +115,9 @@ function mcpText({ server, what }) {
 function noteOf(event) {
   if (event.stderr !== undefined) return ['standard error', event.base64 || event.stderr];
   if (event.stdout !== undefined) return ['standard output', event.base64 || event.stdout];
+  if (event.fence) return ['probe', `the answer to the next ${event.fence} proves that the subject has read all earlier messages`];
+  if (event.case) return ['case', event.case === 'ends' ? 'the transcript is over' : 'the case begins'];
+  if (event.model) return ['model', event.model.did];
   if (event.mcp) return mcpText(event.mcp);
   if (event.visit) return ['HTTP', `${event.visit.method} ${event.visit.url}`];
   const [[kind, value]] = typeof event.process === 'string' ? [[event.process]] : Object.entries(event.process);
@@ -133,7 +135,7 @@ function noteRow(event) {
 }
 
 const OUTCOMES = {
-  done: 'done', contradicted: 'contradicted', 'timed-out': 'did not come in time', quiet: 'nothing came, and nothing proves that nothing will', ended: 'the stream ended first',
+  done: 'done', contradicted: 'contradicted', 'timed-out': 'did not come in time', quiet: 'no message came, but one could still follow', ended: 'the stream ended first',
   missed: 'did not come', 'not-applicable': 'not applicable', 'login-needed': 'a login is needed', 'harness-error': 'harness error',
 };
 

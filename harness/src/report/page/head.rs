@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::data::Reported;
-use crate::protocol::edition_label;
 use crate::report::broken::failures;
 use crate::report::model::{Driven, RequirementReport, RunReport, SubjectInfo};
 use crate::report::visible::visible;
-use crate::report::words::partial;
+use crate::report::words::{name as bare_name, outcome, partial, protocol};
 use crate::report::{count, expected_text};
 use crate::requirement::{Level, Party};
 use crate::verdict::{Conformance, Verdict};
@@ -33,19 +32,6 @@ pub(super) fn name(subject: &SubjectInfo) -> String {
     subject.version.as_ref().map_or_else(|| name.clone(), |version| format!("{name} {version}"))
 }
 
-/// Returns the subject's own name, or else the name of its program.
-pub(super) fn bare_name(subject: &SubjectInfo) -> String {
-    if let Some(name) = &subject.name {
-        return name.clone();
-    }
-    let program = subject.command.iter().take_while(|word| !word.starts_with('-') && !word.contains('{'));
-    let words: Vec<&str> = program.map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
-    if words.is_empty() {
-        return format!("{} without a name", subject.kind.one());
-    }
-    format!("{} (gives no name)", words.join(" "))
-}
-
 fn section(report: &RunReport) -> Markup {
     let RunReport { suite, subject, verdict, summary, .. } = report;
     let kind = subject.kind;
@@ -55,7 +41,7 @@ fn section(report: &RunReport) -> Markup {
     html! {
         section class="subject" aria-label={ "The " (kind.name()) } {
             h1 { (visible(&name(subject))) " " span class={ "verdict " (class(*verdict)) } { (words(verdict.name())) } }
-            p class="facts" { (means(*verdict)) }
+            p class="facts" { (outcome(report)) "." }
             @if let Some(cut) = report.partial { p class="facts" { "partial: " (partial(cut)) } }
             @if let Some(expected) = &report.expected {
                 p class="facts" { "expected failures: " (visible(&expected_text::summary(expected))) }
@@ -63,7 +49,7 @@ fn section(report: &RunReport) -> Markup {
             p class="facts" {
                 (kind.name()) @if subject.driven == Some(Driven::Manual) { ", driven by hand" } " · "
                 @if !command.is_empty() { code { (visible(&command.join(" "))) } " · " }
-                "judged by " (visible(&edition_label(&suite.edition))) ", suite " (visible(&suite.version)) " · "
+                (visible(&protocol(&suite.edition))) " · acp-conformance " (visible(&suite.version)) " · "
                 (count(report.cases.len(), "case", "cases")) " · " (format!("{seconds:.1} s"))
             }
             (coverage(report))
@@ -83,15 +69,6 @@ const fn class(verdict: Conformance) -> &'static str {
         Conformance::Incomplete => "inconclusive",
         Conformance::NotConformant => "fail",
         Conformance::HarnessError => "harness-error",
-    }
-}
-
-const fn means(verdict: Conformance) -> &'static str {
-    match verdict {
-        Conformance::Conformant => "Every MUST that applies and that a program can decide was exercised and kept.",
-        Conformance::Incomplete => "No MUST was broken, and some were not exercised or not decided.",
-        Conformance::NotConformant => "A MUST was broken.",
-        Conformance::HarnessError => "The harness itself failed; this says nothing about the subject.",
     }
 }
 
@@ -189,7 +166,8 @@ fn broken_one(requirement: &RequirementReport, report: &RunReport) -> Markup {
     html! {
         a href={ "#requirement=" (id) } { (id) } " " small { (level.name().to_uppercase()) } " " (visible(text))
         @if let Some(broken) = first {
-            p class="seen" { (visible(&broken.finding.case)) ": " (visible(&broken.finding.text)) }
+            p class="seen" { (visible(&broken.finding.text)) }
+            p class="seen" { "case: " (visible(&broken.finding.case_name())) }
             @if let Some(also) = requirement.also() { p class="seen" { (visible(&also)) } }
             @if let Some(entry) = broken.expected(report) {
                 p class="seen" { "expected to fail: " (visible(&entry.reason)) }

@@ -108,7 +108,7 @@ function table(party, subjects) {
   const twins = (subject) => subjects.filter((other) => named(other) === named(subject)).length > 1;
   const head = el('thead', {},
     el('tr', {}, el('td', {}), names.map(({ name, count }) => el('th', { scope: 'colgroup', colspan: count }, name))),
-    el('tr', {}, el('td', {}), subjects.map((subject) => el('th', { scope: 'col', title: `${subject.file}, judged by ${subject.edition}` },
+    el('tr', {}, el('td', {}), subjects.map((subject) => el('th', { scope: 'col', title: `${subject.file}, ${subject.edition}` },
       subject.version || '–', twins(subject) && [' ', el('small', {}, subject.file.split('/').at(-1))], el('span', { class: `verdict ${{ conformant: 'pass', incomplete: 'inconclusive', 'not-conformant': 'fail' }[subject.verdict] || 'harness-error'}` }, words(subject.verdict)),
       subject.partial && el('small', { title: subject.partial }, 'partial')))));
   const element = el('section', { 'aria-label': `${party}s` }, el('h2', {}, `${party[0].toUpperCase()}${party.slice(1)}s`),

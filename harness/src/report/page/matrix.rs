@@ -15,7 +15,7 @@ use super::head;
 use crate::protocol::edition_label;
 use crate::report::model::{FindingReport, RequirementReport, RunReport};
 use crate::report::visible::visible;
-use crate::report::words::partial;
+use crate::report::words::{self, partial};
 use crate::requirement::Party;
 use crate::verdict::{Conformance, Verdict};
 
@@ -94,7 +94,7 @@ fn subject(column: &Column) -> MatrixSubject<'_> {
     let RunReport { subject, suite, verdict, requirements, .. } = &column.report;
     MatrixSubject {
         party: subject.kind,
-        name: head::bare_name(subject),
+        name: words::name(subject),
         version: subject.version.as_deref().unwrap_or_default(),
         verdict: *verdict,
         edition: edition_label(&suite.edition),
@@ -129,7 +129,7 @@ fn order(a: &Column, b: &Column) -> Ordering {
         let subject = &column.report.subject;
         (
             subject.kind,
-            head::bare_name(subject).to_lowercase(),
+            words::name(subject).to_lowercase(),
             version(subject.version.as_deref().unwrap_or_default()),
             column.file.clone(),
         )

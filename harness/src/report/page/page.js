@@ -45,7 +45,13 @@ function address(changes) {
   return `#${next}`;
 }
 
-const caseLink = (id, event) => el('a', { href: `#view=cases&case=${encodeURIComponent(id)}${event === undefined ? '' : `&event=${event}`}` }, id);
+const titleOf = new Map(reports.flatMap((report) => report.cases.map((one) => [one.id, one.title])));
+
+/** A link to a case, with its title. */
+const caseLink = (id, event) => [
+  el('a', { href: `#view=cases&case=${encodeURIComponent(id)}${event === undefined ? '' : `&event=${event}`}` }, id),
+  titleOf.get(id) && el('small', {}, ` ${titleOf.get(id)}`),
+];
 
 const requirementLink = (id) => el('a', { href: `#requirement=${encodeURIComponent(id)}` }, id);
 
@@ -69,6 +75,8 @@ function requirementDetails(requirement) {
   const findings = [...requirement.findings].sort((a, b) => worst(a) - worst(b));
   return el('div', {},
     lore(requirement.id),
+    requirement.hints && el('div', { class: 'hints' }, el('p', {}, 'With the official SDKs:'),
+      el('ul', {}, Object.entries(requirement.hints).map(([sdk, hint]) => el('li', {}, el('b', {}, sdk), ': ', prose(hint))))),
     requirement.notes?.length > 0 && el('ul', { class: 'facts' }, requirement.notes.map((note) => el('li', {}, note))),
     some(findings, 8, (finding) => findingBox(requirement.id, finding)),
     requirement.cases.length > 0 && el('details', {}, el('summary', {}, `Cases that exercised it (${requirement.cases.length})`),
@@ -88,8 +96,9 @@ function caseDetails(report, one) {
     one.notes?.map((note) => el('p', { class: 'facts' }, note)),
     broken.length > 0 && el('ul', { class: 'broken' }, some(broken, 8, jump)),
     reproduction(report.subject.kind, one.id),
-    data?.header?.requirements?.length > 0 && el('details', {}, el('summary', {}, `Requirements that it was written for (${data.header.requirements.length})`),
+    data?.header?.requirements?.length > 0 && el('details', {}, el('summary', {}, `Requirements of the case (${data.header.requirements.length})`),
       el('ul', { class: 'cases' }, data.header.requirements.map((id) => el('li', {}, requirementLink(id))))),
+    data?.case && caseFile(data.case),
     one.trace && el('p', { class: 'facts' }, 'trace ', el('code', {}, one.trace)),
     told);
 }
@@ -123,7 +132,7 @@ const VIEWS = {
     list: () => reports.flatMap((report) => report.cases.map((one) => ({ ...one, report }))).sort(byRank),
     id: (one) => one.id,
     facts: (one) => ({ party: one.report.subject.kind, area: one.id.split('/')[2] || 'recording', verdict: one.verdict }),
-    text: (one) => one.reason,
+    text: (one) => [one.title, one.reason].filter(Boolean).join(' – '),
     side: (one) => `${reports.length > 1 ? `${one.report.subject.kind} · ` : ''}${one.durationMs} ms`,
     more: () => '',
     details: (one) => caseDetails(one.report, one),
