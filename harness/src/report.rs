@@ -38,7 +38,7 @@ pub use join::{join, mismatch};
 pub use json::JsonReport;
 pub use junit::JunitReport;
 pub use markdown::MarkdownReport;
-pub use page::{Chart, Charting, Column, PageReport, write_matrix};
+pub use page::{Chart, Charting, Column, PageReport, write_matrix, write_runs};
 pub(crate) use reasons::calls_tools;
 pub use sarif::SarifReport;
 pub use subjects::write_subjects;

@@ -9,7 +9,9 @@ mod document;
 mod head;
 mod matrix;
 mod renderer;
+mod runs;
 
 pub use chart::{Chart, Charting};
 pub use matrix::{Column, write_matrix};
 pub use renderer::PageReport;
+pub use runs::write_runs;
