@@ -20,19 +20,21 @@ use serde_json::{Value, json};
 
 type Look = fn(&Tab<'_>, &Pages) -> Result<(), String>;
 
-const LOOKS: [(&str, Look); 13] = [
+const LOOKS: [(&str, Look); 15] = [
     ("every-filter-leaves-what-fits-it", filters),
     ("a-view-can-be-linked", links),
     ("a-chart-is-opened-by-keyboard", keyboard),
     ("a-chart-shows-what-was-expected-and-what-broke-the-rule", broken_chart),
     ("the-wrong-member-is-marked", marked_member),
     ("failures-come-first", failures_first),
+    ("cases-of-a-shared-process-have-charts-and-titles", shared_charts),
     ("expected-failures-are-shown", expected),
     ("nothing-hostile-becomes-markup", hostile),
     ("both-themes-can-be-read", themes),
     ("no-page-is-wider-than-a-phone", phone),
     ("everything-that-can-be-operated-has-a-name", names),
     ("the-matrix-tells-where-subjects-differ", matrix),
+    ("two-runs-are-shown-side-by-side", two_runs),
     ("without-a-script-the-verdict-is-there", without_script),
 ];
 
@@ -148,6 +150,7 @@ fn links(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     tab.until(&format!("{SEEN} === 1"))?;
     tab.value("document.querySelector('ul.broken a').click()")?;
     tab.until("document.querySelector('[aria-expanded=true]')?.textContent === 'cancel.stop-reason'")?;
+    tab.until("document.querySelector('.details .hints').textContent.includes('TypeScript')")?;
     tab.value("document.querySelector('.details .finding a').click()")?;
     tab.until("document.activeElement.matches('.row.broke')")
 }
@@ -191,6 +194,26 @@ fn marked_member(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     )
 }
 
+fn shared_charts(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    tab.open(&pages.path("kept.html"), "view=cases")?;
+    let cases = count(&pages.report("kept.json")?, "cases", |_| true);
+    wants(
+        "case marks in the data",
+        tab.value("document.querySelector('[data-chart]').textContent.includes('\"case\":{\"begins\"')")?,
+        true.into(),
+    )?;
+    tab.value("document.querySelectorAll('.open[aria-expanded=false]').forEach((one) => one.click())")?;
+    wants("a chart for each case", tab.value("document.querySelectorAll('.chart').length")?, cases.into())?;
+    let row = "document.querySelector('[aria-expanded][class=open]').closest('th').textContent";
+    tab.until(&format!("{row}.includes('fs/read') || {row}.includes('cancel')"))?;
+    let title = pages.report("kept.json")?["cases"][0]["title"].as_str().unwrap_or("a title").to_owned();
+    wants(
+        "a title in the list",
+        tab.value(&format!("document.querySelector('main').innerText.includes({})", json!(title)))?,
+        true.into(),
+    )
+}
+
 fn failures_first(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     tab.open(&pages.path("broken.html"), "")?;
     let words = "[...document.querySelectorAll('.list .verdicts .word')].map((word) => word.textContent)";
@@ -216,6 +239,13 @@ fn broken_chart(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     )?;
     tab.value("[...document.querySelectorAll('.command .copy')][0].click()")?;
     tab.until("document.getElementById('said').textContent.startsWith('The command is')")?;
+    tab.value("document.querySelector('.case-file .copy').click()")?;
+    tab.until("document.getElementById('said').textContent.startsWith('The case is')")?;
+    let file = tab.value("document.querySelector('.case-file pre').textContent")?;
+    let file = file.as_str().unwrap_or_default();
+    if !(file.contains("\ntranscript:\n") && file.contains("session/cancel")) {
+        return Err(format!("this is not the case of the chart: {file}"));
+    }
     let asked = "[...document.querySelectorAll('.message')].filter((one) => one.textContent.includes('session/prompt')).map((one) => one.querySelector('.kind').textContent).join()";
     wants("an answer is named by its request", tab.value(asked)?, "request,result".into())?;
     let steps = "[...document.querySelectorAll('.done-step')].filter((step) => step.offsetHeight > 0).length";
@@ -296,6 +326,7 @@ fn phone(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
         ("broken", "view=cases&case=v1/agent/cancel/while-asking"),
         ("kept", "view=cases"),
         ("matrix", ""),
+        ("runs", ""),
     ];
     let width = "document.documentElement.scrollWidth";
     for (page, fragment) in looks {
@@ -368,6 +399,31 @@ fn matrix(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     tab.until("document.querySelector('dialog .row.broke') !== null")?;
     tab.press("Escape")?;
     tab.until("!document.querySelector('dialog').open && document.activeElement.matches('.cell.fail')")
+}
+
+fn two_runs(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    tab.open(&pages.path("runs.html"), "")?;
+    let rows = "[...document.querySelectorAll('#cases tbody')].filter((row) => !row.hidden)";
+    wants("the cases with another verdict", tab.value(&format!("{rows}.length"))?, 1.into())?;
+    tab.value("document.querySelector('#cases tbody:not([hidden]) .open').click()")?;
+    let verdicts = "[...document.querySelectorAll('#cases .runs h3 .word')].map((one) => one.textContent).join()";
+    wants("the old and the new verdict", tab.value(verdicts)?, "pass,fail".into())?;
+    wants("a chart of each run", tab.value("document.querySelectorAll('#cases .runs .chart').length")?, 2.into())?;
+    wants("the wrong message", tab.value("document.querySelectorAll('#cases .runs .row.broke').length")?, 1.into())?;
+    let title = pages.report("broken.json")?["cases"][0]["title"].to_string();
+    wants(
+        "a title",
+        tab.value(&format!("document.querySelector('#cases').innerText.includes({title})"))?,
+        true.into(),
+    )?;
+    wants(
+        "changed requirements",
+        tab.value("document.querySelector('#requirements select').value")?,
+        "changed".into(),
+    )?;
+    tab.value("{ const all = document.querySelector('#cases select'); all.value = 'all'; all.dispatchEvent(new Event('change')); }")?;
+    let cases = count(&pages.report("kept.json")?, "cases", |_| true);
+    tab.until(&format!("{rows}.length >= {cases}"))
 }
 
 fn expected(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {

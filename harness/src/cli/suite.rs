@@ -14,6 +14,7 @@ use super::output::say;
 use super::outputs::Outputs;
 use super::plan::{Origin, RunPlan};
 use super::progress::ProgressLine;
+use super::record::case_text;
 use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
 use crate::case::model::Case;
@@ -318,7 +319,11 @@ impl SuiteListener for Listener<'_> {
         }
         self.outputs.event(&SuiteEvent::Case(report, trace))?;
         if let Some(trace) = trace.filter(|_| self.outputs.charts) {
-            let chart = Chart::of(trace, collector.evidence(&report.id));
+            // Only failed cases, since the text makes the page larger.
+            let fails = collector.failures(&report.id).next().is_some();
+            let origin = || format!("a run of {}", report.id);
+            let case = || case_text(trace, &origin(), None, self.edition).ok();
+            let chart = Chart::of(trace, collector.evidence(&report.id)).with_case(fails.then(case).flatten());
             self.outputs.event(&SuiteEvent::Chart(&report.id, &chart))?;
         }
         Ok(())

@@ -64,6 +64,9 @@ pub fn record(trace: &Trace, aim: &Aim<'_>) -> Result<String, RecordError> {
     Ok(text)
 }
 
+/// Begins the comment above a line that violates a requirement.
+pub(crate) const VIOLATES: &str = "# violates";
+
 /// The warning in a case with prompts of a person.
 pub(crate) const VERBATIM: &str = "The prompts are verbatim: remove private text before you share the case.";
 
@@ -83,7 +86,7 @@ impl Writer<'_> {
         let exchange = self.exchange;
         let marks = |turn: &RecordedTurn| {
             let of_turn = broken.iter().filter(|(event, _)| *event == turn.n);
-            of_turn.map(|(_, text)| format!("# violates {}", one_line(text))).collect::<Vec<_>>()
+            of_turn.map(|(_, text)| format!("{VIOLATES} {}", one_line(text))).collect::<Vec<_>>()
         };
         let included: Vec<String> = exchange.turns.iter().take(opening).flat_map(marks).collect();
         self.lines.splice(0..0, included);

@@ -41,6 +41,7 @@ impl Pages {
         std::fs::write(pages.path("hostile.jsonl"), hostile_trace()).map_err(|error| error.to_string())?;
         pages.cli(&["check", "--html", &pages.text("hostile.html"), &pages.text("hostile.jsonl")])?;
         let reports = ["kept.json", "broken.json"].map(|name| pages.text(name));
+        pages.cli(&["diff", &reports[0], &reports[1], "--html", &pages.text("runs.html")])?;
         pages.cli(&["matrix", &reports[0], &reports[1], "--html", &pages.text("matrix.html")])?;
         Ok(pages)
     }

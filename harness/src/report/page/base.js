@@ -47,22 +47,33 @@ function say(text) {
   document.getElementById('said').textContent = text;
 }
 
+/** A button that copies the text of an element, or selects it where the browser does not allow that. */
+function copyButton(label, name, source) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      button.textContent = 'Copied';
+      say(`The ${name} is copied`);
+    } catch {
+      getSelection().selectAllChildren(source);
+      say(`The ${name} is selected`);
+    }
+  };
+  const button = el('button', { type: 'button', class: 'copy', onclick: copy }, label);
+  return button;
+}
+
 /** A command line with a button that copies it. */
 function command(text) {
   const code = el('code', {}, text);
-  const select = () => getSelection().selectAllChildren(code);
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = 'Copied';
-      say('The command is copied');
-    } catch {
-      select();
-      say('The command is selected');
-    }
-  };
-  const button = el('button', { type: 'button', class: 'copy', onclick: copy }, 'Copy');
-  return el('p', { class: 'command' }, code, button);
+  return el('p', { class: 'command' }, code, copyButton('Copy', 'command', code));
+}
+
+/** A case file made from a chart, with a button that copies it. */
+function caseFile(text) {
+  const file = el('pre', { tabindex: '0', 'aria-label': 'The case file' }, text);
+  return el('details', { class: 'case-file' }, el('summary', {}, 'These messages as a case'),
+    el('p', { class: 'facts' }, 'Save it in a folder of your own and run it with --cases.'), copyButton('Copy as case', 'case', file), file);
 }
 
 /** The details of a requirement from the catalogue, without its text. */

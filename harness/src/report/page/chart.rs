@@ -33,6 +33,9 @@ pub struct Chart {
     events: Vec<Value>,
     /// The number of events in the trace.
     of: usize,
+    /// The text of a case file that repeats the messages, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    case: Option<String>,
 }
 
 impl Chart {
@@ -42,6 +45,12 @@ impl Chart {
         let mut charting = Charting::new(&trace.header, evidence);
         trace.events.iter().for_each(|event| charting.event(event));
         charting.close()
+    }
+
+    /// Adds the text of a case file that repeats the messages, for a button that copies it.
+    #[must_use]
+    pub fn with_case(self, case: Option<String>) -> Self {
+        Self { case, ..self }
     }
 }
 
@@ -57,7 +66,7 @@ impl Charting {
     /// Starts with the header of a trace and the events that findings name.
     #[must_use]
     pub fn new(header: &Header, evidence: BTreeSet<usize>) -> Self {
-        let chart = Chart { header: header.clone(), events: Vec::new(), of: 0 };
+        let chart = Chart { header: header.clone(), events: Vec::new(), of: 0, case: None };
         Self { evidence, chart, last: VecDeque::new(), bytes: 0 }
     }
 
