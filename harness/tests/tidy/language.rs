@@ -108,7 +108,10 @@ fn texts_use_plain_words() {
 /// expected output of tests. Python may leave compiled files in `scripts`.
 fn is_covered(file: &str) -> bool {
     let is_code = [".rs", ".js"].iter().any(|ending| file.ends_with(ending));
-    !EXEMPT.contains(&file) && !file.contains("__pycache__") && (!file.starts_with("harness/") || is_code)
+    !EXEMPT.contains(&file)
+        && !file.contains("__pycache__")
+        && !file.ends_with(".png")
+        && (!file.starts_with("harness/") || is_code)
 }
 
 /// The phrases to avoid in a line, each with a better one.
