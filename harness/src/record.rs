@@ -13,6 +13,6 @@ mod purpose;
 mod setup;
 mod yaml;
 
-pub(crate) use draft::{VERBATIM, VIOLATES};
 pub use draft::{Aim, record};
+pub(crate) use draft::{VERBATIM, VIOLATES};
 pub use exchange::RecordError;
