@@ -1,5 +1,5 @@
 //! The export of acp-devtools (`acp-devtools export`, and its recorded handshakes): one JSON document with the lines of both
-//! parties. An export has secrets removed, so its lines may have been written anew.
+//! parties. An export has secrets removed, so its lines may differ from those on the wire.
 
 use std::io::BufRead;
 use std::vec::IntoIter;
