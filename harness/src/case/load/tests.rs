@@ -226,7 +226,8 @@ fn an_editor_takes_every_case() {
         assert!(problems.is_empty(), "{path}: {problems:?}");
     }
     let wrong = json!({ "title": "t", "subject": "both", "requirements": ["a"], "matrix": { "a": { "b": "<matrix.c>" } }, "transcript": [] });
-    assert_eq!(editor.iter_errors(&wrong).count(), 2, "an unknown side, and nothing in the transcript");
+    let expected = "an unknown side, an unknown requirement, and nothing in the transcript";
+    assert_eq!(editor.iter_errors(&wrong).count(), 3, "{expected}");
 }
 
 #[test]
