@@ -167,7 +167,7 @@ fn reads_traces_and_reports() -> Result<(), Failed> {
     let other = std::fs::read_to_string(&trace)?.replace("tiny@2026-01", "v1@2026-11");
     std::fs::write(dir.path().join("v1.jsonl"), other)?;
     let by_v1 = prints(dir.path(), 3, &["check", "v1.jsonl"])?;
-    contains(&by_v1, "v1@2026-11")?;
+    contains(&by_v1, "ACP version 1, schema of 2026-11")?;
     if by_v1.contains("schema.valid.agent") {
         return Err(format!("version 1 wants no motto:\n{by_v1}").into());
     }
