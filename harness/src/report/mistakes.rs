@@ -16,7 +16,10 @@ pub(super) fn settle(requirements: &mut [RequirementReport], cases: &mut [CaseRe
         .filter(|case| case.verdict != Verdict::HarnessError && !case.requirements.is_empty())
         .map(|case| (case.id.as_str(), case.requirements.iter().map(String::as_str).collect()))
         .collect();
-    requirements.iter_mut().for_each(|requirement| count_once(requirement, &for_it));
+    let verdict_without_it = |case: &CaseReport| case.otherwise.as_ref().map_or(case.verdict, |other| other.verdict);
+    let passing = cases.iter().filter(|case| verdict_without_it(case) == Verdict::Pass);
+    let passing: BTreeSet<&str> = passing.map(|case| case.id.as_str()).collect();
+    requirements.iter_mut().for_each(|requirement| count_once(requirement, &for_it, &passing));
     cases.iter_mut().for_each(|case| decide_verdict(case, requirements));
 }
 
@@ -37,9 +40,10 @@ fn own(requirements: &mut [RequirementReport]) {
     }
 }
 
-/// Makes one case fail for a violation that several show: the first that names the requirement, or else the first. Every case
-/// that names the requirement fails by itself, and so does every recording, which names none.
-fn count_once(requirement: &mut RequirementReport, for_it: &BTreeMap<&str, BTreeSet<&str>>) {
+/// Makes one case fail for a violation that several show: the first that names the requirement, or else the first that passes
+/// without the violation, or else the first. Every case that names the requirement fails by itself, and so does every recording,
+/// which names none.
+fn count_once(requirement: &mut RequirementReport, for_it: &BTreeMap<&str, BTreeSet<&str>>, passing: &BTreeSet<&str>) {
     let id = requirement.id.as_str();
     let is_own = |case: &str| for_it.get(case).is_some_and(|own| own.contains(id));
     let is_named = |finding: &&mut FindingReport| {
@@ -51,7 +55,8 @@ fn count_once(requirement: &mut RequirementReport, for_it: &BTreeMap<&str, BTree
         shown.entry(signature(&finding.kind, &finding.fields)).or_default().push(finding);
     }
     for findings in shown.into_values() {
-        let first = findings.iter().find(|finding| is_own(&finding.case)).or(findings.first());
+        let first_that = |fits: &dyn Fn(&str) -> bool| findings.iter().find(|finding| fits(&finding.case));
+        let first = first_that(&is_own).or_else(|| first_that(&|case| passing.contains(case))).or(findings.first());
         let Some(first) = first.map(|finding| finding.case.clone()) else { continue };
         for finding in findings {
             let counts_here = finding.case == first || is_own(&finding.case);
@@ -126,6 +131,13 @@ mod tests {
         assert_eq!(failing(&two_are_for_it), ["b", "c"]);
         let requirement = two_are_for_it.requirements.iter().find(|it| it.id == BANNER).expect("it is judged");
         assert_eq!((requirement.verdict, requirement.findings.len()), (Verdict::Fail, 3));
+    }
+
+    #[test]
+    fn case_that_passes_without_the_violation_fails_for_it() {
+        let (decided, undecided) = ("transport.utf8.agent", "init.respond");
+        let report = report(&[("a", undecided, "Hé"), ("b", decided, "Hé")]);
+        assert_eq!(failing(&report), ["b"]);
     }
 
     #[test]
