@@ -96,7 +96,7 @@ fn die_by(name: &str) -> ! {
     let signal = match name {
         "SIGKILL" => Signal::KILL,
         "SIGTERM" => Signal::TERM,
-        "SIGHUP" => Signal::HUP,
+        "SIGUSR1" => Signal::USR1,
         _ => std::process::abort(),
     };
     kill_process(getpid(), signal).expect("a process may signal itself");
