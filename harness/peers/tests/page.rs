@@ -151,6 +151,7 @@ fn links(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     tab.value("document.querySelector('ul.broken a').click()")?;
     tab.until("document.querySelector('[aria-expanded=true]')?.textContent === 'cancel.stop-reason'")?;
     tab.until("document.querySelector('.details .hints').textContent.includes('TypeScript')")?;
+    tab.until("document.querySelector('.details .exchange pre').textContent.includes('session/cancel')")?;
     tab.value("document.querySelector('.details .finding a').click()")?;
     tab.until("document.activeElement.matches('.row.broke')")
 }

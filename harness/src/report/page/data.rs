@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::edition::{Bundle, Editions};
 use crate::report::model::RunReport;
 use crate::requirement::Level;
 
@@ -30,18 +31,24 @@ pub(super) struct CatalogueEntry<'c> {
     link: Option<&'c str>,
     applies_when: &'c str,
     level: &'static str,
+    /// The messages of a correct exchange, if a report has a failure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    exchange: Vec<&'static str>,
 }
 
 /// Returns the texts of the requirements and probes in these reports, by id.
 pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTreeMap<&'r str, CatalogueEntry<'r>> {
-    let mut entries = BTreeMap::new();
+    let (mut entries, editions) = (BTreeMap::new(), Editions::built_in());
     for report in reports {
+        let bundle: Option<&Bundle> =
+            editions.all().iter().copied().find(|bundle| bundle.name() == report.suite.edition);
         entries.extend(report.requirements.iter().map(|r| {
             let entry = CatalogueEntry {
                 text: &r.text,
                 link: r.link.as_deref(),
                 applies_when: &r.applies_when,
                 level: r.level.name(),
+                exchange: bundle.filter(|_| r.fails()).map(|bundle| bundle.exchange(&r.id)).unwrap_or_default(),
             };
             (r.id.as_str(), entry)
         }));
@@ -49,7 +56,13 @@ pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTree
             let level = Level::MayProbe.name();
             (
                 probe.id.as_str(),
-                CatalogueEntry { text: &probe.text, link: probe.link.as_deref(), applies_when: "", level },
+                CatalogueEntry {
+                    text: &probe.text,
+                    link: probe.link.as_deref(),
+                    applies_when: "",
+                    level,
+                    exchange: Vec::new(),
+                },
             )
         }));
     }

@@ -77,6 +77,8 @@ function requirementDetails(requirement) {
     lore(requirement.id),
     requirement.hints && el('div', { class: 'hints' }, el('p', {}, 'With the official SDKs:'),
       el('ul', {}, Object.entries(requirement.hints).map(([sdk, hint]) => el('li', {}, el('b', {}, sdk), ': ', prose(hint))))),
+    data.catalogue[requirement.id]?.exchange && el('details', { class: 'exchange' }, el('summary', {}, 'A correct exchange'),
+      el('pre', { tabindex: '0' }, data.catalogue[requirement.id].exchange.join('\n'))),
     requirement.notes?.length > 0 && el('ul', { class: 'facts' }, requirement.notes.map((note) => el('li', {}, note))),
     some(findings, 8, (finding) => findingBox(requirement.id, finding)),
     requirement.cases.length > 0 && el('details', {}, el('summary', {}, `Cases that exercised it (${requirement.cases.length})`),
