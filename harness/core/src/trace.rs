@@ -2,6 +2,7 @@
 
 mod case;
 mod event;
+mod file_name;
 mod format_1;
 mod jsonl;
 mod normal;
@@ -15,7 +16,8 @@ pub use event::{
     AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, McpEvent, McpTransport, McpWhat, ModelEvent,
     ProcessEvent, SCRATCH, Visit, What,
 };
-pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_name, file_schema};
+pub use file_name::file_name;
+pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
 pub use normal::normalised;
 pub use renamer::Renamer;
 pub use reuse::Reuse;

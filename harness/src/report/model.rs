@@ -8,8 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 mod expected;
+mod explored;
+mod partial;
 
 pub use self::expected::{EntryReport, ExpectedReport, FailureReport};
+pub use self::explored::{Explored, Unconfirmed};
+pub use self::partial::{Partial, PartialReason};
 use crate::judge::{CaseVerdict, Cause};
 use crate::protocol::Edition;
 use crate::requirement::{Level, Party, Status};
@@ -61,6 +65,9 @@ pub struct RunReport {
     /// The failures that cases showed only after other cases of the same conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only_shared: Vec<OnlyShared>,
+    /// The random walks of the run, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explored: Option<Explored>,
     /// The actions of the scripted model, if there was one, such as `read-file: called Read`, with their number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model: BTreeMap<String, usize>,
@@ -84,30 +91,6 @@ pub struct RunReport {
     /// Steps by which the user can make the next run decide more, a sentence each; other versions may word them differently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_steps: Vec<String>,
-}
-
-/// A run that ended before all of its cases had run. A case that was interrupted is not in the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Partial {
-    /// Why it ended.
-    pub reason: PartialReason,
-    /// The number of selected cases that did not run to their end.
-    pub not_run: usize,
-}
-
-/// Why a run ended before all of its cases had run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartialReason {
-    /// Ctrl-C or SIGTERM.
-    Interrupted,
-    /// `--time-limit`.
-    TimeLimit,
-    /// `--fail-fast`, after a case failed.
-    FailFast,
-    /// The person who operated the subject ended it.
-    Quit,
 }
 
 impl RunReport {

@@ -99,12 +99,6 @@ impl Header {
     }
 }
 
-/// Returns the file name for the trace of a case, in a folder of many.
-#[must_use]
-pub fn file_name(case: &str) -> String {
-    format!("{}.jsonl", case.replace('/', "-"))
-}
-
 /// A header with its events, in the order of observation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {

@@ -2,7 +2,8 @@
 
 use super::case::{CaseInfo, CaseMark};
 use super::event::{Event, What};
-use super::jsonl::{Header, Trace, file_name};
+use super::file_name::file_name;
+use super::jsonl::{Header, Trace};
 use crate::requirement::Party;
 use crate::wire::{Envelope, read_line};
 
