@@ -23,6 +23,7 @@ mod setup;
 mod steps;
 pub mod template;
 pub mod vocabulary;
+pub mod walk;
 
 pub(crate) use check::limits;
 pub(crate) use files::on_all_cores;

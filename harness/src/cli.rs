@@ -7,6 +7,7 @@ mod diff;
 mod exit;
 mod expected;
 mod explain;
+mod explore;
 mod fault;
 mod init;
 mod last_failed;

@@ -54,6 +54,7 @@ pub mod certificate;
 pub mod cli;
 pub mod compare;
 pub mod explain;
+pub mod explore;
 pub mod monitor;
 pub mod plan;
 pub mod report;

@@ -108,7 +108,7 @@ pub enum NeedRoot {
 }
 
 /// The behaviour of the tester where the transcript has no line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TesterSetup {
     /// The capabilities it declares.
     pub capabilities: Value,

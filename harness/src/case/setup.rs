@@ -195,7 +195,7 @@ impl Checker<'_> {
 }
 
 /// What the tester declares if the case does not say: as a client its services, which only version 1 has, as an agent nothing.
-fn default_capabilities(tester: Party, edition: &Edition) -> Value {
+pub(crate) fn default_capabilities(tester: Party, edition: &Edition) -> Value {
     let has_services = edition.adapter.client_capability_of("fs/read_text_file").is_some();
     let needs_sessions = edition.adapter.capability_of("session/new").is_some();
     match tester {

@@ -131,6 +131,14 @@ pub struct AgentArgs {
     /// always run
     #[arg(long)]
     pub thorough: bool,
+    /// Also play N random walks over the cases that pass: several cases in one process, in any order and in the same session.
+    /// A walk that breaks a requirement twice is made as short as possible and reported. With --trace-dir, it is also written
+    /// as a case
+    #[arg(long, value_name = "N", conflicts_with_all = ["quick", "isolate", "shard", "snapshots", "update_expected"])]
+    pub explore: Option<NonZeroUsize>,
+    /// The number that determines the walks [default: a random one, which the report names]
+    #[arg(long, value_name = "S", requires = "explore")]
+    pub seed: Option<u64>,
 }
 
 const AGENT_EXAMPLES: &str = "Examples:

@@ -13,6 +13,7 @@ use super::{fault, last_failed, person};
 use crate::case::LimitOverrides;
 use crate::case::model::Case;
 use crate::edition::{Bundle, Editions};
+use crate::explore::can_walk;
 use crate::fault::Planted;
 use crate::plan::{Checked, PlanError, Selection, StartOptions, find_profile, load_cases};
 use crate::profile::{Controls, Hints, Means, Profile};
@@ -49,6 +50,18 @@ pub(super) struct RunPlan {
     pub(super) part: Option<ShardPart>,
     /// Whether the user chose some of the cases.
     pub(super) is_selection: bool,
+    /// The random walks to play after the cases.
+    pub(super) walks: Option<Walks>,
+}
+
+/// The random walks of a run.
+pub(super) struct Walks {
+    /// Their number.
+    pub(super) count: usize,
+    /// The number that determines them.
+    pub(super) seed: u64,
+    /// All cases of which they may be made.
+    pub(super) cases: Vec<Case>,
 }
 
 /// The facts in the profile of a subject.
@@ -97,10 +110,18 @@ pub(super) fn take_filters(args: &mut RunArgs, party: Party, is_manual: bool) ->
 ///
 /// Every conflict between the arguments, with the remedy.
 pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let mut plan = make(&args.run, Party::Agent, Controls::default(), args.isolate, bundle)?;
+    let how = How { isolate: args.isolate, explores: args.explore.is_some() };
+    let mut plan = make(&args.run, Party::Agent, Controls::default(), how, bundle)?;
     if args.quick {
         plan.cases = largest_conversation(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
         plan.jobs = Jobs::exactly(1);
+    }
+    if let Some(count) = args.explore {
+        let (cases, _) = load_cases(args.run.case_dir.as_deref(), Some(Party::Agent), bundle)?;
+        plan.cases.retain(can_walk);
+        let seed = args.seed.map_or_else(|| getrandom::u32().map(u64::from), Ok)?;
+        plan.walks = Some(Walks { count: count.get(), seed, cases });
+        plan.is_selection = true;
     }
     // A user who names cases wants all of them to run.
     let names_cases = !selection(&args.run).is_empty() || args.run.last_failed;
@@ -113,7 +134,7 @@ pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Res
 ///
 /// As for an agent.
 pub(super) fn of_client(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let mut plan = make(&args.run, Party::Client, controls(args), false, bundle)?;
+    let mut plan = make(&args.run, Party::Client, controls(args), How::default(), bundle)?;
     plan.subject.check_client().map_err(anyhow::Error::msg)?;
     if plan.subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
         plan.subject.person = person::at_a_terminal(args.run.start.timeout_start);
@@ -155,7 +176,7 @@ pub(super) struct Choice {
 /// # Errors
 ///
 /// One does not exist, or has mistakes.
-pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> anyhow::Result<Choice> {
+pub(super) fn choose(args: &RunArgs, party: Party, explores: bool, bundle: &'static Bundle) -> anyhow::Result<Choice> {
     let mut profile = args.start.profile.as_deref().map(|name| profile(name, party, bundle)).transpose()?;
     // The cases of the other party show the effects of its faults.
     let side = args.fault.is_none().then_some(party);
@@ -177,7 +198,7 @@ pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> a
     if args.last_failed {
         last_failed::keep(&mut cases, party)?;
     }
-    if let Some(fault) = fault.as_ref().filter(|_| selection.is_empty()) {
+    if let Some(fault) = fault.as_ref().filter(|_| selection.is_empty() && !explores) {
         cases.retain(|case| fault.cases.contains(&case.id));
     }
     let part = args.shard.map(|shard| shard.part(&mut cases, known.len())).transpose()?;
@@ -189,14 +210,21 @@ fn selection(args: &RunArgs) -> Selection<'_> {
     Selection { cases: &args.cases, requirements: &args.requirements, skipped: &args.skipped }
 }
 
+/// How the cases of an agent run.
+#[derive(Default)]
+struct How {
+    isolate: bool,
+    explores: bool,
+}
+
 fn make(
     args: &RunArgs,
     party: Party,
     controls: Controls,
-    isolate: bool,
+    How { isolate, explores }: How,
     bundle: &'static Bundle,
 ) -> anyhow::Result<RunPlan> {
-    let Choice { profile, cases, fault, baseline, known, part } = choose(args, party, bundle)?;
+    let Choice { profile, cases, fault, baseline, known, part } = choose(args, party, explores, bundle)?;
     let origin = profile.as_ref().map(Origin::of);
     let options = StartOptions { isolate, edition: other_edition(bundle), ..options(args, party, controls)? };
     let mut subject = options.subject(profile)?;
@@ -222,6 +250,7 @@ fn make(
         known,
         part,
         is_selection: is_selection(args),
+        walks: None,
     })
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use super::args::RunArgs;
 use super::exit::ProgramExit;
 use super::expected::Baseline;
+use super::explore::explore;
 use super::last_failed;
 use super::output::say;
 use super::outputs::Outputs;
@@ -59,10 +60,11 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
         whole: plan.cases.len() == plan.known.len(),
         fail_fast: args.fail_fast.then_some(FailFast { strict: args.strict, baseline: baseline.as_ref() }),
     };
-    let (going, met) = match drive(plan, wanted, &|_| Ok(()))? {
+    let (mut going, met) = match drive(plan, wanted, &|_| Ok(()))? {
         Driver::Early(exit) => return Ok(exit),
         Driver::Over(going, met) => (going, met),
     };
+    let explored = if met.is_none() { explore(plan, &mut going)? } else { None };
     let is_wrong_program = met.as_ref().is_some_and(|met| met.is_wrong_program);
     let obstacle = met.map(|met| met.text);
     let partial = going.partial(plan);
@@ -70,6 +72,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     let mut report = collector.finish(started.elapsed(), args.strict);
     report.began = Some(rfc3339(began));
     report.partial = partial;
+    report.explored = explored;
     report.obstacle.clone_from(&obstacle);
     if obstacle.is_none() && partial.is_none() && plan.subject.fault.is_none() {
         let profile = plan.origin.as_ref().map(Origin::name);
@@ -224,7 +227,8 @@ pub(super) struct Going<'r> {
 
 /// All receivers of a run's events.
 pub(super) struct Listener<'r> {
-    keep: Option<Keep<'r>>,
+    /// Where traces are kept.
+    pub(super) keep: Option<Keep<'r>>,
     edition: &'static Edition,
     /// The formats of the report.
     pub(super) outputs: Outputs,
@@ -240,7 +244,8 @@ impl<'r> Going<'r> {
         if plan.subject.agent_folder.is_some() {
             collector = collector.driven_by_hand();
         }
-        let cases = if is_cut_short { 1 } else { plan.cases.len() };
+        let walks = plan.walks.as_ref().map_or(0, |walks| walks.count);
+        let cases = if is_cut_short { 1 } else { plan.cases.len() + walks };
         let mut begin = collector.begin(cases, wanted.whole, plan.reproduce.clone());
         begin.cut_short = is_cut_short;
         wanted.outputs.event(&SuiteEvent::Begin(&begin))?;
@@ -263,7 +268,8 @@ impl<'r> Going<'r> {
         (not_run > 0).then_some(Partial { reason, not_run })
     }
 
-    fn suite(&mut self) -> Suite<'_, Listener<'r>> {
+    /// Returns the suite that adds cases to the results.
+    pub(super) fn suite(&mut self) -> Suite<'_, Listener<'r>> {
         Suite { collector: &mut self.collector, listener: &mut self.listener }
     }
 
@@ -283,11 +289,20 @@ impl<'r> Going<'r> {
         let options = SuiteOptions {
             jobs: plan.jobs,
             // The cases of a fault are few, and most of them fail.
-            isolate: plan.isolate || self.listener.snapshots.is_some() || plan.subject.fault.is_some(),
+            isolate: plan.isolate
+                || self.listener.snapshots.is_some()
+                || plan.subject.fault.is_some() && plan.walks.is_none(),
             thorough: plan.thorough,
             fail_fast: self.listener.fail_fast.is_some(),
         };
         self.suite().run(rest, &plan.subject, options)
+    }
+}
+
+impl Listener<'_> {
+    /// Saves a trace, if traces are kept, and returns its file.
+    pub(super) fn keep_trace(&self, trace: &Trace) -> anyhow::Result<Option<String>> {
+        self.keep.map(|keep| write_trace(keep, trace, self.edition)).transpose()
     }
 }
 
@@ -303,7 +318,7 @@ impl SuiteListener for Listener<'_> {
     }
 
     fn keep(&mut self, trace: &Trace) -> anyhow::Result<Option<String>> {
-        self.keep.map(|keep| write_trace(keep, trace, self.edition)).transpose()
+        self.keep_trace(trace)
     }
 
     fn settled(&mut self, collector: &Collector, case: Settled<'_>) -> anyhow::Result<()> {

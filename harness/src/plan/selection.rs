@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{Checked, PlanError};
+use crate::case::walk::Walk;
 use crate::case::{self, Case};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::edition::Bundle;
@@ -57,17 +58,25 @@ impl Selection<'_> {
     /// A pattern matches nothing, with the id that was probably meant; or no case is left.
     pub fn select(&self, mut cases: Vec<Case>, party: Party) -> Result<Vec<Case>, PlanError> {
         cases.retain(|case| case.subject == party);
+        let (walks, patterns): (Vec<&String>, Vec<&String>) =
+            self.cases.iter().partition(|pattern| Walk::in_id(pattern).is_some());
+        let walks = walks.into_iter().filter_map(|id| Walk::in_id(id));
+        let walks = walks.map(|walk| walk.lower(&cases)).collect::<Result<Vec<_>, _>>().map_err(PlanError::new)?;
+        if patterns.is_empty() && !walks.is_empty() {
+            return Ok(walks);
+        }
         let ids: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
         let known: BTreeSet<String> = cases.iter().flat_map(|case| case.requirements.iter().cloned()).collect();
-        let chosen = all_matches("", self.cases, party, &ids)?;
+        let chosen = all_matches("", patterns.iter().copied(), party, &ids)?;
         let required = all_matches("--requirement ", self.requirements, party, &known)?;
         let skipped = all_matches("--skip ", self.skipped, party, &ids)?;
         cases.retain(|case| {
-            let is_chosen = self.cases.is_empty() || chosen.contains(case.id.as_str());
+            let is_chosen = patterns.is_empty() || chosen.contains(case.id.as_str());
             let is_required = self.requirements.is_empty()
                 || case.requirements.iter().any(|requirement| required.contains(requirement.as_str()));
             is_chosen && is_required && !skipped.contains(case.id.as_str())
         });
+        cases.extend(walks);
         if cases.is_empty() {
             return Err(PlanError::new("the selection leaves no case; `acp-conformance list` shows the cases"));
         }
@@ -76,9 +85,9 @@ impl Selection<'_> {
 }
 
 /// Returns the ids that match any of the patterns.
-fn all_matches<'i>(
+fn all_matches<'i, 'p>(
     option: &str,
-    patterns: &[String],
+    patterns: impl IntoIterator<Item = &'p String>,
     party: Party,
     ids: &'i BTreeSet<String>,
 ) -> Result<BTreeSet<&'i str>, PlanError> {

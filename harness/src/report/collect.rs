@@ -182,6 +182,20 @@ impl Collector {
         last.flat_map(|seen| &seen.tally.findings).flat_map(|finding| finding.events.iter().copied()).collect()
     }
 
+    /// Returns the ids of the cases that passed.
+    #[must_use]
+    pub fn passed(&self) -> BTreeSet<String> {
+        self.cases.iter().filter(|case| case.verdict == Verdict::Pass).map(|case| case.id.clone()).collect()
+    }
+
+    /// Returns the ids of the requirements that failed in a case.
+    #[must_use]
+    pub fn failed(&self) -> BTreeSet<String> {
+        let failed = self.by_requirement.iter();
+        let failed = failed.filter(|(_, seen)| seen.iter().any(|seen| seen.tally.verdict() == Verdict::Fail));
+        failed.map(|(id, _)| id.clone()).collect()
+    }
+
     /// Returns the failures in a trace, each with its requirement, if it is the trace of its case that was added last.
     pub fn failures<'c>(&'c self, case: &'c str) -> impl Iterator<Item = (&'c str, &'c Fact)> {
         let last = self.by_requirement.iter().filter_map(|(id, seen)| Some((id, seen.last()?)));
@@ -277,6 +291,7 @@ impl Collector {
             probes,
             cases: self.cases,
             only_shared: self.only_shared,
+            explored: None,
             model: self.model,
             summary,
             expected: None,

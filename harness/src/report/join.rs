@@ -116,6 +116,7 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         requirements,
         cases,
         only_shared: [one.only_shared, other.only_shared].concat(),
+        explored: None,
         expected: None,
         timings: one.timings.zip(other.timings).map(|(one, other)| timings(one, other)),
         shard: None,

@@ -10,7 +10,8 @@ use super::broken::failures;
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
 use super::model::{
-    CaseReport, Driven, FindingReport, OnlyShared, ReasonReport, RequirementReport, RunReport, ShardInfo,
+    CaseReport, Driven, Explored, FindingReport, OnlyShared, ReasonReport, RequirementReport, RunReport, ShardInfo,
+    Unconfirmed,
 };
 use super::timings_text;
 use super::visible::{in_one_line, visible};
@@ -31,7 +32,7 @@ pub enum Detail {
     /// Also the result of each area, and the reasons for undecided requirements; for a few cases, each of them.
     #[default]
     Areas,
-    /// Also every case, the names of all requirements, and further examples of a failure.
+    /// Also every case, the names of all requirements, further examples of a failure, and what the scripted model did.
     Cases,
 }
 
@@ -118,7 +119,9 @@ impl<W: Write> TextReport<W> {
         if let Some(expected) = &report.expected {
             expected_text::write(&mut self.out, expected, self.whole)?;
         }
-        self.model(report)?;
+        if self.detail == Detail::Cases {
+            self.model(report)?;
+        }
         self.summary(report)?;
         if let Some(timings) = &report.timings {
             timings_text::write(&mut self.out, timings, report.summary.starts, report.subject.kind)?;
@@ -374,6 +377,13 @@ impl<W: Write> TextReport<W> {
                 again => format!("; {} ran again alone", count(again, "case", "cases")),
             };
             writeln!(self.out, "  processes     {starts} started{again}")?;
+        }
+        if let Some(Explored { walks, seed, unconfirmed }) = &report.explored {
+            writeln!(self.out, "  walks         {walks} random, with seed {seed}")?;
+            for Unconfirmed { walk, requirement, .. } in unconfirmed {
+                let (walk, requirement) = (in_one_line(walk), in_one_line(requirement));
+                writeln!(self.out, "  note          {requirement} failed once in {walk}, but not when it ran again")?;
+            }
         }
         self.fences(report)?;
         #[expect(clippy::cast_precision_loss, reason = "seconds for people")]

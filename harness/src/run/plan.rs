@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::step::send;
 use crate::case::model::{Action, Body, Case, Ids, Presence, WireSetup};
 use crate::case::template::Bindings;
+use crate::case::walk::Walk;
 use crate::requirement::Party;
 
 /// The number of cases that justify another conversation, so that several jobs have work.
@@ -85,6 +86,7 @@ fn opening(case: &Case) -> Option<Value> {
         _ => false,
     };
     let shares = case.subject == Party::Agent
+        && Walk::in_id(&case.id).is_none()
         && answered
         && second.decides.is_empty()
         && !case.tester.page

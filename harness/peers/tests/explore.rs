@@ -1,0 +1,140 @@
+//! `--explore`: random walks find deviations that need a history, and nothing in a program that deviates from nothing.
+//!
+//! This program is also the command line.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output, Stdio};
+
+use acp_conformance::case::walk::Walk;
+use acp_conformance::cli::{Args, ProgramExit, report_error, run};
+use acp_conformance::edition::Editions;
+use acp_conformance::report::model::RunReport;
+use acp_conformance::transport::relay;
+use acp_conformance::verdict::Verdict;
+use clap::Parser;
+use libtest_mimic::{Arguments, Failed, Trial};
+use tempfile::TempDir;
+
+#[allow(dead_code, reason = "each test target uses another part of it")]
+mod reference;
+
+use reference::AGENT;
+
+/// Faults that show only after something else, each with the requirement that it breaks.
+const FAULTS: [(&str, &str); 10] = [
+    ("cancel-answered-in-second-session", "cancel.no-reply"),
+    ("cancel-late-update-after-resume", "cancel.updates-before-response"),
+    ("cancelled-as-error-after-load", "cancel.no-error"),
+    ("close-unknown-after-load", "close.implemented"),
+    ("load-replays-user-as-agent-after-error", "load.user-chunks"),
+    ("message-ids-constant-after-load", "message-id.unique"),
+    ("terminal-cwd-relative-after-load", "terminal.create.cwd-absolute"),
+    ("tool-content-bare-after-error", "tool.content-wrapped"),
+    ("tool-kind-unknown-after-close", "tool.kind"),
+    ("write-without-content-after-cancel", "fs.write.params"),
+];
+
+/// The most moves of a shortest walk.
+const MOST_MOVES: usize = 4;
+
+fn main() -> ExitCode {
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    // Alone, these words select tests.
+    let command = std::env::args().nth(1);
+    if matches!(command.as_deref(), Some("agent" | "lint")) && std::env::args().len() > 2 {
+        return run(Args::parse(), Editions::built_in())
+            .unwrap_or_else(|error| {
+                report_error(&error);
+                ProgramExit::Usage
+            })
+            .into();
+    }
+    let mut trials = vec![
+        Trial::test("clean-agent-passes", clean),
+        Trial::test("impossible-walk-is-explained", impossible),
+        Trial::test("time-limit-ends-the-walks", limited),
+    ];
+    trials.extend(FAULTS.map(|(fault, requirement)| Trial::test(fault, move || found(fault, requirement))));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn clean() -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    let output = explore(folder.path(), &["--explore", "60", "--seed", "3", "--", AGENT])?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if output.status.code() != Some(0) || !text.contains("walks         60 random, with seed 3") {
+        return Err(failure("a clean agent", &output));
+    }
+    Ok(())
+}
+
+fn found(fault: &str, requirement: &str) -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    let args =
+        ["--explore", "400", "--seed", "1", "--fail-fast", "--trace-dir", "traces", "--fault", fault, "--", AGENT];
+    let output = explore(folder.path(), &args)?;
+    let report: RunReport = serde_json::from_slice(&fs::read(folder.path().join("report.json"))?)?;
+    let failed = report.cases.iter().find(|case| case.verdict == Verdict::Fail);
+    let walk = failed.ok_or_else(|| failure("no case failed", &output))?;
+    let moves = Walk::in_id(&walk.id).ok_or_else(|| format!("{} is not a walk", walk.id))?.0.len();
+    let broken = report.requirements.iter().find(|one| one.id == requirement && one.verdict == Verdict::Fail);
+    if broken.is_none() || moves > MOST_MOVES {
+        return Err(failure(&format!("{moves} moves"), &output));
+    }
+    for (planted, code) in [(true, 1), (false, 0)] {
+        let fault = if planted { &["--fault", fault][..] } else { &[] };
+        let again = explore(folder.path(), &[&["--case", &walk.id], fault, &["--", AGENT]].concat())?;
+        if again.status.code() != Some(code) {
+            return Err(failure(&walk.id, &again));
+        }
+    }
+    is_a_case(folder.path())
+}
+
+/// Whether the walk was also written as a case without mistakes.
+fn is_a_case(folder: &Path) -> Result<(), Failed> {
+    let files =
+        fs::read_dir(folder.join("traces"))?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    let case = files.iter().find(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    let case = case.ok_or("the walk was not written as a case")?;
+    let place = folder.join("mine/v1/agent/walk");
+    fs::create_dir_all(&place)?;
+    fs::copy(case, place.join("mine.yaml"))?;
+    let lint = Command::new(std::env::current_exe()?).args(["lint", "mine"]).current_dir(folder).output()?;
+    if lint.status.success() { Ok(()) } else { Err(failure("lint", &lint)) }
+}
+
+fn impossible() -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    let output = explore(folder.path(), &["--case", "walk/fs/raed", "--", AGENT])?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(2) || !told.contains("no case has the id `fs/raed`") {
+        return Err(failure("a case that does not exist", &output));
+    }
+    Ok(())
+}
+
+fn limited() -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    let args = ["--explore", "1000000", "--seed", "1", "--case", "prompt/text", "--time-limit", "5s", "--", AGENT];
+    let output = explore(folder.path(), &args)?;
+    let report: RunReport = serde_json::from_slice(&fs::read(folder.path().join("report.json"))?)?;
+    if report.explored.is_none_or(|explored| explored.walks >= 1_000_000) {
+        return Err(failure("a limited run", &output));
+    }
+    Ok(())
+}
+
+fn explore(folder: &Path, args: &[&str]) -> std::io::Result<Output> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["agent", "--format", "text", "--format", "json=report.json"]).args(args);
+    command.current_dir(folder).stdin(Stdio::null()).output()
+}
+
+fn failure(what: &str, output: &Output) -> Failed {
+    let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    format!("{what}: {}\n{told}\n{said}", output.status).into()
+}

@@ -1,0 +1,153 @@
+//! Random walks over the cases: several in one process, in an order that is in no file.
+//!
+//! A walk is a case like any other, lowered from its name by [`crate::case::walk`]. Walks contain only cases that pass alone, so a
+//! failure shows something that only their order brings about. It counts if it shows again, and is then made as short as possible.
+
+mod random;
+mod shrink;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::time::Duration;
+
+pub use random::{Candidates, walk};
+
+use crate::case::Case;
+use crate::case::walk::{Fragment, Walk};
+use crate::judge::{JudgingSession, Trouble};
+use crate::run::{Jobs, Progress, Subject, run_all, stopped};
+use crate::trace::Trace;
+
+/// The number of walks that run before the failures among them are looked at.
+const ROUND: usize = 32;
+
+/// What a walk broke: a requirement, and the kind of the finding.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Break {
+    /// The id of the requirement.
+    pub requirement: String,
+    /// The kind of the finding.
+    pub kind: String,
+}
+
+/// A walk with its trace.
+#[derive(Debug, Clone)]
+pub struct Walked {
+    /// Its moves.
+    pub walk: Walk,
+    /// What happened.
+    pub trace: Trace,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// An event of an exploration.
+pub enum Event<'e> {
+    /// The walks with these numbers are over.
+    Walked(Range<usize>),
+    /// The walk broke a requirement and is made shorter.
+    Shrinking(&'e Break, &'e Walk),
+    /// The shortest walk that breaks a requirement.
+    Found(&'e Walked),
+    /// The walk broke a requirement, and did not when it ran again.
+    Unconfirmed(&'e Break, &'e Walked),
+}
+
+/// The subject and the cases of an exploration.
+#[derive(Clone, Copy)]
+pub struct Explorer<'e> {
+    /// All cases by which walks are lowered.
+    pub cases: &'e [Case],
+    /// The subject.
+    pub subject: &'e Subject,
+    /// The number of walks that run at once.
+    pub jobs: Jobs,
+}
+
+impl Explorer<'_> {
+    /// Plays this many walks, which the seed determines, over the cases that passed. `known` are the requirements that a case broke
+    /// alone; walks do not report them again. Returns the number of walks that ran.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `listen`, which ends the exploration.
+    pub fn explore<E>(
+        &self,
+        passed: &BTreeSet<String>,
+        mut known: BTreeSet<String>,
+        (walks, seed): (usize, u64),
+        mut listen: impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        let candidates = Candidates::new(self.cases, passed);
+        let mut done = 0;
+        while done < walks && stopped().is_none() {
+            let round: Vec<Walk> =
+                (done..walks.min(done + ROUND)).filter_map(|number| random::walk(&candidates, seed, number)).collect();
+            if round.is_empty() {
+                break;
+            }
+            let broken = self.play(&round, |walked| (breaks(&walked.trace, self), walked));
+            listen(Event::Walked(done..done + round.len()))?;
+            done += round.len();
+            for (_, (breaks, walked)) in broken {
+                for broken in breaks {
+                    if known.contains(&broken.requirement) || stopped().is_some() {
+                        continue;
+                    }
+                    listen(Event::Shrinking(&broken, &walked.walk))?;
+                    let Some(shortest) = self.shrink(&walked, &broken) else {
+                        listen(Event::Unconfirmed(&broken, &walked))?;
+                        known.insert(broken.requirement);
+                        continue;
+                    };
+                    known.extend(self::breaks(&shortest.trace, self).into_iter().map(|broken| broken.requirement));
+                    listen(Event::Found(&shortest))?;
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Plays walks, and returns what `look` finds in each, by their position. Impossible walks are left out.
+    fn play<T>(&self, walks: &[Walk], look: impl Fn(Walked) -> T) -> BTreeMap<usize, T> {
+        let lowered = walks.iter().enumerate();
+        let lowered = lowered.filter_map(|(at, walk)| Some((at, walk.lower(self.cases).ok()?)));
+        let (positions, cases): (Vec<usize>, Vec<Case>) = lowered.unzip();
+        let mut found = BTreeMap::new();
+        run_all(
+            &cases,
+            self.subject,
+            self.jobs,
+            |_| true,
+            |event| {
+                if let Progress::Ended { cases, trace, took } = event
+                    && let Some(&position) = cases.first().and_then(|&index| positions.get(index))
+                {
+                    let walked = Walked { walk: walks[position].clone(), trace: *trace, took };
+                    found.insert(position, look(walked));
+                }
+                true
+            },
+        );
+        found
+    }
+}
+
+/// Returns the requirements that the subject broke in a trace.
+fn breaks(trace: &Trace, explorer: &Explorer<'_>) -> BTreeSet<Break> {
+    let Some(edition) = explorer.cases.first().map(|case| case.edition) else { return BTreeSet::new() };
+    let mut session = JudgingSession::new(&trace.header, edition);
+    trace.events.iter().for_each(|event| session.event(event));
+    let troubles = session.close().troubles(explorer.subject.party, &edition.catalogue);
+    let failed = troubles.into_iter().filter_map(|trouble| match trouble {
+        Trouble::Failed { requirement, kind, .. } => Some(Break { requirement, kind }),
+        _ => None,
+    });
+    failed.collect()
+}
+
+/// Whether a case can be a move of a walk in its first use.
+#[must_use]
+pub fn can_walk(case: &Case) -> bool {
+    case.context.is_none() && Fragment::of(case).is_some()
+}

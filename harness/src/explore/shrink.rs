@@ -1,0 +1,98 @@
+//! Makes a walk shorter as long as it breaks the same requirement.
+
+use super::{Break, Explorer, Walked, breaks};
+use crate::case::walk::{Move, Walk};
+use crate::run::stopped;
+
+/// The runs of a walk that broke a requirement; one of them must break it again.
+const CONFIRMATIONS: usize = 3;
+
+impl Explorer<'_> {
+    /// Returns the shortest walk that was found to break the requirement in the same way; `None` if even the whole walk no longer
+    /// does.
+    ///
+    /// Parts of the walk are left out, halves first and single moves last; then single moves are made simpler.
+    pub(super) fn shrink(&self, walked: &Walked, broken: &Break) -> Option<Walked> {
+        // What depends on time, such as a cancel in the middle of a turn, may need some runs to show again.
+        let again = vec![walked.walk.clone(); CONFIRMATIONS];
+        let mut best = self.first_broken(&again, broken)?;
+        let mut part = best.walk.0.len().div_ceil(2);
+        while stopped().is_none() {
+            let mut shorter = without_parts(&best.walk, part);
+            if part == 1 {
+                shorter.extend(simpler(&best.walk));
+            }
+            match self.first_broken(&shorter, broken) {
+                Some(found) => best = found,
+                None if part == 1 => break,
+                None => part = part.div_ceil(2),
+            }
+            part = part.min(best.walk.0.len().div_ceil(2)).max(1);
+        }
+        Some(best)
+    }
+
+    /// Plays all of these walks and returns the first that breaks the requirement.
+    fn first_broken(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
+        let played = self.play(walks, |walked| breaks(&walked.trace, self).contains(broken).then_some(walked));
+        played.into_values().flatten().next()
+    }
+}
+
+/// Returns the walk without each part of this many moves.
+fn without_parts(walk: &Walk, part: usize) -> Vec<Walk> {
+    let moves = &walk.0;
+    let rest = |at: usize| [&moves[..at], &moves[moves.len().min(at + part)..]].concat();
+    let rests = (0..moves.len()).step_by(part).map(rest).filter(|rest| !rest.is_empty());
+    rests.map(with_a_first_session).collect()
+}
+
+/// Returns the walk with one of its moves made simpler each: not in a context, not cancelled, in a session of its own.
+fn simpler(walk: &Walk) -> Vec<Walk> {
+    let mut walks = Vec::new();
+    for (at, step) in walk.0.iter().enumerate() {
+        let mut with = |step: Move| {
+            let mut moves = walk.0.clone();
+            moves[at] = step;
+            walks.push(Walk(moves));
+        };
+        if let Some((case, _)) = step.case.split_once('@') {
+            with(Move { case: case.to_owned(), ..step.clone() });
+        }
+        if step.cancel_after.is_some() {
+            with(Move { cancel_after: None, ..step.clone() });
+        }
+    }
+    walks
+}
+
+/// Makes the first move open a session.
+fn with_a_first_session(mut moves: Vec<Move>) -> Walk {
+    if let Some(first) = moves.first_mut() {
+        first.same_session = false;
+    }
+    Walk(moves)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(walks: &[Walk]) -> Vec<String> {
+        walks.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn parts_are_left_out() {
+        let walk: Walk = "walk/a/a,+b/b,+c/c".parse().expect("a walk");
+        assert_eq!(names(&without_parts(&walk, 2)), ["walk/c/c", "walk/a/a,+b/b"]);
+        assert_eq!(names(&without_parts(&walk, 1)), ["walk/b/b,+c/c", "walk/a/a,+c/c", "walk/a/a,+b/b"]);
+        assert_eq!(names(&without_parts(&"walk/a/a".parse().expect("a walk"), 1)), [""; 0]);
+    }
+
+    #[test]
+    fn moves_become_simpler() {
+        let walk: Walk = "walk/a/a:again,+b/b:cancel-2".parse().expect("a walk");
+        assert_eq!(names(&simpler(&walk)), ["walk/a/a,+b/b:cancel-2", "walk/a/a:again,+b/b"]);
+    }
+}
