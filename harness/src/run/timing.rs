@@ -10,9 +10,13 @@ pub(super) const RELEASE_TERMINALS: Duration = Duration::from_secs(6);
 /// hangs, so one that still works answers at once.
 pub(super) const FENCE_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time a subject has to crash after it answered the fence that follows a line which breaks the protocol. Some programs
-/// crash 100 ms later.
-pub(super) const CRASH_AFTER_BAD_LINE: Duration = Duration::from_millis(200);
+/// The shortest and the longest time a subject has to crash after it answered the fence that follows a line which breaks the
+/// protocol. Some programs on a virtual machine or an interpreter crash 100 ms later.
+pub(super) const CRASH_AFTER_BAD_LINE: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(200)];
+
+/// The same time between these two, as a multiple of the time until the first answer of the subject. A program that starts
+/// within milliseconds crashes as fast.
+pub(super) const CRASH_AFTER_STARTS: u32 = 10;
 
 /// The time after which the tester tries another request as a fence, and the length of a weak fence. Programs that answer do so
 /// within milliseconds when idle.

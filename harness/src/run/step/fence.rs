@@ -15,7 +15,7 @@ use crate::case::model::{Action, Incoming, Step};
 use crate::run::case::inbox::{Received, answers};
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{Channel, Line, Order};
-use crate::run::timing::{CRASH_AFTER_BAD_LINE, FENCE_AFTER_TIMEOUT, NEXT_FENCE};
+use crate::run::timing::{CRASH_AFTER_BAD_LINE, CRASH_AFTER_STARTS, FENCE_AFTER_TIMEOUT, NEXT_FENCE};
 use crate::trace::{Expected, FENCE, INVENTED, Observed, Outcome, StepKind};
 use crate::wire::RpcId;
 
@@ -46,7 +46,10 @@ impl<C: Channel> RunningCase<'_, C> {
     async fn after_bad_line(&mut self, first: StepResult, limit: Duration) -> StepResult {
         let connection = self.connection;
         let ended = |running: &Self| running.channel.state().ended(connection);
-        self.until(Instant::now() + CRASH_AFTER_BAD_LINE, ended).await;
+        let start = self.channel.state().recorder.first_answer();
+        let [shortest, longest] = CRASH_AFTER_BAD_LINE;
+        let time = start.map_or(longest, |start| (CRASH_AFTER_STARTS * start).clamp(shortest, longest));
+        self.until(Instant::now() + time, ended).await;
         let second = self.fence(limit).await;
         if matches!(second.outcome, Outcome::Ended | Outcome::TimedOut) { second } else { first }
     }
