@@ -11,10 +11,8 @@ use std::path::{Path, PathBuf};
 use acp_conformance::case::{Includes, Vocabulary, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::edition::V1;
-use acp_conformance::judge::judge;
 use acp_conformance::record::{Aim, record};
 use acp_conformance::trace::Trace;
-use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 const FOLDER: &str = "harness/tests/record";
@@ -47,14 +45,8 @@ fn snapshot(path: &Path) -> String {
 
 fn check(path: &PathBuf) -> Result<(), Failed> {
     let trace = Trace::read(BufReader::new(File::open(path)?))?;
-    let judgement = judge(&trace, V1.edition());
-    let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
-    let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
     let origin = format!("{}.jsonl", name(path));
-    let text = match record(
-        &trace,
-        &Aim { origin: &origin, subject: None, kept: &kept, broken: &[], edition: V1.edition() },
-    ) {
+    let text = match record(&trace, &Aim { origin: &origin, subject: None, edition: V1.edition() }) {
         Ok(text) => sound(text)?,
         Err(error) => format!("no case: {error}\n"),
     };

@@ -90,11 +90,7 @@ fn without_case(mut trace: Trace) -> Trace {
 fn check_recorded(case: &Case, view: fn(Trace) -> Trace) -> Result<(), Failed> {
     let subject = reference::subject(case.subject, &[]);
     let trace = view(run_case(case, &subject));
-    let judgement = judge(&without_case(trace.clone()), V1.edition());
-    let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
-    let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
-    let text =
-        record(&trace, &Aim { origin: "a run", subject: None, kept: &kept, broken: &[], edition: V1.edition() })?;
+    let text = record(&trace, &Aim { origin: "a run", subject: None, edition: V1.edition() })?;
     let (recorded, problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     let ([recorded], []) = (recorded.as_slice(), problems.as_slice()) else {
         return Err(format!("{text}\n{}", render_all(&problems, Look::Plain)).into());

@@ -11,13 +11,8 @@ use super::exit::ProgramExit;
 use super::output::{say, show, stdout};
 use crate::case::{Includes, Vocabulary, load_text};
 use crate::edition::Editions;
-use crate::judge::judge;
 use crate::output_file::write_file;
-use crate::protocol::Edition;
-use crate::record::{Aim, RecordError, VERBATIM, VIOLATES, record};
-use crate::requirement::Party;
-use crate::trace::{Trace, What};
-use crate::verdict::Verdict;
+use crate::record::{Aim, VERBATIM, VIOLATES, record};
 
 /// Runs the command.
 pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
@@ -33,7 +28,7 @@ pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Prog
     // Only the name of the file, since the case may be shared.
     let file = args.trace.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
     let origin = trace.header.case.as_ref().map_or_else(|| file.clone(), |case| format!("{file}, a run of {case}"));
-    let text = case_text(&trace, &origin, args.subject, bundle.edition())
+    let text = record(&trace, &Aim { origin: &origin, subject: args.subject, edition: bundle.edition() })
         .with_context(|| format!("{shown} cannot become a case"))?;
     match &args.output {
         Some(path) => write(path, &text).with_context(|| format!("cannot write {}", path.display()))?,
@@ -49,32 +44,6 @@ pub(super) fn run(args: &RecordArgs, editions: &Editions) -> anyhow::Result<Prog
         say(&format!("The recorded subject violates requirements; `{VIOLATES}` marks the lines."));
     }
     Ok(if cases.is_empty() { ProgramExit::Usage } else { ProgramExit::Good })
-}
-
-/// Returns the text of a case file that repeats the exchange of the trace.
-pub(super) fn case_text(
-    trace: &Trace,
-    origin: &str,
-    subject: Option<Party>,
-    edition: &'static Edition,
-) -> Result<String, RecordError> {
-    // The messages alone prove nothing that only a step of a case decided.
-    let mut messages = trace.clone();
-    messages.events.retain(|event| !matches!(event.what, What::Step(_)));
-    let judgement = judge(&messages, edition);
-    let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
-    let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
-    let party = subject.or(trace.header.subject);
-    let binds = |id: &str| edition.catalogue.find(id).is_some_and(|known| Some(known.party) == party);
-    let broken: Vec<(usize, String)> = judge(trace, edition)
-        .tallies
-        .iter()
-        .filter(|(id, _)| binds(id))
-        .flat_map(|(id, tally)| tally.findings.iter().map(move |finding| (id, finding)))
-        .filter(|(_, finding)| finding.verdict == Verdict::Fail && finding.same_as.is_none())
-        .filter_map(|(id, finding)| Some((*finding.events.first()?, format!("{id}: {}", finding.text()))))
-        .collect();
-    record(trace, &Aim { origin, subject, kept: &kept, broken: &broken, edition })
 }
 
 /// Writes the case. The folders in its id may not exist yet.

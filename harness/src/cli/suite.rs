@@ -15,7 +15,6 @@ use super::output::say;
 use super::outputs::Outputs;
 use super::plan::{Origin, RunPlan};
 use super::progress::ProgressLine;
-use super::record::case_text;
 use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
 use crate::case::model::Case;
@@ -23,6 +22,7 @@ use crate::case::{embedded_case, is_handshake};
 use crate::manual::Person;
 use crate::plan::next_steps;
 use crate::protocol::Edition;
+use crate::record::{Aim, record};
 use crate::report::model::{CaseReport, Floor, Partial, PartialReason, Spent, Timings};
 use crate::report::{Chart, Collector, Diagnosis, SuiteEvent, diagnose, rfc3339};
 use crate::requirement::{Level, Party};
@@ -337,7 +337,7 @@ impl SuiteListener for Listener<'_> {
             // Only failed cases, since the text makes the page larger.
             let fails = collector.failures(&report.id).next().is_some();
             let origin = || format!("a run of {}", report.id);
-            let case = || case_text(trace, &origin(), None, self.edition).ok();
+            let case = || record(trace, &Aim { origin: &origin(), subject: None, edition: self.edition }).ok();
             let chart = Chart::of(trace, collector.evidence(&report.id)).with_case(fails.then(case).flatten());
             self.outputs.event(&SuiteEvent::Chart(&report.id, &chart))?;
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::exchange::{RecordError, RecordedExchange, RecordedTurn, Said};
 use super::names::Names;
 use super::own::Own;
-use super::purpose::{requirements, title};
+use super::purpose::{passed, requirements, title, violations};
 use super::setup;
 use super::yaml::{flow, scalar};
 use crate::case::{MARKER, MethodKind, PayloadKind, Template, Vocabulary};
@@ -20,15 +20,12 @@ pub struct Aim<'r> {
     pub origin: &'r str,
     /// The party under test, if the trace does not name it.
     pub subject: Option<Party>,
-    /// The requirements that passed in it.
-    pub kept: &'r [String],
-    /// The violations of the subject, by the event that proves each: the requirement and the observation.
-    pub broken: &'r [(usize, String)],
     /// The edition of the protocol that it uses.
     pub edition: &'static Edition,
 }
 
-/// Returns the text of a case file that repeats the exchange of the trace.
+/// Returns the text of a case file that repeats the exchange of the trace. A comment marks each line that violates a
+/// requirement.
 ///
 /// # Errors
 ///
@@ -49,14 +46,15 @@ pub fn record(trace: &Trace, aim: &Aim<'_>) -> Result<String, RecordError> {
         remarks: Vec::new(),
         vocabulary: Vocabulary::of(aim.edition),
     };
-    writer.transcript(aim.broken);
+    writer.transcript(&violations(trace, &exchange, aim.edition));
     let above = setup::keys(&exchange, &writer.names, &own, aim.edition);
     let mut text = format!("# Recorded from {}. Edit it until it says what matters.\n", aim.origin);
     writer.remarks.dedup();
     writer.remarks.iter().for_each(|remark| text.push_str(&format!("# {remark}\n")));
     text.push_str(&format!("title: {}\n", title(&exchange)));
     text.push_str(&format!("subject: {}\n", exchange.subject));
-    let requirements = requirements(&exchange, &trace.header.requirements, aim.kept, &aim.edition.catalogue);
+    let passed = passed(trace, aim.edition);
+    let requirements = requirements(&exchange, &trace.header.requirements, &passed, &aim.edition.catalogue);
     text.push_str(&format!("requirements: [{}]\n", requirements.join(", ")));
     above.iter().for_each(|(key, value)| text.push_str(&format!("{key}: {}\n", flow(value))));
     text.push_str("transcript:\n");

@@ -1,9 +1,13 @@
-//! The title of a recorded case and its requirements.
+//! The title of a recorded case, its requirements, and what its subject does wrong.
 
 use std::collections::BTreeSet;
 
 use super::exchange::{RecordedExchange, RecordedTurn, Said};
+use crate::judge::judge;
+use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Level, Status};
+use crate::trace::{Trace, What};
+use crate::verdict::Verdict;
 
 /// The most requirements of one area; a case with many requirements has no clear purpose.
 const MOST_OF_AN_AREA: usize = 2;
@@ -29,6 +33,32 @@ pub(super) fn title(exchange: &RecordedExchange) -> String {
         [single] => format!("A session with {single}, as it was recorded"),
         [several @ .., last] => format!("A session with {} and {last}, as it was recorded", several.join(", ")),
     }
+}
+
+/// Returns the requirements that the messages of the trace prove. The messages alone prove nothing that only a step of a case
+/// decided.
+pub(super) fn passed(trace: &Trace, edition: &'static Edition) -> Vec<String> {
+    let mut messages = trace.clone();
+    messages.events.retain(|event| !matches!(event.what, What::Step(_)));
+    let tallies = judge(&messages, edition).tallies;
+    tallies.into_iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass).map(|(id, _)| id).collect()
+}
+
+/// Returns the violations of the subject, each with the number of its first event.
+pub(super) fn violations(
+    trace: &Trace,
+    exchange: &RecordedExchange,
+    edition: &'static Edition,
+) -> Vec<(usize, String)> {
+    let binds = |id: &str| edition.catalogue.find(id).is_some_and(|known| known.party == exchange.subject);
+    judge(trace, edition)
+        .tallies
+        .iter()
+        .filter(|(id, _)| binds(id))
+        .flat_map(|(id, tally)| tally.findings.iter().map(move |finding| (id, finding)))
+        .filter(|(_, finding)| finding.verdict == Verdict::Fail && finding.same_as.is_none())
+        .filter_map(|(id, finding)| Some((*finding.events.first()?, format!("{id}: {}", finding.text()))))
+        .collect()
 }
 
 /// Returns the requirements of the case: those of the case in the trace, or else a few of each area in it.
