@@ -7,6 +7,7 @@
 
 mod follow;
 mod live_judge;
+mod reported;
 mod scribe;
 mod session;
 mod tap;

@@ -35,12 +35,13 @@ fn main() -> ExitCode {
             })
             .into();
     }
-    let trials: [(&str, fn()); 14] = [
+    let trials: [(&str, fn()); 15] = [
         ("both-see-the-same-bytes", same_bytes),
         ("reference-programs-fail-nothing", clean),
         ("the-agent-is-named-when-it-is-at-fault", guilty_agent),
         ("the-client-is-named-when-it-is-at-fault", guilty_client),
         ("what-a-fault-put-in-is-named", planted),
+        ("reports-are-there-at-the-end-of-the-output", reports_at_the_end),
         ("half-a-line-goes-on-at-once", half_a_line),
         ("an-end-and-an-exit-code-are-passed-on", exit_code),
         ("a-signal-reaches-the-agent", signalled),
@@ -233,6 +234,20 @@ fn planted() {
         assert_eq!(trace.header.fault.as_deref(), Some(fault));
         let marked = trace.events.iter().filter(|e| matches!(e.what, What::Line { deliberate: true, .. }));
         assert!(marked.count() > 0);
+    }
+}
+
+/// A client that waits for the end of the agent's output finds the reports.
+fn reports_at_the_end() {
+    for _ in 0..5 {
+        let desk = Desk::new();
+        let mut session = desk.start(&[], &["cat"]);
+        session.say(INITIALIZE);
+        session.hear(INITIALIZE.len());
+        drop(session.0.stdin.take());
+        let mut rest = Vec::new();
+        session.0.stdout.as_mut().expect("it is open").read_to_end(&mut rest).expect("it is read");
+        assert_eq!(desk.reports().len(), 2);
     }
 }
 

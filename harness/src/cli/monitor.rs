@@ -153,17 +153,17 @@ fn stand_between(
         told.set(true);
         own_fault(text);
     };
-    let outcome = stand(between, &watched, args.live.then_some(&live), &own_fault);
-    if let Some(outcome) = &outcome {
-        let reports = &outcome.reports;
+    let outcome = stand(between, &watched, args.live.then_some(&live), &own_fault, |outcome| {
         let written = |option: &Option<PathBuf>, extension, write: &dyn Fn(&Path) -> std::io::Result<()>| {
             let path = option.as_ref().map(|path| in_folder(path, &session.to_string_lossy(), extension));
             if let Some((path, Err(error))) = path.map(|path| (path.clone(), write(&path))) {
                 own_fault(&format!("cannot write {}: {error}", path.display()));
             }
         };
-        written(&args.report, "json", &|path| write_reports(path, reports));
+        written(&args.report, "json", &|path| write_reports(path, &outcome.reports));
         written(&args.html, "html", &|path| write_page(path, &watched.name, outcome));
+    });
+    if let Some(SessionReports { reports, .. }) = &outcome {
         sum_up(reports, args.live, record);
         if let Some(planted) = &watched.fault
             && let Some(report) = reports.iter().find(|report| report.subject.kind == planted.fault.party)

@@ -5,9 +5,11 @@ use std::fs::File;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
 
 use super::follow::{Follow, Written};
 use super::live_judge::LiveJudge;
+use super::reported::Reported;
 use super::scribe::Scribe;
 use super::tap::Tap;
 use super::watched::{SessionReports, WatchedSession};
@@ -20,15 +22,16 @@ use crate::transport::process::give_way;
 
 /// Forwards between client and agent until both have ended, and reports on both.
 ///
-/// Errors of the monitor go to `say` and never stop the forwarding; then there may be no report. Findings go to `live` as they
-/// come.
+/// `write` gets the reports before the client reads the end of the agent's output, unless that takes long. Errors
+/// of the monitor go to `say` and never stop the forwarding; then there may be no report. Findings go to `live` as they come.
 pub fn stand(
     between: Between,
     session: &WatchedSession,
     live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
     say: &dyn Fn(&str),
+    write: impl FnOnce(&SessionReports),
 ) -> Option<SessionReports> {
-    stand_with(between, session, say, |trace| LiveJudge::new(trace, session).judge(live))
+    stand_with(between, session, say, |trace| LiveJudge::new(trace, session).judge(live), write)
 }
 
 fn stand_with(
@@ -36,25 +39,28 @@ fn stand_with(
     session: &WatchedSession,
     say: &dyn Fn(&str),
     judge: impl FnOnce(Follow<'_>) -> Result<SessionReports, ReadError> + Send,
+    write_reports: impl FnOnce(&SessionReports),
 ) -> Option<SessionReports> {
     let Between { from_client, to_client, from_agent, to_agent, record, pid, start } = between;
     let broken = session
         .fault
         .as_ref()
         .map(|planted| Broken { party: planted.fault.party, injector: Mutex::new(planted.injector()) });
-    let (tap, progress) = (Tap::new(), Written::default());
+    let (tap, progress, reported) = (Tap::new(), Written::default(), Reported::default());
     let (trouble, troubles) = channel();
     let way = |party, from, to| Way { party, from, to, tap: &tap, trouble: trouble.clone() };
-    let ways = [way(Party::Client, from_client, to_agent), way(Party::Agent, from_agent, to_client)];
+    // Without a second handle, the client would read the end before the reports are written.
+    let to_client_held = to_client.try_clone().ok();
+    let (of_client, of_agent) = (way(Party::Client, from_client, to_agent), way(Party::Agent, from_agent, to_client));
     let header = header(session);
     thread::scope(|scope| {
-        let (tap, progress, record, broken) = (&tap, &progress, &record, broken.as_ref());
-        let pumps = ways.map(|way| {
-            scope.spawn(move || match broken {
-                Some(broken) => way.pump_broken(broken),
-                None => way.pump(),
-            })
-        });
+        let (tap, progress, reported, record, broken) = (&tap, &progress, &reported, &record, broken.as_ref());
+        let pump = move |way: Way<'_>| match broken {
+            Some(broken) => way.pump_broken(broken),
+            None => way.pump(),
+        };
+        let client = scope.spawn(move || pump(of_client));
+        let agent = scope.spawn(move || pump(of_agent));
         let scribe_trouble = trouble.clone();
         scope.spawn(move || {
             give_way();
@@ -64,18 +70,36 @@ fn stand_with(
             give_way();
             judge(Follow::new(record, progress))
         });
+        let ((agent_ended, agent_end), (client_ended, client_end)) = (channel(), channel());
         scope.spawn(move || {
-            for pump in pumps {
-                let _ = pump.join();
+            let _ = agent.join();
+            let _ = agent_ended.send(());
+            // An agent that closed only its output may go on for hours.
+            if client_end.recv_timeout(BOTH_END).is_ok() {
+                reported.wait();
             }
+            drop(to_client_held);
+        });
+        scope.spawn(move || {
+            let _ = client.join();
+            let _ = client_ended.send(());
+            let _ = agent_end.recv();
             tap.close();
         });
         drop(trouble);
         // The pump threads must not wait for the reader of these messages.
         let told = troubles.iter().inspect(|text| say(&format!("{text}; {CONTINUES}"))).count();
-        outcome(judge, told > 0, say)
+        let outcome = outcome(judge, told > 0, say);
+        if let Some(outcome) = &outcome {
+            write_reports(outcome);
+        }
+        reported.set();
+        outcome
     })
 }
+
+/// The time between the ends of both directions when an agent exits.
+const BOTH_END: Duration = Duration::from_millis(500);
 
 const CONTINUES: &str = "from now on nothing is recorded or checked, and the session continues";
 
@@ -177,9 +201,9 @@ mod tests {
                     assert_eq!(&heard, word);
                 }
             });
-            let reports = stand_with(between, &session, &|text| said.borrow_mut().push(text.to_owned()), |_| {
-                std::panic::resume_unwind(Box::new("no idea"))
-            });
+            let say = |text: &str| said.borrow_mut().push(text.to_owned());
+            let judge = |_: Follow<'_>| std::panic::resume_unwind(Box::new("no idea"));
+            let reports = stand_with(between, &session, &say, judge, |_| panic!("there is nothing to write"));
             assert_eq!(reports, None);
         });
         assert_eq!(said.into_inner(), ["the judge failed (no idea), so `monitor` reports nothing"]);
