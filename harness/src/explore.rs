@@ -78,7 +78,8 @@ impl Explorer<'_> {
         (walks, seed): (usize, u64),
         mut listen: impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<usize, E> {
-        let candidates = Candidates::new(self.cases, passed);
+        let can = |act: &str| self.subject.controls.acts.contains_key(act);
+        let candidates = Candidates::new(self.cases, passed, can);
         let mut done = 0;
         while done < walks && stopped().is_none() {
             let round: Vec<Walk> =

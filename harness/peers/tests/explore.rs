@@ -21,11 +21,15 @@ mod reference;
 
 use reference::AGENT;
 
+/// The words that name the clean programs.
+const OF_AGENT: [&str; 3] = ["agent", "--", AGENT];
+const OF_CLIENT: [&str; 3] = ["client", "--profile", "acp-reference-client"];
+
 /// Faults that show only after something else, each with the requirement that it breaks.
 const FAULTS: [(&str, &str); 10] = [
     ("cancel-answered-in-second-session", "cancel.no-reply"),
     ("cancel-late-update-after-resume", "cancel.updates-before-response"),
-    ("cancelled-as-error-after-load", "cancel.no-error"),
+    ("cancelled-as-error-after-load", "close.cancels-turn"),
     ("close-unknown-after-load", "close.implemented"),
     ("load-replays-user-as-agent-after-error", "load.user-chunks"),
     ("message-ids-constant-after-load", "message-id.unique"),
@@ -33,6 +37,13 @@ const FAULTS: [(&str, &str); 10] = [
     ("tool-content-bare-after-error", "tool.content-wrapped"),
     ("tool-kind-unknown-after-close", "tool.kind"),
     ("write-without-content-after-cancel", "fs.write.params"),
+];
+
+/// The same for the client.
+const FAULTS_OF_CLIENT: [(&str, &str); 3] = [
+    ("client-exit-code-one-after-cancel", "terminal.wait.exit-code"),
+    ("client-limit-ignored-in-second-turn", "fs.read.limit"),
+    ("client-permission-missing-after-load", "permission.implemented"),
 ];
 
 /// The most moves of a shortest walk.
@@ -44,7 +55,7 @@ fn main() -> ExitCode {
     }
     // Alone, these words select tests.
     let command = std::env::args().nth(1);
-    if matches!(command.as_deref(), Some("agent" | "lint")) && std::env::args().len() > 2 {
+    if matches!(command.as_deref(), Some("agent" | "client" | "lint")) && std::env::args().len() > 2 {
         return run(Args::parse(), Editions::built_in())
             .unwrap_or_else(|error| {
                 report_error(&error);
@@ -53,29 +64,32 @@ fn main() -> ExitCode {
             .into();
     }
     let mut trials = vec![
-        Trial::test("clean-agent-passes", clean),
+        Trial::test("clean-agent-passes", || clean(OF_AGENT)),
+        Trial::test("clean-client-passes", || clean(OF_CLIENT)),
         Trial::test("impossible-walk-is-explained", impossible),
         Trial::test("time-limit-ends-the-walks", limited),
     ];
-    trials.extend(FAULTS.map(|(fault, requirement)| Trial::test(fault, move || found(fault, requirement))));
+    let all = FAULTS.map(|fault| (OF_AGENT, fault)).into_iter().chain(FAULTS_OF_CLIENT.map(|fault| (OF_CLIENT, fault)));
+    trials.extend(
+        all.map(|(program, (fault, requirement))| Trial::test(fault, move || found(program, fault, requirement))),
+    );
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-fn clean() -> Result<(), Failed> {
+fn clean(program: [&str; 3]) -> Result<(), Failed> {
     let folder = TempDir::new()?;
-    let output = explore(folder.path(), &["--explore", "60", "--seed", "3", "--", AGENT])?;
+    let output = explore(folder.path(), program, &["--explore", "60", "--seed", "3"])?;
     let text = String::from_utf8_lossy(&output.stdout);
     if output.status.code() != Some(0) || !text.contains("walks         60 random, with seed 3") {
-        return Err(failure("a clean agent", &output));
+        return Err(failure("a clean program", &output));
     }
     Ok(())
 }
 
-fn found(fault: &str, requirement: &str) -> Result<(), Failed> {
+fn found(program: [&str; 3], fault: &str, requirement: &str) -> Result<(), Failed> {
     let folder = TempDir::new()?;
-    let args =
-        ["--explore", "400", "--seed", "1", "--fail-fast", "--trace-dir", "traces", "--fault", fault, "--", AGENT];
-    let output = explore(folder.path(), &args)?;
+    let args = ["--explore", "400", "--seed", "1", "--fail-fast", "--trace-dir", "traces", "--fault", fault];
+    let output = explore(folder.path(), program, &args)?;
     let report: RunReport = serde_json::from_slice(&fs::read(folder.path().join("report.json"))?)?;
     let failed = report.cases.iter().find(|case| case.verdict == Verdict::Fail);
     let walk = failed.ok_or_else(|| failure("no case failed", &output))?;
@@ -86,21 +100,21 @@ fn found(fault: &str, requirement: &str) -> Result<(), Failed> {
     }
     for (planted, code) in [(true, 1), (false, 0)] {
         let fault = if planted { &["--fault", fault][..] } else { &[] };
-        let again = explore(folder.path(), &[&["--case", &walk.id], fault, &["--", AGENT]].concat())?;
+        let again = explore(folder.path(), program, &[&["--case", &walk.id], fault].concat())?;
         if again.status.code() != Some(code) {
             return Err(failure(&walk.id, &again));
         }
     }
-    is_a_case(folder.path())
+    is_a_case(folder.path(), program[0])
 }
 
 /// Whether the walk was also written as a case without mistakes.
-fn is_a_case(folder: &Path) -> Result<(), Failed> {
+fn is_a_case(folder: &Path, party: &str) -> Result<(), Failed> {
     let files =
         fs::read_dir(folder.join("traces"))?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     let case = files.iter().find(|file| file.extension().is_some_and(|extension| extension == "yaml"));
     let case = case.ok_or("the walk was not written as a case")?;
-    let place = folder.join("mine/v1/agent/walk");
+    let place = folder.join(format!("mine/v1/{party}/walk"));
     fs::create_dir_all(&place)?;
     fs::copy(case, place.join("mine.yaml"))?;
     let lint = Command::new(std::env::current_exe()?).args(["lint", "mine"]).current_dir(folder).output()?;
@@ -109,7 +123,7 @@ fn is_a_case(folder: &Path) -> Result<(), Failed> {
 
 fn impossible() -> Result<(), Failed> {
     let folder = TempDir::new()?;
-    let output = explore(folder.path(), &["--case", "walk/fs/raed", "--", AGENT])?;
+    let output = explore(folder.path(), OF_AGENT, &["--case", "walk/fs/raed"])?;
     let told = String::from_utf8_lossy(&output.stderr);
     if output.status.code() != Some(2) || !told.contains("no case has the id `fs/raed`") {
         return Err(failure("a case that does not exist", &output));
@@ -119,8 +133,8 @@ fn impossible() -> Result<(), Failed> {
 
 fn limited() -> Result<(), Failed> {
     let folder = TempDir::new()?;
-    let args = ["--explore", "1000000", "--seed", "1", "--case", "prompt/text", "--time-limit", "5s", "--", AGENT];
-    let output = explore(folder.path(), &args)?;
+    let args = ["--explore", "1000000", "--seed", "1", "--case", "prompt/text", "--time-limit", "5s"];
+    let output = explore(folder.path(), OF_AGENT, &args)?;
     let report: RunReport = serde_json::from_slice(&fs::read(folder.path().join("report.json"))?)?;
     if report.explored.is_none_or(|explored| explored.walks >= 1_000_000) {
         return Err(failure("a limited run", &output));
@@ -128,9 +142,13 @@ fn limited() -> Result<(), Failed> {
     Ok(())
 }
 
-fn explore(folder: &Path, args: &[&str]) -> std::io::Result<Output> {
+fn explore(folder: &Path, [party, program @ ..]: [&str; 3], args: &[&str]) -> std::io::Result<Output> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["agent", "--format", "text", "--format", "json=report.json"]).args(args);
+    command.args([party, "--format", "text", "--format", "json=report.json"]).args(args).args(program);
+    // The profile of the client names its program without a path.
+    let folder_of_programs = Path::new(AGENT).parent().unwrap_or(Path::new("."));
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", folder_of_programs.display()));
     command.current_dir(folder).stdin(Stdio::null()).output()
 }
 

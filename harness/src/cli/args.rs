@@ -121,24 +121,16 @@ pub struct AgentArgs {
     #[command(flatten)]
     pub run: RunArgs,
     /// Run each case in its own process; by default, cases with the same start share one
-    #[arg(long)]
+    #[arg(long, conflicts_with = "explore")]
     pub isolate: bool,
     /// Run only the largest group of cases that can share a process. This covers most requirements in a few seconds; the
     /// result is incomplete
-    #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "snapshots", "update_expected"])]
+    #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "snapshots", "update_expected", "explore"])]
     pub quick: bool,
     /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check. Selected cases
     /// always run
     #[arg(long)]
     pub thorough: bool,
-    /// Also play N random walks over the cases that pass: several cases in one process, in any order and in the same session.
-    /// A walk that breaks a requirement twice is made as short as possible and reported. With --trace-dir, it is also written
-    /// as a case
-    #[arg(long, value_name = "N", conflicts_with_all = ["quick", "isolate", "shard", "snapshots", "update_expected"])]
-    pub explore: Option<NonZeroUsize>,
-    /// The number that determines the walks [default: a random one, which the report names]
-    #[arg(long, value_name = "S", requires = "explore")]
-    pub seed: Option<u64>,
 }
 
 const AGENT_EXAMPLES: &str = "Examples:
@@ -187,7 +179,8 @@ pub struct UserArgs {
 }
 
 /// Options on starting a client, which conflict with --manual because a person starts it.
-const NOT_BY_HAND: [&str; 8] = ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal"];
+const NOT_BY_HAND: [&str; 9] =
+    ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal", "explore"];
 
 const CLIENT_EXAMPLES: &str = "The client starts its agent itself. Use these placeholders in its command line, its environment or its settings:
   {agent}        the absolute path of the agent, without blanks and without arguments
@@ -252,6 +245,14 @@ pub struct RunArgs {
     /// End the run after this time; the reports are partial [seconds, unless suffixed with ms, s or m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time_limit: Option<Duration>,
+    /// Also play N random walks over the cases that pass: several cases in one process, in any order and in the same session.
+    /// A walk that breaks a requirement twice is made as short as possible and reported. With --trace-dir, it is also written
+    /// as a case
+    #[arg(long, value_name = "N", conflicts_with_all = ["shard", "snapshots", "update_expected"])]
+    pub explore: Option<NonZeroUsize>,
+    /// The number that determines the walks [default: a random one, which the report names]
+    #[arg(long, value_name = "S", requires = "explore")]
+    pub seed: Option<u64>,
     /// Redact the traces, as `acp-conformance redact` does
     #[arg(long, requires = "trace_dir")]
     pub redact: bool,

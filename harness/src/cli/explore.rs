@@ -4,10 +4,10 @@ use anyhow::Context;
 
 use super::output::say;
 use super::plan::{RunPlan, Walks};
-use super::record::case_text;
 use super::suite::Going;
 use crate::explore::{Event, Explorer, Walked};
 use crate::output_file::write_file;
+use crate::record::{Aim, record};
 use crate::report::SuiteEvent;
 use crate::report::model::{Explored, Unconfirmed};
 use crate::run::stopped;
@@ -40,7 +40,7 @@ pub(super) fn explore(plan: &RunPlan, going: &mut Going<'_>) -> anyhow::Result<O
         Event::Found(Walked { walk, trace, took }) => {
             if let Some(keep) = going.listener.keep {
                 let origin = format!("acp-conformance --explore, seed {seed}: {walk}");
-                let text = case_text(trace, &origin, None, plan.bundle.edition())?;
+                let text = record(trace, &Aim { origin: &origin, subject: None, edition: plan.bundle.edition() })?;
                 let path = keep.dir.join(trace.file_name()).with_extension("yaml");
                 write_file(&path, |out| std::io::Write::write_all(out, text.as_bytes()))
                     .with_context(|| path.display().to_string())?;

@@ -29,7 +29,7 @@ const USUAL: &str = "zed";
 ///
 /// As for any run, and another manual run that is active.
 pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let Choice { profile, mut cases, fault, baseline, known, part } = choose(&args.run, Party::Client, false, bundle)?;
+    let Choice { profile, mut cases, fault, baseline, known, part } = choose(&args.run, Party::Client, bundle)?;
     // Each further context costs the person as much as the first use.
     cases.retain(|case| case.context.is_none() || is_selection(&args.run));
     order_for_a_person(&mut cases, &bundle.handshake(Party::Client));

@@ -110,18 +110,10 @@ pub(super) fn take_filters(args: &mut RunArgs, party: Party, is_manual: bool) ->
 ///
 /// Every conflict between the arguments, with the remedy.
 pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let how = How { isolate: args.isolate, explores: args.explore.is_some() };
-    let mut plan = make(&args.run, Party::Agent, Controls::default(), how, bundle)?;
+    let mut plan = make(&args.run, Party::Agent, Controls::default(), args.isolate, bundle)?;
     if args.quick {
         plan.cases = largest_conversation(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
         plan.jobs = Jobs::exactly(1);
-    }
-    if let Some(count) = args.explore {
-        let (cases, _) = load_cases(args.run.case_dir.as_deref(), Some(Party::Agent), bundle)?;
-        plan.cases.retain(can_walk);
-        let seed = args.seed.map_or_else(|| getrandom::u32().map(u64::from), Ok)?;
-        plan.walks = Some(Walks { count: count.get(), seed, cases });
-        plan.is_selection = true;
     }
     // A user who names cases wants all of them to run.
     let names_cases = !selection(&args.run).is_empty() || args.run.last_failed;
@@ -134,7 +126,7 @@ pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Res
 ///
 /// As for an agent.
 pub(super) fn of_client(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let mut plan = make(&args.run, Party::Client, controls(args), How::default(), bundle)?;
+    let mut plan = make(&args.run, Party::Client, controls(args), false, bundle)?;
     plan.subject.check_client().map_err(anyhow::Error::msg)?;
     if plan.subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
         plan.subject.person = person::at_a_terminal(args.run.start.timeout_start);
@@ -176,7 +168,7 @@ pub(super) struct Choice {
 /// # Errors
 ///
 /// One does not exist, or has mistakes.
-pub(super) fn choose(args: &RunArgs, party: Party, explores: bool, bundle: &'static Bundle) -> anyhow::Result<Choice> {
+pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> anyhow::Result<Choice> {
     let mut profile = args.start.profile.as_deref().map(|name| profile(name, party, bundle)).transpose()?;
     // The cases of the other party show the effects of its faults.
     let side = args.fault.is_none().then_some(party);
@@ -198,7 +190,7 @@ pub(super) fn choose(args: &RunArgs, party: Party, explores: bool, bundle: &'sta
     if args.last_failed {
         last_failed::keep(&mut cases, party)?;
     }
-    if let Some(fault) = fault.as_ref().filter(|_| selection.is_empty() && !explores) {
+    if let Some(fault) = fault.as_ref().filter(|_| selection.is_empty() && args.explore.is_none()) {
         cases.retain(|case| fault.cases.contains(&case.id));
     }
     let part = args.shard.map(|shard| shard.part(&mut cases, known.len())).transpose()?;
@@ -210,21 +202,14 @@ fn selection(args: &RunArgs) -> Selection<'_> {
     Selection { cases: &args.cases, requirements: &args.requirements, skipped: &args.skipped }
 }
 
-/// How the cases of an agent run.
-#[derive(Default)]
-struct How {
-    isolate: bool,
-    explores: bool,
-}
-
 fn make(
     args: &RunArgs,
     party: Party,
     controls: Controls,
-    How { isolate, explores }: How,
+    isolate: bool,
     bundle: &'static Bundle,
 ) -> anyhow::Result<RunPlan> {
-    let Choice { profile, cases, fault, baseline, known, part } = choose(args, party, explores, bundle)?;
+    let Choice { profile, mut cases, fault, baseline, known, part } = choose(args, party, bundle)?;
     let origin = profile.as_ref().map(Origin::of);
     let options = StartOptions { isolate, edition: other_edition(bundle), ..options(args, party, controls)? };
     let mut subject = options.subject(profile)?;
@@ -237,6 +222,10 @@ fn make(
         Party::Client => Jobs::exactly(cores),
     };
     let jobs = args.start.jobs.map_or(usual, |jobs| Jobs::exactly(jobs.get()));
+    let walks = args.explore.map(|count| walks(args, count.get(), party, bundle)).transpose()?;
+    if walks.is_some() {
+        cases.retain(can_walk);
+    }
     Ok(RunPlan {
         bundle,
         subject,
@@ -249,9 +238,17 @@ fn make(
         baseline,
         known,
         part,
-        is_selection: is_selection(args),
-        walks: None,
+        is_selection: is_selection(args) || walks.is_some(),
+        walks,
     })
+}
+
+/// Plans the walks of a run.
+fn walks(args: &RunArgs, count: usize, party: Party, bundle: &'static Bundle) -> anyhow::Result<Walks> {
+    let (mut cases, _) = load_cases(args.case_dir.as_deref(), Some(party), bundle)?;
+    cases.retain(|case| case.subject == party);
+    let seed = args.seed.map_or_else(|| getrandom::u32().map(u64::from), Ok)?;
+    Ok(Walks { count, seed, cases })
 }
 
 /// Whether the arguments choose some of the cases.

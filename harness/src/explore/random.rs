@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use fastrand::Rng;
 
 use crate::case::Case;
-use crate::case::walk::{Fragment, Move, Walk, leaves_session_ready};
+use crate::case::walk::{Fragment, Lowering, Move, Place, Walk};
+use crate::requirement::Party;
 
 /// The largest number of moves.
 const MOST_MOVES: usize = 10;
@@ -15,40 +16,50 @@ const TRIES: usize = 24;
 
 /// The cases of which walks are made.
 pub struct Candidates<'c> {
+    cases: &'c [Case],
     /// Those in their first use come first.
-    fragments: Vec<Candidate<'c>>,
+    fragments: Vec<Fragment<'c>>,
     first_uses: usize,
-}
-
-#[derive(Clone, Copy)]
-struct Candidate<'c> {
-    fragment: Fragment<'c>,
-    leaves_session_ready: bool,
+    places: Vec<Place>,
+    can_cancel: bool,
 }
 
 impl<'c> Candidates<'c> {
-    /// Chooses the cases that passed, in all of their contexts.
+    /// Chooses the cases that passed, in all of their contexts. `can` says whether the user of the subject can perform an act, if
+    /// the subject is a client.
     #[must_use]
-    pub fn new(cases: &'c [Case], passed: &BTreeSet<String>) -> Self {
+    pub fn new(cases: &'c [Case], passed: &BTreeSet<String>, can: impl Fn(&str) -> bool) -> Self {
         let of = |is_first: bool| {
             let fits = move |case: &&Case| {
                 case.context.is_none() == is_first && passed.contains(case.first_use().unwrap_or(&case.id))
             };
-            cases.iter().filter(fits).filter_map(|case| {
-                let leaves_session_ready = leaves_session_ready(case, cases);
-                Some(Candidate { fragment: Fragment::of(case)?, leaves_session_ready })
-            })
+            cases.iter().filter(fits).filter_map(Fragment::of)
         };
         let mut fragments: Vec<_> = of(true).collect();
         let first_uses = fragments.len();
         fragments.extend(of(false));
-        Self { fragments, first_uses }
+        let is_agent = fragments.first().is_some_and(|first| first.case.subject == Party::Agent);
+        let can = |act: &str| is_agent || can(act);
+        let mut places = vec![if is_agent { Place::SameSession } else { Place::SameTurn }];
+        if can("prompt") {
+            places.extend([Place::SameSession; 2]);
+        }
+        if can("prompt") && can("new-session") {
+            places.push(Place::NewSession);
+        }
+        Self { cases, fragments, first_uses, places, can_cancel: can("cancel") }
     }
 
-    fn choose(&self, rng: &mut Rng) -> Option<&Candidate<'c>> {
+    /// Chooses a move and the case of it.
+    fn choose(&self, rng: &mut Rng, is_first: bool) -> Option<(Fragment<'c>, Move)> {
         // A context is a few moves itself.
         let among = if rng.u8(..3) == 0 { self.fragments.len() } else { self.first_uses };
-        (among > 0).then(|| &self.fragments[rng.usize(..among)])
+        let fragment = (among > 0).then(|| self.fragments[rng.usize(..among)])?;
+        let place = if is_first { Place::NewSession } else { self.places[rng.usize(..self.places.len())] };
+        let cancels = if self.can_cancel && rng.u8(..6) == 0 { fragment.cancels() } else { Vec::new() };
+        let cancel_after = (!cancels.is_empty()).then(|| cancels[rng.usize(..cancels.len())]);
+        let case = fragment.case.id.splitn(3, '/').nth(2)?.to_owned();
+        Some((fragment, Move { case, place, cancel_after }))
     }
 }
 
@@ -61,19 +72,14 @@ pub fn walk(candidates: &Candidates<'_>, seed: u64, number: usize) -> Option<Wal
         Rng::with_seed(rng.u64(..) ^ u64::try_from(number).unwrap_or(u64::MAX).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let length = rng.usize(2..=MOST_MOVES);
     let mut moves = Vec::new();
-    let mut played: Vec<Fragment<'_>> = Vec::new();
-    let mut session = None;
+    let mut lowering = Lowering::new(candidates.cases);
     while moves.len() < length {
-        let fits = |candidate: &&Candidate<'_>| played.iter().all(|other| candidate.fragment.fits(other.case));
-        let mut tries = std::iter::repeat_with(|| candidates.choose(&mut rng)).take(TRIES).flatten();
-        let Some(&Candidate { fragment, leaves_session_ready }) = tries.find(fits) else { break };
-        let same_session = session.is_some() && session == fragment.opening() && rng.u8(..4) > 0;
-        let cancels = fragment.cancels();
-        let cancel_after = (!cancels.is_empty() && rng.u8(..6) == 0).then(|| cancels[rng.usize(..cancels.len())]);
-        let case = fragment.case.id.splitn(3, '/').nth(2)?.to_owned();
-        moves.push(Move { case, same_session, cancel_after });
-        played.push(fragment);
-        session = fragment.opening().filter(|_| leaves_session_ready);
+        let tries = std::iter::repeat_with(|| candidates.choose(&mut rng, moves.is_empty())).take(TRIES).flatten();
+        let Some((fragment, step)) = { tries }.find(|(fragment, step)| lowering.check(fragment, step).is_ok()) else {
+            break;
+        };
+        lowering.add(fragment, &step, false).ok()?;
+        moves.push(step);
     }
     (!moves.is_empty()).then_some(Walk(moves))
 }
@@ -86,27 +92,43 @@ mod tests {
 
     #[test]
     fn seed_and_number_determine_a_walk() {
-        let (cases, _) = embedded(&V1);
+        for party in [Party::Agent, Party::Client] {
+            let (mut cases, _) = embedded(&V1);
+            cases.retain(|case| case.subject == party);
+            let passed: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
+            let candidates = Candidates::new(&cases, &passed, |_| true);
+            let walks = |seed: u64, first: usize| -> Vec<Walk> {
+                (first..40).filter_map(|number| walk(&candidates, seed, number)).collect()
+            };
+            let all = walks(7, 0);
+            assert_eq!(all, walks(7, 0));
+            assert_eq!(all[10..], walks(7, 10), "a walk does not depend on those before it");
+            assert_ne!(all, walks(8, 0));
+            let impossible: Vec<String> = all.iter().filter_map(|walk| walk.lower(&cases).err()).collect();
+            assert_eq!(impossible, [""; 0], "every random walk can be played");
+            let moves: Vec<&Move> = all.iter().flat_map(|walk| &walk.0).collect();
+            let some = |wanted: &dyn Fn(&Move) -> bool| moves.iter().any(|step| wanted(step));
+            assert!(some(&|step| step.place == Place::SameSession) && some(&|step| step.cancel_after.is_some()));
+            assert_eq!(some(&|step| step.place == Place::SameTurn), party == Party::Client);
+            assert!(some(&|step| step.case.contains('@')), "contexts are moves too");
+        }
+    }
+
+    #[test]
+    fn client_that_takes_one_prompt_stays_in_its_turn() {
+        let (mut cases, _) = embedded(&V1);
+        cases.retain(|case| case.subject == Party::Client);
         let passed: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
-        let candidates = Candidates::new(&cases, &passed);
-        let walks = |seed: u64, first: usize| -> Vec<Walk> {
-            (first..40).filter_map(|number| walk(&candidates, seed, number)).collect()
-        };
-        let all = walks(7, 0);
-        assert_eq!(all, walks(7, 0));
-        assert_eq!(all[10..], walks(7, 10), "a walk does not depend on those before it");
-        assert_ne!(all, walks(8, 0));
-        let impossible: Vec<String> = all.iter().filter_map(|walk| walk.lower(&cases).err()).collect();
-        assert_eq!(impossible, [""; 0], "every random walk can be played");
-        let moves: Vec<&Move> = all.iter().flat_map(|walk| &walk.0).collect();
-        let some = |wanted: &dyn Fn(&Move) -> bool| moves.iter().any(|step| wanted(step));
-        assert!(some(&|step| step.same_session) && some(&|step| step.cancel_after.is_some()));
-        assert!(some(&|step| step.case.contains('@')), "contexts are moves too");
+        let candidates = Candidates::new(&cases, &passed, |_| false);
+        let walks: Vec<Walk> = (0..40).filter_map(|number| walk(&candidates, 7, number)).collect();
+        let later = walks.iter().flat_map(|walk| walk.0.iter().skip(1));
+        assert!(later.clone().count() > 10 && later.clone().all(|step| step.place == Place::SameTurn));
+        assert!(later.clone().all(|step| step.cancel_after.is_none()));
     }
 
     #[test]
     fn nothing_passed_is_nothing_to_walk_over() {
         let (cases, _) = embedded(&V1);
-        assert_eq!(walk(&Candidates::new(&cases, &BTreeSet::new()), 1, 0), None);
+        assert_eq!(walk(&Candidates::new(&cases, &BTreeSet::new(), |_| true), 1, 0), None);
     }
 }

@@ -1,11 +1,14 @@
 //! Makes a walk shorter as long as it breaks the same requirement.
 
 use super::{Break, Explorer, Walked, breaks};
-use crate::case::walk::{Move, Walk};
+use crate::case::walk::{Move, Place, Walk};
 use crate::run::stopped;
 
 /// The runs of a walk that broke a requirement; one of them must break it again.
 const CONFIRMATIONS: usize = 3;
+
+/// The runs of a shorter walk; all of them must break the requirement, since the user runs it once more.
+const RUNS: usize = 2;
 
 impl Explorer<'_> {
     /// Returns the shortest walk that was found to break the requirement in the same way; `None` if even the whole walk no longer
@@ -22,7 +25,7 @@ impl Explorer<'_> {
             if part == 1 {
                 shorter.extend(simpler(&best.walk));
             }
-            match self.first_broken(&shorter, broken) {
+            match self.first_reliable(&shorter, broken) {
                 Some(found) => best = found,
                 None if part == 1 => break,
                 None => part = part.div_ceil(2),
@@ -32,6 +35,16 @@ impl Explorer<'_> {
         Some(best)
     }
 
+    /// Returns the first of these walks that breaks the requirement in each of its runs.
+    fn first_reliable(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
+        let runs: Vec<Walk> = std::iter::repeat_n(walks, RUNS).flatten().cloned().collect();
+        let mut played = self.play(&runs, |walked| breaks(&walked.trace, self).contains(broken).then_some(walked));
+        let breaks_again =
+            |at: &usize| (0..RUNS).all(|run| matches!(played.get(&(at + run * walks.len())), Some(Some(_))));
+        let first = (0..walks.len()).find(breaks_again)?;
+        played.remove(&first)?
+    }
+
     /// Plays all of these walks and returns the first that breaks the requirement.
     fn first_broken(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
         let played = self.play(walks, |walked| breaks(&walked.trace, self).contains(broken).then_some(walked));
@@ -39,12 +52,25 @@ impl Explorer<'_> {
     }
 }
 
-/// Returns the walk without each part of this many moves.
+/// Returns the walk without each part of this many moves. What follows the part may have played in its session or turn, so it is
+/// also tried in one of its own.
 fn without_parts(walk: &Walk, part: usize) -> Vec<Walk> {
     let moves = &walk.0;
-    let rest = |at: usize| [&moves[..at], &moves[moves.len().min(at + part)..]].concat();
-    let rests = (0..moves.len()).step_by(part).map(rest).filter(|rest| !rest.is_empty());
-    rests.map(with_a_first_session).collect()
+    let mut walks = Vec::new();
+    for at in (0..moves.len()).step_by(part) {
+        let mut rest = [&moves[..at], &moves[moves.len().min(at + part)..]].concat();
+        let place = rest.get(at).map_or(Place::NewSession, |next| next.place);
+        for place in Place::ALL.into_iter().filter(|other| *other <= place).rev() {
+            if let Some(next) = rest.get_mut(at) {
+                next.place = if at == 0 { Place::NewSession } else { place };
+            }
+            let walk = Walk(rest.clone());
+            if !rest.is_empty() && !walks.contains(&walk) {
+                walks.push(walk);
+            }
+        }
+    }
+    walks
 }
 
 /// Returns the walk with one of its moves made simpler each: not in a context, not cancelled, in a session of its own.
@@ -66,14 +92,6 @@ fn simpler(walk: &Walk) -> Vec<Walk> {
     walks
 }
 
-/// Makes the first move open a session.
-fn with_a_first_session(mut moves: Vec<Move>) -> Walk {
-    if let Some(first) = moves.first_mut() {
-        first.same_session = false;
-    }
-    Walk(moves)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,7 +104,10 @@ mod tests {
     fn parts_are_left_out() {
         let walk: Walk = "walk/a/a,+b/b,+c/c".parse().expect("a walk");
         assert_eq!(names(&without_parts(&walk, 2)), ["walk/c/c", "walk/a/a,+b/b"]);
-        assert_eq!(names(&without_parts(&walk, 1)), ["walk/b/b,+c/c", "walk/a/a,+c/c", "walk/a/a,+b/b"]);
+        assert_eq!(
+            names(&without_parts(&walk, 1)),
+            ["walk/b/b,+c/c", "walk/a/a,c/c", "walk/a/a,+c/c", "walk/a/a,+b/b"]
+        );
         assert_eq!(names(&without_parts(&"walk/a/a".parse().expect("a walk"), 1)), [""; 0]);
     }
 
