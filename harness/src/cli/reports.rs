@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use crate::edition::Editions;
 use crate::report::Chart;
-use crate::report::model::{FORMAT, FindingReport, READABLE, RunReport};
+use crate::report::model::{FindingReport, READABLE, RunReport};
 use crate::trace::Trace;
 
 /// The folder of traces next to a report.
@@ -25,7 +25,8 @@ pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Vec<RunRe
             format!("{} is not an acp-conformance report; `--format json=FILE` writes one", path.display())
         })?;
     if let Some(other) = reports.iter().find(|report| !READABLE.contains(&report.format.as_str())) {
-        bail!("{}: the format is `{}`; this program reads `{FORMAT}`", path.display(), other.format);
+        let readable = READABLE.map(|format| format!("`{format}`")).join(" and ");
+        bail!("{}: the format is `{}`; this program reads {readable}", path.display(), other.format);
     }
     if reports.is_empty() {
         bail!("{} is empty; `--format json=FILE` writes a report", path.display());

@@ -61,7 +61,7 @@ const AVOID: [(&str, &str); 53] = [
 ];
 
 /// Documents, the catalogue, cases and faults, code and scripts.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 13] = [
     "docs",
     "cases",
     "profiles",
@@ -74,8 +74,10 @@ const FOLDERS: [&str; 12] = [
     "fuzz/src",
     "scripts",
     ".ci",
+    "packaging",
 ];
-const FILES: [&str; 5] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"];
+const FILES: [&str; 6] =
+    ["README.md", "RELEASING.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"];
 
 /// Pages with sentences of recorded runs, exchanges with quoted messages, prompts to models, and this list of phrases.
 const EXEMPT: [&str; 6] = [

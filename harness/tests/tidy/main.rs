@@ -2,6 +2,7 @@
 //! generated pages, the links of the documentation, and stray files.
 
 mod catalogue;
+mod frozen;
 #[path = "../kept.rs"]
 mod kept;
 mod language;
@@ -21,7 +22,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns every file below a folder of the repository, by its path from the root, in order. Leaves out `target` and `.git`,
+/// Returns every file below a folder of the repository, by its path from the root, in order. Leaves out `target`, `dist` and `.git`,
 /// which is a file in a linked worktree.
 fn files(folder: &str) -> Vec<String> {
     let mut files = Vec::new();
@@ -29,7 +30,7 @@ fn files(folder: &str) -> Vec<String> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(root().join(&folder)).expect("a folder of the repository").flatten() {
             let path = folder.join(entry.file_name());
-            if ["target", ".git"].iter().any(|name| path.ends_with(name)) {
+            if ["target", "dist", ".git"].iter().any(|name| path.ends_with(name)) {
                 continue;
             }
             if entry.path().is_dir() {

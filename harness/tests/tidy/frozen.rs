@@ -1,0 +1,75 @@
+//! The requirements that decide about a program under a stable edition are frozen in `cases/requirements/v1.frozen.txt`, and
+//! `docs/not-counted.md` has a reason for each of the others. docs/stability.md says when the set may change.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use acp_conformance::edition::{Bundle, V1};
+use acp_conformance::requirement::{Requirement, Status};
+
+use super::kept::kept;
+use super::{none_of, read, root};
+
+/// The set of version 1. `ACP_BLESS` does not change it, since each change is a decision.
+const FROZEN: &str = "cases/requirements/v1.frozen.txt";
+const PAGE: &str = "docs/not-counted.md";
+
+#[test]
+fn the_requirements_that_count_are_frozen() {
+    let text = read(FROZEN);
+    let frozen: BTreeSet<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let counted: Vec<String> = V1.catalogue().iter().filter(|it| it.status == Status::Checked).map(line).collect();
+    let now: BTreeSet<&str> = counted.iter().map(String::as_str).collect();
+    let added = now.difference(&frozen).map(|line| format!("{line}: counts, and is not in the frozen set"));
+    let removed = frozen.difference(&now).map(|line| format!("{line}: in the frozen set, and no longer counts"));
+    let changes: Vec<String> = added.chain(removed).collect();
+    none_of(&format!("changes to the frozen set; docs/stability.md says when {FROZEN} may change"), &changes);
+}
+
+fn line(requirement: &Requirement) -> String {
+    format!("{} {} {}", requirement.id, requirement.party, requirement.level.name())
+}
+
+#[test]
+fn each_requirement_that_does_not_count_has_a_reason() {
+    let others: Vec<&Requirement> = V1.catalogue().iter().filter(|it| it.status != Status::Checked).collect();
+    let without = others.iter().filter(|it| reason(it).is_empty()).map(|it| format!("{}: needs a `remark`", it.id));
+    none_of("requirements that do not count, without a reason", &without.collect::<Vec<_>>());
+    kept(&root().join(PAGE), &page(&V1, &others)).unwrap_or_else(|problem| panic!("{problem}"));
+}
+
+/// Returns why a requirement decides nothing.
+fn reason(requirement: &Requirement) -> String {
+    match (requirement.status, &requirement.remark) {
+        (_, Some(remark)) => remark.clone(),
+        (Status::Human, None) => format!("Only a person can decide it. {}", requirement.how),
+        (Status::Probe, None) => format!("The specification leaves it open: {}", requirement.source),
+        (Status::Checked | Status::Planned, None) => String::new(),
+    }
+}
+
+fn page(edition: &'static Bundle, others: &[&Requirement]) -> String {
+    let mut text = format!(
+        "# Requirements that do not count\n\n\
+         <!-- Made from cases/ by `ACP_BLESS=1 cargo test --test tidy`. Change the catalogue instead. -->\n\n\
+         The edition `{}` has {} requirements; {} of them never fail a program. This page has the reason for each.\n\
+         [Stability](stability.md) says what that means for the versions of acp-conformance.\n",
+        edition.name(),
+        edition.catalogue().iter().count(),
+        others.len()
+    );
+    let groups = [
+        (Status::Planned, "Not checked", "No program can decide them, or only by guesses."),
+        (Status::Human, "For a person", "They are about what a user sees, or about how a program is made."),
+        (Status::Probe, "Left open by the specification", "A run records what happens, and fails nothing."),
+    ];
+    for (status, title, what) in groups {
+        let _ = write!(text, "\n## {title}\n\n{what}\n\n| requirement | binds | reason |\n|---|---|---|\n");
+        for requirement in others.iter().filter(|it| it.status == status) {
+            let cell = reason(requirement).replace('|', "\\|");
+            let Requirement { id, party, .. } = requirement;
+            let _ = writeln!(text, "| [`{id}`](requirements/{}) | {party} | {cell} |", requirement.page());
+        }
+    }
+    text
+}
