@@ -4,7 +4,7 @@
 //!
 //! ```toml
 //! [dev-dependencies]
-//! acp-conformance = { git = "https://github.com/OWNER/acp-conformance" }
+//! acp-conformance = { git = "https://github.com/acp-conformance/acp-conformance" }
 //!
 //! [[test]]
 //! name = "acp"

@@ -123,7 +123,7 @@ fn write_workflow(path: &Path) -> anyhow::Result<ProgramExit> {
     let path = path.display();
     writeln!(
         stdout(),
-        "Wrote {path}. Next: add the steps that build your program, replace OWNER, then\n  git add {path} {PROJECT_FILE}"
+        "Wrote {path}. Next: add the steps that build your program, then\n  git add {path} {PROJECT_FILE}"
     )?;
     Ok(ProgramExit::Good)
 }
