@@ -27,6 +27,8 @@ pub struct Files {
     pub catalogue: &'static str,
     /// Correct exchanges for requirements: the id on a line, then its messages, indented.
     pub exchanges: &'static str,
+    /// Wrong exchanges in the same form, each with the finding on its last line.
+    pub violations: &'static str,
     /// The folder of `cases/` that holds the cases: `v1`.
     pub folder: &'static str,
     /// The content of that folder.
@@ -59,6 +61,7 @@ pub static V1: Bundle = Bundle::new(Files {
     },
     catalogue: include_str!("../../cases/requirements/v1.yaml"),
     exchanges: include_str!("../../cases/requirements/v1.exchanges.txt"),
+    violations: include_str!("../../cases/requirements/v1.violations.txt"),
     folder: "v1",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v1"),
     fault_folder: "faults",
@@ -80,6 +83,7 @@ pub static V2: Bundle = Bundle::new(Files {
     },
     catalogue: include_str!("../../cases/requirements/v2.yaml"),
     exchanges: "",
+    violations: "",
     folder: "v2",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v2"),
     fault_folder: "faults-v2",
@@ -184,8 +188,13 @@ impl Bundle {
     /// Returns a correct exchange for a requirement, one message per line; empty if the edition has none.
     #[must_use]
     pub fn exchange(&self, requirement: &str) -> Vec<&'static str> {
-        let mut lines = self.files.exchanges.lines().skip_while(|line| *line != requirement).skip(1);
-        std::iter::from_fn(|| lines.next()?.strip_prefix("  ")).collect()
+        below(self.files.exchanges, requirement)
+    }
+
+    /// Returns a wrong exchange for a requirement in the same form, with the finding at its end.
+    #[must_use]
+    pub fn violation(&self, requirement: &str) -> Vec<&'static str> {
+        below(self.files.violations, requirement)
     }
 
     /// Returns the address of the page that a requirement comes from.
@@ -341,6 +350,12 @@ impl Editions {
             known: self.0.iter().map(|bundle| bundle.name()).collect::<Vec<_>>().join(", "),
         })
     }
+}
+
+/// Returns the indented lines below the one with this text.
+fn below(text: &'static str, line: &str) -> Vec<&'static str> {
+    let mut lines = text.lines().skip_while(|known| *known != line).skip(1);
+    std::iter::from_fn(|| lines.next()?.strip_prefix("  ")).collect()
 }
 
 #[cfg(test)]

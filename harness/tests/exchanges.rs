@@ -1,8 +1,8 @@
-//! A correct exchange for each requirement, for `explain` and the pages of the requirements.
+//! A correct and a wrong exchange for each requirement, for `explain` and the pages of the requirements.
 //!
-//! `cases/requirements/v1.exchanges.txt` is made from the kept traces. A failing trace of a requirement shows which messages
-//! prove a violation: their senders and methods. The exchange has the same messages from a trace that passes the requirement,
-//! with the requests of the responses among them.
+//! `cases/requirements/v1.exchanges.txt` and `v1.violations.txt` are made from the kept traces. A failing trace of a requirement
+//! shows which messages prove a violation; with the requests of the responses among them, and the finding, they are the wrong
+//! exchange. The correct one has messages with the same senders and methods, from a trace that passes the requirement.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use acp_conformance::edition::V1;
-use acp_conformance::judge::{Judgement, judge};
+use acp_conformance::judge::{Finding, Judgement, judge};
 use acp_conformance::requirement::{Party, Status};
-use acp_conformance::trace::{Trace, What};
+use acp_conformance::trace::{Event, Trace, What};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -21,8 +21,11 @@ use crate::kept::kept;
 use crate::parts;
 
 const FILE: &str = "cases/requirements/v1.exchanges.txt";
+const WRONG_FILE: &str = "cases/requirements/v1.violations.txt";
 /// The largest exchange, in messages.
 const LONGEST: usize = 6;
+/// The longest line of a wrong exchange, in bytes.
+const WIDEST: usize = 1000;
 
 /// The parts of a message that an exchange needs.
 struct Message {
@@ -44,7 +47,17 @@ struct Proof<'m> {
     member: String,
 }
 
-/// Compares the file of exchanges with the traces; `ACP_BLESS=1` writes it.
+/// A kept trace.
+struct Kept {
+    /// The requirements that it must pass.
+    passed: BTreeSet<String>,
+    judgement: Judgement,
+    messages: Vec<Message>,
+    /// Every line, by its position in the trace: its sender and its text.
+    lines: BTreeMap<usize, (Party, String)>,
+}
+
+/// Compares the files of exchanges with the traces; `ACP_BLESS=1` writes them.
 pub fn check(paths: &[PathBuf]) -> Result<(), Failed> {
     let mut traces = Vec::new();
     for path in paths {
@@ -55,25 +68,55 @@ pub fn check(paths: &[PathBuf]) -> Result<(), Failed> {
         }
         let passed: BTreeSet<String> =
             wanted.lines().filter_map(|line| line.strip_suffix(": pass")).map(str::to_owned).collect();
-        traces.push((passed, judge(&trace, V1.edition()), messages(&trace)));
+        let judgement = judge(&trace, V1.edition());
+        traces.push(Kept { passed, judgement, messages: messages(&trace), lines: lines(&trace) });
     }
-    traces.sort_by_key(|(_, _, messages)| messages.len());
-    let mut text =
-        "# Correct exchanges, made from harness/tests/traces by `ACP_BLESS=1 cargo test --test traces`.\n".to_owned();
+    traces.sort_by_key(|trace| trace.messages.len());
+    check_file(FILE, "Correct exchanges", |id| exchange(id, &traces))?;
+    check_file(WRONG_FILE, "Wrong exchanges, each with its finding", |id| wrong_exchange(id, &traces))
+}
+
+/// Compares one file, which has the exchange of each checked requirement.
+fn check_file(file: &str, title: &str, exchange: impl Fn(&str) -> Option<Vec<String>>) -> Result<(), Failed> {
+    let mut text = format!("# {title}, made from harness/tests/traces by `ACP_BLESS=1 cargo test --test traces`.\n");
     for requirement in V1.catalogue().iter().filter(|requirement| requirement.status == Status::Checked) {
-        if let Some(lines) = exchange(&requirement.id, &traces) {
+        if let Some(lines) = exchange(&requirement.id) {
             text.push_str(&format!("\n{}\n", requirement.id));
             lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
         }
     }
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
-    kept(&file, &text).map_err(Failed::from)
+    kept(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file), &text).map_err(Failed::from)
 }
 
-fn exchange(id: &str, traces: &[(BTreeSet<String>, Judgement, Vec<Message>)]) -> Option<Vec<String>> {
+/// Returns the messages of the shortest violation, and the finding.
+fn wrong_exchange(id: &str, traces: &[Kept]) -> Option<Vec<String>> {
+    let violations = traces.iter().flat_map(|trace| {
+        let findings = trace.judgement.tallies.get(id).into_iter().flat_map(|tally| &tally.findings);
+        let failures = findings.filter(|finding| finding.verdict == Verdict::Fail);
+        failures.filter_map(|finding| Some((finding.same_as.is_none(), violation(finding, trace)?)))
+    });
+    let best = violations.max_by_key(|(is_own, lines)| {
+        (*is_own, lines.len().min(3), Reverse(lines.iter().map(String::len).sum::<usize>()))
+    });
+    best.map(|(_, lines)| lines)
+}
+
+/// Returns the lines that prove a failure with the requests of the responses among them, and the finding.
+fn violation(finding: &Finding, trace: &Kept) -> Option<Vec<String>> {
+    let mut positions: BTreeSet<usize> = finding.events.iter().copied().collect();
+    let requests = trace.messages.iter().filter(|message| positions.contains(&message.at)).filter_map(|it| it.request);
+    positions.extend(requests.collect::<Vec<_>>());
+    let lines = positions.iter().filter_map(|position| trace.lines.get(position));
+    let mut lines: Vec<String> = lines.map(|(from, text)| format!("{from} → {}  {text}", from.other())).collect();
+    let is_short = !lines.is_empty() && lines.len() <= LONGEST && lines.iter().all(|line| line.len() <= WIDEST);
+    lines.push(format!("found: {}", finding.text()));
+    (is_short && is_neutral(&lines)).then_some(lines)
+}
+
+fn exchange(id: &str, traces: &[Kept]) -> Option<Vec<String>> {
     let proofs: Vec<Proof<'_>> =
-        traces.iter().flat_map(|(_, judgement, messages)| proofs(id, judgement, messages)).collect();
-    let passing = || traces.iter().filter(|(passed, _, _)| passed.contains(id)).map(|(_, _, messages)| messages);
+        traces.iter().flat_map(|trace| proofs(id, &trace.judgement, &trace.messages)).collect();
+    let passing = || traces.iter().filter(|trace| trace.passed.contains(id)).map(|trace| &trace.messages);
     let found =
         proofs.iter().flat_map(|proof| passing().filter_map(move |messages| Some((proof, matching(proof, messages)?))));
     let best = found.max_by_key(|(proof, lines)| {
@@ -115,9 +158,33 @@ fn matching(proof: &Proof<'_>, messages: &[Message]) -> Option<Vec<String>> {
     let lines = messages.iter().filter(|message| positions.contains(&message.at));
     let lines: Vec<String> =
         lines.map(|message| format!("{} → {}  {}", message.from, message.from.other(), message.text)).collect();
-    // Such a path would look like one of a real machine.
-    let is_neutral = !lines.iter().any(|line| ["home", "tmp"].iter().any(|name| line.contains(&format!("/{name}/"))));
-    (lines.len() <= LONGEST && is_neutral).then_some(lines)
+    (lines.len() <= LONGEST && is_neutral(&lines)).then_some(lines)
+}
+
+/// Whether no line has a path that looks like one of a real machine.
+fn is_neutral(lines: &[String]) -> bool {
+    !lines.iter().any(|line| ["home", "tmp"].iter().any(|name| line.contains(&format!("/{name}/"))))
+}
+
+/// Returns every line of a trace by its position.
+fn lines(trace: &Trace) -> BTreeMap<usize, (Party, String)> {
+    let line = |(at, event): (usize, &Event)| match &event.what {
+        What::Line { from, bytes, .. } => Some((at, (*from, printable(bytes)))),
+        _ => None,
+    };
+    trace.events.iter().enumerate().filter_map(line).collect()
+}
+
+/// Returns bytes as text. Control characters and bytes that are not UTF-8 are escaped.
+fn printable(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
+        }
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
 }
 
 /// Returns the messages of a trace that are JSON objects on separate lines.

@@ -26,6 +26,7 @@ static TINY: Bundle = Bundle::new(Files {
     },
     catalogue: include_str!("edition/requirements.yaml"),
     exchanges: "",
+    violations: "",
     folder: "tiny",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/cases"),
     fault_folder: "faults",

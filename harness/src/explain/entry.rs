@@ -36,7 +36,7 @@ pub enum Section {
     Files(Vec<Item>),
     /// A command.
     Command(String),
-    /// Messages of a correct exchange, or the lines of a file.
+    /// Messages of an exchange, or the lines of a file.
     Lines(Vec<String>),
 }
 
@@ -77,6 +77,8 @@ impl Sources {
         let mut parts = vec![(how_title(requirement.status, ground), Section::Sentences(requirement.how.clone()))];
         let exchange: Vec<String> = self.bundle.exchange(&requirement.id).into_iter().map(str::to_owned).collect();
         parts.extend((!exchange.is_empty()).then_some(("A correct exchange", Section::Lines(exchange))));
+        let violation: Vec<String> = self.bundle.violation(&requirement.id).into_iter().map(str::to_owned).collect();
+        parts.extend((!violation.is_empty()).then_some(("A wrong exchange", Section::Lines(violation))));
         let hints = requirement.sdk.iter().map(|(sdk, hint)| format!("{}: {hint}", sdk.name())).collect::<Vec<_>>();
         parts.extend((!hints.is_empty()).then_some(("With the SDKs", Section::Lines(hints))));
         parts.extend(requirement.remark.clone().map(|remark| ("Remark", Section::Sentences(remark))));
