@@ -30,6 +30,7 @@ mod reports;
 mod schema;
 mod shard;
 mod shell;
+mod site;
 mod snapshots;
 mod suite;
 mod usage;
@@ -102,6 +103,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Record(record) => record::run(&record, editions),
         args::Command::Redact(redact) => redact::run(&redact, editions),
         args::Command::Reject(review) => snapshots::reject(&review),
+        args::Command::Site(site) => site::run(&site, editions),
         args::Command::Monitor(_)
         | args::Command::List(_)
         | args::Command::Schema(_)

@@ -1,5 +1,6 @@
 //! The results of a run, as data and as text. Renderers read events and the model; they use no processes and no judge.
 
+mod board;
 mod broken;
 mod collect;
 mod conformance;
@@ -29,6 +30,7 @@ mod timings_text;
 pub(crate) mod visible;
 mod words;
 
+pub use board::{BoardRun, file_name};
 pub use collect::{Again, Collector, alone};
 pub use diagnosis::{Diagnosis, diagnose};
 pub use event::{Begin, Renderer, SuiteEvent};
@@ -38,7 +40,7 @@ pub use join::{join, mismatch};
 pub use json::JsonReport;
 pub use junit::JunitReport;
 pub use markdown::MarkdownReport;
-pub use page::{Chart, Charting, Column, PageReport, write_matrix, write_runs};
+pub use page::{Chart, Charting, Column, PageReport, write_board, write_matrix, write_runs};
 pub(crate) use reasons::calls_tools;
 pub use sarif::SarifReport;
 pub use subjects::write_subjects;

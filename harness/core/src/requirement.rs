@@ -225,6 +225,10 @@ impl Requirement {
             return Some(format!("https://agentclientprotocol.com/rfds/{}", source.trim_start_matches("rfd:")));
         }
         let (page, anchor) = source.split_once('#').unwrap_or((source, ""));
+        if page.contains(' ') {
+            // A document without a page, such as a test suite.
+            return None;
+        }
         let base = match page {
             "jsonrpc" => "https://www.jsonrpc.org/specification".to_owned(),
             _ => format!("https://agentclientprotocol.com/protocol/v{major}/{page}"),

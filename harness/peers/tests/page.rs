@@ -3,6 +3,8 @@
 //!
 //! `ACP_BROWSER` names the browser; without it, a Chromium on the PATH is used. Without any browser, this test is skipped.
 
+#[path = "page/board.rs"]
+mod board;
 #[path = "page/browser.rs"]
 mod browser;
 #[path = "page/pages.rs"]
@@ -20,7 +22,7 @@ use serde_json::{Value, json};
 
 type Look = fn(&Tab<'_>, &Pages) -> Result<(), String>;
 
-const LOOKS: [(&str, Look); 15] = [
+const LOOKS: [(&str, Look); 18] = [
     ("every-filter-leaves-what-fits-it", filters),
     ("a-view-can-be-linked", links),
     ("a-chart-is-opened-by-keyboard", keyboard),
@@ -35,6 +37,9 @@ const LOOKS: [(&str, Look); 15] = [
     ("everything-that-can-be-operated-has-a-name", names),
     ("the-matrix-tells-where-subjects-differ", matrix),
     ("two-runs-are-shown-side-by-side", two_runs),
+    ("the-board-shows-the-newest-run-and-the-history", board::history),
+    ("the-board-filters-subjects", board::filters),
+    ("a-cell-of-the-board-leads-to-its-chart", board::cells),
     ("without-a-script-the-verdict-is-there", without_script),
 ];
 
@@ -306,6 +311,7 @@ fn themes(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
             ("broken", "requirement=cancel.stop-reason"),
             ("broken", "view=cases&case=v1/agent/cancel/while-asking"),
             ("matrix", ""),
+            ("board/index", "broken=1"),
         ] {
             tab.open(&pages.path(&format!("{page}.html")), fragment)?;
             let least = tab.value(CONTRAST)?.as_f64().ok_or("no contrast")?;
@@ -328,6 +334,7 @@ fn phone(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
         ("kept", "view=cases"),
         ("matrix", ""),
         ("runs", ""),
+        ("board/index", "broken=1"),
     ];
     let width = "document.documentElement.scrollWidth";
     for (page, fragment) in looks {
@@ -344,6 +351,7 @@ fn names(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
         ("broken", "requirement=cancel.stop-reason"),
         ("broken", "view=cases&case=v1/agent/cancel/while-asking"),
         ("matrix", ""),
+        ("board/index", ""),
     ] {
         tab.open(&pages.path(&format!("{page}.html")), fragment)?;
         let tree = tab.call("Accessibility.getFullAXTree", &json!({}))?;
@@ -450,12 +458,17 @@ fn without_script(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     tab.call("Emulation.setScriptExecutionDisabled", &json!({ "value": true }))?;
     tab.open(&pages.path("broken.html"), "")?;
     tab.call("Emulation.setScriptExecutionDisabled", &json!({ "value": false }))?;
-    let text = tab.value("document.body.innerText")?;
-    let text = text.as_str().unwrap_or_default();
-    for wanted in ["acp-reference-agent", "not conformant", "cancel.stop-reason", "MUST", "made by a script"] {
-        if !text.contains(wanted) {
-            return Err(format!("`{wanted}` is missing: {text}"));
+    let has = |wanted: &[&str]| -> Result<(), String> {
+        let text = tab.value("document.body.innerText")?;
+        let text = text.as_str().unwrap_or_default();
+        match wanted.iter().find(|wanted| !text.contains(**wanted)) {
+            Some(missing) => Err(format!("`{missing}` is missing: {text}")),
+            None => Ok(()),
         }
-    }
-    Ok(())
+    };
+    has(&["acp-reference-agent", "not conformant", "cancel.stop-reason", "MUST", "made by a script"])?;
+    tab.call("Emulation.setScriptExecutionDisabled", &json!({ "value": true }))?;
+    tab.open(&pages.path("board/index.html"), "")?;
+    tab.call("Emulation.setScriptExecutionDisabled", &json!({ "value": false }))?;
+    has(&["acp-reference-agent", "not conformant", "History", "made by a script"])
 }

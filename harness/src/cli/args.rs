@@ -4,10 +4,12 @@ mod certificate;
 mod init;
 mod kept;
 mod shell;
+mod site;
 
 pub use self::init::{Ci, InitArgs};
 pub use self::kept::{DetailArgs, DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
 pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, ManArgs, SchemaArgs};
+pub use self::site::SiteArgs;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -74,6 +76,8 @@ pub enum Command {
     Merge(MergeArgs),
     /// Compare many subjects in one page, requirement by requirement, from their reports
     Matrix(MatrixArgs),
+    /// Make a static site from reports: a board of all subjects, and a page for each run
+    Site(SiteArgs),
     /// Run all cases and write a certificate: a folder with the evidence, for others to verify
     Certify(CertifyArgs),
     /// Check the traces of a certificate again and list every file that does not match

@@ -62,14 +62,22 @@ pub(super) fn charts(
     cases: &BTreeMap<&str, BTreeSet<usize>>,
     editions: &Editions,
 ) -> anyhow::Result<BTreeMap<String, Chart>> {
+    // The trace of a conversation holds several cases, and is read once.
+    let mut files: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
+    for case in report.cases.iter().filter(|case| cases.contains_key(case.id.as_str())) {
+        let path = case.trace.as_deref().and_then(|trace| find(Path::new(trace), file, folders));
+        if let Some(path) = path {
+            files.entry(path).or_default().push(&case.id);
+        }
+    }
     let mut charts = BTreeMap::new();
-    for (case, evidence) in cases {
-        let trace = report.cases.iter().find(|known| known.id == *case).and_then(|case| case.trace.as_deref());
-        let Some(path) = trace.and_then(|trace| find(Path::new(trace), file, folders)) else { continue };
-        let trace = super::check::read(&path, editions)?;
-        // Another run may have written another trace there since.
-        if let Some(part) = trace.by_case().into_iter().find(|part| is_of(part, report, case)) {
-            charts.insert((*case).to_owned(), Chart::of(&part, evidence.clone()));
+    for (path, wanted) in files {
+        let parts = super::check::read(&path, editions)?.by_case();
+        for case in wanted {
+            // Another run may have written another trace there since.
+            if let Some(part) = parts.iter().find(|part| is_of(part, report, case)) {
+                charts.insert(case.to_owned(), Chart::of(part, cases[case].clone()));
+            }
         }
     }
     Ok(charts)

@@ -12,8 +12,8 @@ use super::event::Begin;
 use super::gaps;
 use super::mistakes;
 use super::model::{
-    CaseReport, Driven, FORMAT, FindingReport, OnlyShared, ProbeReport, RequirementReport, RunReport, SubjectInfo,
-    SuiteInfo, Summary,
+    CaseReport, Driven, FORMAT, FindingReport, OnlyShared, ProbeReport, RequirementReport, RunReport, STDIO,
+    SubjectInfo, SuiteInfo, Summary,
 };
 use super::reasons::reasons;
 
@@ -119,6 +119,7 @@ impl Collector {
         SuiteInfo {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             edition: self.edition.name.clone(),
+            transport: STDIO.to_owned(),
             schema_sha256: self.edition.schema_sha256.clone(),
         }
     }

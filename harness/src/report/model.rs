@@ -26,6 +26,9 @@ pub const FORMAT: &str = "acp-conformance-report/2";
 /// The readable formats. Format 1 had a `message` instead of kind, fields and text, and no text of requirements.
 pub const READABLE: [&str; 2] = ["acp-conformance-report/1", FORMAT];
 
+/// The transport of a report that names no other one.
+pub const STDIO: &str = "stdio";
+
 /// The JSON Schema of a report, as it is committed in `schemas/report.schema.json`.
 #[must_use]
 pub fn schema() -> serde_json::Value {
@@ -153,8 +156,19 @@ pub struct SuiteInfo {
     /// The protocol major with the revision of its schema, such as `v1@2026-11`.
     #[serde(deserialize_with = "word")]
     pub edition: String,
+    /// How the messages travelled; absent for `stdio`.
+    #[serde(default = "stdio", skip_serializing_if = "is_stdio", deserialize_with = "word")]
+    pub transport: String,
     /// SHA-256 of the stable schema file, in lower-case hexadecimal.
     pub schema_sha256: String,
+}
+
+fn stdio() -> String {
+    STDIO.to_owned()
+}
+
+fn is_stdio(transport: &str) -> bool {
+    transport == STDIO
 }
 
 /// The tested program.

@@ -3,6 +3,7 @@
 //! The page shows the report from JSON, and charts of the traces. Part of it is HTML, for readers without scripts; the script
 //! makes the rest on demand. No text of the report can become markup.
 
+mod board;
 mod chart;
 mod data;
 mod document;
@@ -11,6 +12,7 @@ mod matrix;
 mod renderer;
 mod runs;
 
+pub use board::write_board;
 pub use chart::{Chart, Charting};
 pub use matrix::{Column, write_matrix};
 pub use renderer::PageReport;

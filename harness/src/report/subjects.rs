@@ -198,7 +198,8 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn broken(report: &RunReport, level: Level) -> impl Iterator<Item = &RequirementReport> {
+/// Returns the requirements of a level that a subject violates.
+pub(super) fn broken(report: &RunReport, level: Level) -> impl Iterator<Item = &RequirementReport> {
     report.requirements.iter().filter(move |r| r.level == level && r.fails())
 }
 
@@ -209,7 +210,7 @@ fn linked(requirement: &RequirementReport) -> String {
 }
 
 /// Returns the name for people: that of the profile, or else the subject's own.
-fn title(report: &RunReport) -> &str {
+pub(super) fn title(report: &RunReport) -> &str {
     let subject = &report.subject;
     let of_profile = subject.profile.as_ref().map(|profile| profile.title.as_str());
     of_profile.or(subject.name.as_deref()).unwrap_or(UNKNOWN)
@@ -224,14 +225,15 @@ fn named(report: &RunReport) -> String {
     }
 }
 
-fn version(report: &RunReport) -> &str {
+/// Returns the version that the subject reported, or else the installed one.
+pub(super) fn version(report: &RunReport) -> &str {
     let subject = &report.subject;
     let installed = subject.profile.as_ref().and_then(|profile| profile.version.as_deref());
     subject.version.as_deref().or(installed).unwrap_or(UNKNOWN)
 }
 
 /// Returns the day on which the run began.
-fn date(report: &RunReport) -> &str {
+pub(super) fn date(report: &RunReport) -> &str {
     report.began.as_deref().map_or(UNKNOWN, |began| began.split('T').next().unwrap_or(began))
 }
 

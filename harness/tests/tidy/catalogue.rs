@@ -151,3 +151,12 @@ fn faults_stand_in_the_folder_of_their_party_and_area() {
     }
     none_of("faults in the wrong folder or without their schema", &wrong);
 }
+
+/// Reports with other links cannot be read back, since forms put links into HTML.
+#[test]
+fn links_are_plain_addresses() {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:.#-_$".contains(c);
+    let links = editions().into_iter().flat_map(|bundle| bundle.catalogue().iter().map(|r| bundle.link(r)));
+    let wrong: Vec<String> = links.flatten().filter(|link| !link.chars().all(is_plain)).collect();
+    none_of("links that are not plain addresses", &wrong);
+}

@@ -63,7 +63,8 @@ fn words(name: &str) -> String {
     name.replace('-', " ")
 }
 
-const fn class(verdict: Conformance) -> &'static str {
+/// Returns the class of the elements that show this verdict.
+pub(super) const fn class(verdict: Conformance) -> &'static str {
     match verdict {
         Conformance::Conformant => "pass",
         Conformance::Incomplete => "inconclusive",

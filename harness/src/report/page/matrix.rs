@@ -19,6 +19,8 @@ use crate::report::words::{self, partial};
 use crate::requirement::Party;
 use crate::verdict::{Conformance, Verdict};
 
+const SCRIPT: &str = concat!(include_str!("table.js"), include_str!("matrix.js"));
+
 /// A subject of the matrix.
 #[derive(Debug)]
 pub struct Column {
@@ -84,8 +86,7 @@ pub fn write_matrix(mut columns: Vec<Column>, out: &mut dyn Write) -> io::Result
     });
     let charts = charts.collect::<io::Result<Vec<_>>>()?;
     let (data, head) = (json(&data)?, head(&columns));
-    let document =
-        PageDocument { title: "ACP conformance matrix", head: &head, script: include_str!("matrix.js"), data: &data };
+    let document = PageDocument { title: "ACP conformance matrix", head: &head, script: SCRIPT, data: &data };
     document.write(out, charts.iter().map(|(name, chart)| (name.as_str(), chart.as_str())))?;
     out.flush()
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use maud::html;
+
 use super::chart::Chart;
 use super::data::{PageData, Reported};
 use super::document::{PageDocument, json};
@@ -13,6 +15,7 @@ use crate::report::model::RunReport;
 /// Collects the events, and writes the page at the end.
 pub struct PageReport<W> {
     out: W,
+    board: Option<&'static str>,
     reproduce: String,
     reports: Vec<Reported>,
     /// The chart of each case as JSON; none if several traces belong to one case.
@@ -22,7 +25,13 @@ pub struct PageReport<W> {
 impl<W: Write> PageReport<W> {
     /// Writes a page to this stream.
     pub const fn new(out: W) -> Self {
-        Self { out, reproduce: String::new(), reports: Vec::new(), charts: BTreeMap::new() }
+        Self { out, board: None, reproduce: String::new(), reports: Vec::new(), charts: BTreeMap::new() }
+    }
+
+    /// Adds a link to a board of subjects at this address.
+    #[must_use]
+    pub fn with_board(self, address: &'static str) -> Self {
+        Self { board: Some(address), ..self }
     }
 
     /// Writes the page, and returns the stream.
@@ -70,7 +79,11 @@ impl<W: Write> Renderer for PageReport<W> {
 
     fn close(&mut self) -> io::Result<()> {
         let data = json(&PageData::of(&self.reports))?;
-        let (title, head) = (head::title(&self.reports), head::head(&self.reports));
+        let title = head::title(&self.reports);
+        let head = html! {
+            @if let Some(board) = self.board { p class="facts" { a href=(board) { "All subjects" } } }
+            (head::head(&self.reports))
+        };
         let document = PageDocument { title: &title, head: &head, script: include_str!("page.js"), data: &data };
         let charts = self.charts.iter().map(|(case, chart)| (case.as_str(), chart.as_deref().unwrap_or("null")));
         document.write(&mut self.out, charts)?;

@@ -1,0 +1,120 @@
+//! `site`: a board of many subjects as a folder of pages.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::args::SiteArgs;
+use super::exit::ProgramExit;
+use super::output::say;
+use super::reports::{charts, evidence, read};
+use crate::edition::Editions;
+use crate::output_file::write_file;
+use crate::report::model::RunReport;
+use crate::report::{BoardRun, Chart, PageReport, count, file_name, write_board};
+
+/// The folder of the pages of the runs, below that of the board.
+const RUNS: &str = "runs";
+
+/// Runs the command.
+pub(super) fn run(args: &SiteArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
+    let folder = &args.output;
+    let pages = folder.join(RUNS);
+    std::fs::create_dir_all(&pages).with_context(|| format!("cannot create {}", pages.display()))?;
+    let (mut runs, mut names, mut charted) = (Vec::new(), BTreeSet::new(), 0);
+    for (file, report) in reports(&args.reports, editions)? {
+        let name = unique(&mut names, &file_name(&report));
+        let page = format!("{RUNS}/{name}.html");
+        let mut cases = evidence(&report, |_| true);
+        for case in &report.cases {
+            cases.entry(&case.id).or_default();
+        }
+        let charts = charts(&report, &file, &[], &cases, editions)?;
+        charted += charts.len();
+        write(&folder.join(&page), |out| write_run(report.clone(), &charts, out))?;
+        runs.push(BoardRun { report, page });
+    }
+    if runs.is_empty() {
+        bail!("no reports found; `--format json=FILE` writes one");
+    }
+    let board = folder.join("index.html");
+    let docs = args.docs.as_deref().map(|docs| docs.trim_end_matches('/'));
+    write(&board, |out| write_board(&runs, docs, out))?;
+    let (runs, charted) = (count(runs.len(), "run", "runs"), count(charted, "chart", "charts"));
+    say(&format!("{}: {runs}, {charted} of cases", board.display()));
+    Ok(ProgramExit::Good)
+}
+
+fn write(path: &Path, page: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> anyhow::Result<()> {
+    write_file(path, page).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn write_run(report: RunReport, charts: &BTreeMap<String, Chart>, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+    let mut page = PageReport::new(out).with_board("../index.html");
+    page.report(report);
+    charts.iter().try_for_each(|(case, chart)| page.chart(case, chart))?;
+    page.finish().map(drop)
+}
+
+/// Reads the reports with their files. Other JSON files in a folder are skipped with a note; a named file must be a report.
+fn reports(given: &[PathBuf], editions: &Editions) -> anyhow::Result<Vec<(PathBuf, RunReport)>> {
+    let mut reports = Vec::new();
+    for path in given {
+        let (files, is_folder) = if path.is_dir() { (json_files(path)?, true) } else { (vec![path.clone()], false) };
+        for file in files {
+            match read(&file, editions).and_then(|found| whole(&file, found)) {
+                Ok(found) => reports.extend(found.into_iter().map(|report| (file.clone(), report))),
+                Err(error) if is_folder => say(&format!("skipped: {error:#}")),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(reports)
+}
+
+/// Refuses the parts of a run, which say nothing about the cases of the other parts.
+fn whole(file: &Path, reports: Vec<RunReport>) -> anyhow::Result<Vec<RunReport>> {
+    if reports.iter().any(|report| report.shard.is_some()) {
+        bail!("{} is one shard of a run; `merge` joins the shards", file.display());
+    }
+    Ok(reports)
+}
+
+/// Returns the JSON files in a folder and below it, in order.
+fn json_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "json") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Returns a name that is not taken yet, with a number at its end if it must differ.
+fn unique(taken: &mut BTreeSet<String>, name: &str) -> String {
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| taken.insert(name.clone()));
+    free.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut taken = BTreeSet::new();
+        let names = ["a", "a", "b", "a", "a-2"].map(|name| unique(&mut taken, name));
+        assert_eq!(names, ["a", "a-2", "b", "a-3", "a-2-2"]);
+    }
+}

@@ -1,0 +1,201 @@
+//! The board: a row for each requirement, a column for the newest run of each subject, and the history of each subject. Cells
+//! lead to the pages of the runs.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use maud::{Markup, html};
+use serde::Serialize;
+
+use super::document::{PageDocument, json};
+use super::head::class;
+use crate::edition::V1;
+use crate::protocol::edition_label;
+use crate::report::board::{BoardRun, BoardSubject, subjects};
+use crate::report::model::RunReport;
+use crate::report::subjects::{broken, date, title, version};
+use crate::report::visible::visible;
+use crate::report::words::{count, partial};
+use crate::requirement::{Level, Party, page};
+use crate::verdict::{Conformance, Verdict};
+
+const SCRIPT: &str = concat!(include_str!("table.js"), include_str!("board.js"));
+
+/// The data for the script.
+#[derive(Serialize)]
+struct BoardData<'b> {
+    subjects: Vec<Subject<'b>>,
+    catalogue: BTreeMap<&'b str, Entry<'b>>,
+}
+
+#[derive(Serialize)]
+struct Subject<'b> {
+    party: Party,
+    name: &'b str,
+    version: &'b str,
+    date: &'b str,
+    edition: Cow<'b, str>,
+    transport: &'b str,
+    verdict: Conformance,
+    /// The reason why the report lacks cases, if it does.
+    partial: Option<String>,
+    page: &'b str,
+    /// The result for each requirement, in the order of the catalogue.
+    cells: Vec<Cell<'b>>,
+}
+
+#[derive(Serialize)]
+struct Cell<'b> {
+    id: &'b str,
+    verdict: Verdict,
+    /// The verdict of the run before this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<Verdict>,
+}
+
+#[derive(Serialize)]
+struct Entry<'b> {
+    text: &'b str,
+    level: &'static str,
+    /// The address of its page in the documentation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<String>,
+}
+
+/// Writes the board of these runs. `docs` is the address of the documentation, without a slash at its end, to which the
+/// requirements of the stable edition link.
+///
+/// # Errors
+///
+/// Errors of the stream.
+pub fn write_board(runs: &[BoardRun], docs: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+    let subjects = subjects(runs);
+    let data = BoardData { subjects: subjects.iter().map(subject).collect(), catalogue: catalogue(&subjects, docs) };
+    let (data, head) = (json(&data)?, head(&subjects, docs));
+    let document = PageDocument { title: "ACP conformance board", head: &head, script: SCRIPT, data: &data };
+    document.write(out, std::iter::empty())?;
+    out.flush()
+}
+
+fn subject<'b>(BoardSubject { newest, earlier }: &BoardSubject<'b>) -> Subject<'b> {
+    let report = &newest.report;
+    let before: BTreeMap<&str, Verdict> = earlier
+        .first()
+        .map(|run| run.report.requirements.iter().map(|known| (known.id.as_str(), known.verdict)).collect())
+        .unwrap_or_default();
+    let cell =
+        |id: &'b str, verdict| Cell { id, verdict, before: before.get(id).copied().filter(|old| *old != verdict) };
+    Subject {
+        party: report.subject.kind,
+        name: title(report),
+        version: version(report),
+        date: date(report),
+        edition: edition_label(&report.suite.edition),
+        transport: &report.suite.transport,
+        verdict: report.verdict,
+        partial: report.partial.map(partial),
+        page: &newest.page,
+        cells: report.requirements.iter().map(|known| cell(&known.id, known.verdict)).collect(),
+    }
+}
+
+/// Returns the texts of all requirements, by id.
+fn catalogue<'b>(subjects: &[BoardSubject<'b>], docs: Option<&str>) -> BTreeMap<&'b str, Entry<'b>> {
+    let mut entries = BTreeMap::new();
+    for BoardSubject { newest, .. } in subjects {
+        for known in &newest.report.requirements {
+            // The documentation has pages of the stable edition only.
+            let has_page = V1.catalogue().find(&known.id).is_some();
+            let page = docs.filter(|_| has_page).map(|docs| format!("{docs}/requirements/{}", address(&known.id)));
+            entries.entry(known.id.as_str()).or_insert(Entry { text: &known.text, level: known.level.name(), page });
+        }
+    }
+    entries
+}
+
+/// Returns the address of a requirement's page, as generators of sites make it from the path of its file.
+fn address(id: &str) -> String {
+    page(id).replacen(".md#", "/#", 1)
+}
+
+/// Writes the subjects with their history, also for readers without scripts.
+fn head(subjects: &[BoardSubject<'_>], docs: Option<&str>) -> Markup {
+    let runs: usize = subjects.iter().map(|subject| 1 + subject.earlier.len()).sum();
+    html! {
+        h1 { "ACP conformance board" }
+        p class="facts" {
+            (count(subjects.len(), "subject", "subjects")) ", " (count(runs, "run", "runs"))
+            ". Each cell of the table below leads to the findings and messages of its run."
+            @if let Some(docs) = docs { " " a href={ (docs) "/" } { "Documentation" } }
+        }
+        div class="scroll" tabindex="0" role="group" aria-label="Subjects" {
+            table class="coverage subjects" {
+                caption { "The newest run of each subject. History: the number of failed MUSTs in each run, the oldest first" }
+                thead {
+                    tr {
+                        @for name in ["Subject", "Version", "Run on", "Verdict", "MUST failed", "SHOULD failed", "History", "Protocol", "Transport", "Suite"] {
+                            th scope="col" { (name) }
+                        }
+                    }
+                }
+                tbody { @for subject in subjects { (row(subject)) } }
+            }
+        }
+    }
+}
+
+fn row(subject: &BoardSubject<'_>) -> Markup {
+    let report = &subject.newest.report;
+    let edition = edition_label(&report.suite.edition);
+    let failed = |level| broken(report, level).count();
+    html! {
+        tr data-party=(report.subject.kind.name()) data-edition=(visible(&edition)) data-transport=(visible(&report.suite.transport)) {
+            th scope="row" {
+                a href=(subject.newest.page) { (visible(title(report))) } " " small { (report.subject.kind.name()) }
+            }
+            td { (visible(version(report))) }
+            td { (visible(date(report))) }
+            td {
+                span class=(class(report.verdict)) { (report.verdict.name().replace('-', " ")) }
+                @if let Some(cut) = report.partial { " " small title=(partial(cut)) { "partial" } }
+            }
+            td { (failed(Level::Must)) }
+            td { (failed(Level::Should)) }
+            td { (trend(subject)) }
+            td { (visible(&edition)) }
+            td { (visible(&report.suite.transport)) }
+            td { (visible(&report.suite.version)) }
+        }
+    }
+}
+
+/// Writes the number of failed MUSTs of each run, the oldest first.
+fn trend(subject: &BoardSubject<'_>) -> Markup {
+    let runs = subject.earlier.iter().rev().chain([&subject.newest]);
+    html! {
+        ol class="trend" {
+            @for run in runs {
+                @let about = about(&run.report);
+                li class=(class(run.report.verdict)) {
+                    a href=(run.page) title=(about) aria-label=(about) {
+                        (broken(&run.report, Level::Must).count())
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Describes a run in a line.
+fn about(report: &RunReport) -> String {
+    let failed = broken(report, Level::Must).count();
+    let about = format!(
+        "{}, version {}: {}, {} failed",
+        date(report),
+        version(report),
+        report.verdict.name().replace('-', " "),
+        count(failed, "MUST", "MUSTs")
+    );
+    visible(&about)
+}
