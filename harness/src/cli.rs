@@ -18,6 +18,7 @@ mod matrix;
 mod merge;
 mod model;
 mod monitor;
+mod new;
 mod output;
 mod outputs;
 mod person;
@@ -35,6 +36,7 @@ mod snapshots;
 mod suite;
 mod usage;
 mod verify;
+mod watch;
 
 pub use args::Args;
 pub use exit::ProgramExit;
@@ -75,6 +77,14 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         return Ok(ProgramExit::HarnessError);
     }
     let begun = Instant::now();
+    let watched = match &args.command {
+        args::Command::Agent(agent) => Some((Party::Agent, &agent.run)),
+        args::Command::Client(client) => Some((Party::Client, &client.run)),
+        _ => None,
+    };
+    if let Some((party, run)) = watched.filter(|(_, run)| run.watch) {
+        return watch::run(party, run);
+    }
     match args.command {
         args::Command::Accept(review) => snapshots::accept(&review),
         args::Command::Agent(mut agent) => {
@@ -100,6 +110,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Matrix(matrix) => matrix::run(&matrix, editions),
         args::Command::Model(model) => model::run(&model, editions.preferred()),
         args::Command::Merge(merge) => merge::run(&merge, editions),
+        args::Command::New(new) => new::run(&new, editions.preferred()),
         args::Command::Record(record) => record::run(&record, editions),
         args::Command::Redact(redact) => redact::run(&redact, editions),
         args::Command::Reject(review) => snapshots::reject(&review),

@@ -24,7 +24,7 @@ mod transcript;
 pub use environment::{KnownFences, KnownServers, Subject};
 pub use floor::bare_starts;
 pub use installed::installed_version;
-pub use interrupt::{Stop, stop, stop_after, stopped, wait_for_signals};
+pub use interrupt::{Stop, signals, stop, stop_after, stopped, wait_for_signals};
 pub use jobs::{Jobs, Progress, run_all, run_by_hand};
 pub use limits::Limits;
 pub use plan::{largest_conversation, repeated};

@@ -3,11 +3,13 @@
 mod certificate;
 mod init;
 mod kept;
+mod new;
 mod shell;
 mod site;
 
 pub use self::init::{Ci, InitArgs};
 pub use self::kept::{DetailArgs, DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
+pub use self::new::{NewArgs, NewCaseArgs, NewFile};
 pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, ManArgs, SchemaArgs};
 pub use self::site::SiteArgs;
 
@@ -94,6 +96,8 @@ pub enum Command {
     Reject(ReviewArgs),
     /// Start a program, find out what it is, and write acp-conformance.toml for it
     Init(InitArgs),
+    /// Write a case file to start from
+    New(NewArgs),
     /// List cases, requirements, faults or profiles
     List(ListArgs),
     /// Explain a requirement or a case, or list the requirements of an area
@@ -183,8 +187,8 @@ pub struct UserArgs {
 }
 
 /// Options on starting a client, which conflict with --manual because a person starts it.
-const NOT_BY_HAND: [&str; 9] =
-    ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal", "explore"];
+const NOT_BY_HAND: [&str; 10] =
+    ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal", "explore", "watch"];
 
 const CLIENT_EXAMPLES: &str = "The client starts its agent itself. Use these placeholders in its command line, its environment or its settings:
   {agent}        the absolute path of the agent, without blanks and without arguments
@@ -228,6 +232,10 @@ pub struct RunArgs {
     /// Run only cases that failed in the last run from this directory
     #[arg(long)]
     pub last_failed: bool,
+    /// Keep running: when files below this directory change, run again the cases that failed, or all of these cases if none
+    /// failed. Ctrl-C ends it with the exit code of the last run
+    #[arg(long, conflicts_with_all = ["shard", "update_expected"])]
+    pub watch: bool,
     /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines. The parts are the
     /// same on every machine (`acp-conformance list --shard`). A single shard exits with 0 unless a requirement failed; only
     /// `acp-conformance merge`, which merges the JSON reports, can detect missing coverage

@@ -54,6 +54,11 @@ impl Output {
         forms.iter().cloned().chain(page).collect()
     }
 
+    /// Returns the file, if the format has one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
     /// Returns the same format with its file at the place that `place` returns.
     #[must_use]
     pub(super) fn in_folder(self, place: impl Fn(&Path) -> PathBuf) -> Self {

@@ -7,7 +7,13 @@ use super::exit::ProgramExit;
 
 /// Runs the command.
 pub(super) fn run(args: &SchemaArgs) -> anyhow::Result<ProgramExit> {
-    let text = match args.kind {
+    io::stdout().write_all(text(args.kind).as_bytes())?;
+    Ok(ProgramExit::Good)
+}
+
+/// Returns the schema of a kind of file.
+pub(super) const fn text(kind: FileKind) -> &'static str {
+    match kind {
         FileKind::Case => include_str!("../../../schemas/case.schema.json"),
         FileKind::Profile => include_str!("../../../schemas/profile.schema.json"),
         FileKind::Expected => include_str!("../../../schemas/expected.schema.json"),
@@ -17,7 +23,5 @@ pub(super) fn run(args: &SchemaArgs) -> anyhow::Result<ProgramExit> {
         FileKind::Trace => include_str!("../../../schemas/trace.schema.json"),
         FileKind::Certificate => include_str!("../../../schemas/certificate.schema.json"),
         FileKind::Diff => include_str!("../../../schemas/diff.schema.json"),
-    };
-    io::stdout().write_all(text.as_bytes())?;
-    Ok(ProgramExit::Good)
+    }
 }

@@ -67,6 +67,12 @@ pub fn stopped() -> Option<Stop> {
     ASKED.borrow().stop()
 }
 
+/// Returns how many signals to stop this program has got, and listens to them from now on.
+#[must_use]
+pub fn signals() -> usize {
+    ASKED.borrow().signals
+}
+
 /// Stops the run in order after this time.
 pub fn stop_after(limit: Duration) {
     std::thread::spawn(move || {

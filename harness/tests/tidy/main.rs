@@ -12,6 +12,7 @@ mod options;
 mod orphans;
 mod pages;
 mod schemas;
+mod snippets;
 mod sources;
 mod tree;
 
