@@ -1,0 +1,209 @@
+"""Builds the site: copies the documentation with its links changed, makes pages of the cases, faults and file formats, makes the
+board, and runs MkDocs. Usage: build.py PROGRAM OUTPUT WORK [REPORT…]; see scripts/site."""
+
+import json
+import os
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from formats import format_page
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+HERE = Path(__file__).resolve().parent
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(<?([^)\s>]+)>?\)")
+
+# Files of the repository that are not in docs/, with their pages.
+OTHERS = {
+    "README.md": "index.md",
+    "docs/README.md": "documentation.md",
+    "cases/README.md": "case-format.md",
+    "SECURITY.md": "security.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "CHANGELOG.md": "changelog.md",
+}
+
+
+# The members of a case or fault that a page shows apart from its script.
+HEAD = re.compile(r"^(?:title|requirements|kills):.*\n(?:[ -].*\n)*", re.MULTILINE)
+
+
+def head(text):
+    """Reads these members only: scripts are YAML 1.2, of which this parser rejects some texts."""
+    return yaml.load("".join(HEAD.findall(text)), Loader=yaml.BaseLoader)
+
+
+class CaseFile:
+    """A case or a fault: its path from the root of the repository, its text, and its place on the site."""
+
+    def __init__(self, path):
+        self.path = path
+        self.text = (ROOT / path).read_text()
+        self.head = head(self.text)
+        folder, *below = path.removeprefix("cases/").removesuffix(".yaml").split("/")
+        self.folder, self.party, self.area = folder, below[0], below[1]
+        self.page = f"cases/{folder}/{self.party}/{self.area}.md"
+        self.anchor = "-".join(below[2:])
+
+    @property
+    def is_fault(self):
+        return self.folder.startswith("faults")
+
+    @property
+    def id(self):
+        return Path(self.path).stem if self.is_fault else self.path.removeprefix("cases/").removesuffix(".yaml")
+
+
+def case_files():
+    """Returns all cases and faults; the parts that cases include have no page of their own."""
+    paths = [file.relative_to(ROOT).as_posix() for folder in ["v1", "v2", "faults", "faults-v2"] for file in sorted((ROOT / "cases" / folder).rglob("*.yaml"))]
+    return [CaseFile(path) for path in paths if "/include/" not in path]
+
+
+class Site:
+    def __init__(self, folder):
+        self.folder = folder
+        self.cases = case_files()
+        self.formats = sorted(file.name.removesuffix(".schema.json") for file in (ROOT / "schemas").glob("*.schema.json"))
+        self.pages = {file.relative_to(ROOT).as_posix(): file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.*")}
+        self.pages.update(OTHERS)
+        self.pages["docs/requirements/README.md"] = "requirements/index.md"
+        self.pages.update({f"schemas/{name}.schema.json": f"formats/{name}.md" for name in self.formats})
+        self.anchors = {case.path: case.anchor for case in self.cases}
+        self.pages.update({case.path: case.page for case in self.cases})
+        self.written = {}
+
+    def write(self, page, text):
+        file = self.folder / page
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def address(self, source, target):
+        """Returns the address on the site of a link in a file of the repository; None for a file without a page."""
+        if "://" in target or target.startswith("#"):
+            return target
+        path, _, fragment = target.partition("#")
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+        if path not in self.pages:
+            return None
+        fragment = fragment or self.anchors.get(path, "")
+        address = posixpath.relpath(self.pages[path], posixpath.dirname(self.pages.get(source, source)) or ".")
+        return address + (f"#{fragment}" if fragment else "")
+
+    def change_links(self, source, text):
+        """Changes the links outside code to addresses on the site. Other links keep only their text."""
+
+        def change(link):
+            mark, words, target = link.groups()
+            address = self.address(source, target)
+            return f"{mark}[{words}]({address})" if address else words
+
+        parts = text.split("\n```")
+        parts[::2] = [LINK.sub(change, part) for part in parts[::2]]
+        return "\n```".join(parts)
+
+    def copy_documentation(self):
+        for source, page in self.pages.items():
+            if source.endswith(".md"):
+                self.write(page, self.change_links(source, (ROOT / source).read_text()))
+            elif source.endswith(".png"):
+                (self.folder / page).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / source, self.folder / page)
+
+    def requirement_link(self, page, id):
+        """Returns a link to a requirement; those of the draft have no page."""
+        area = id.split(".")[0]
+        anchor = re.sub(r"[^\w-]", "", id)
+        target = f"requirements/{area}.md"
+        known = (self.folder / target).exists() and f"\n### {id}\n" in (self.folder / target).read_text()
+        return f"[{id}]({posixpath.relpath(target, posixpath.dirname(page))}#{anchor})" if known else f"`{id}`"
+
+    def write_cases(self):
+        """Writes a page for each party and area, and returns their navigation."""
+        pages = {}
+        for case in self.cases:
+            pages.setdefault(case.page, []).append(case)
+        titles = {"v1": "Cases", "v2": "Cases of version 2 (draft)", "faults": "Faults", "faults-v2": "Faults of version 2 (draft)"}
+        navigation = {}
+        for page, cases in pages.items():
+            first = cases[0]
+            heading = titles[first.folder].lower().replace("cases", f"cases of {first.party}s").replace("faults", f"faults of {first.party}s")
+            # Searches lead to requirements and cases; a fault is found through its requirement.
+            text = ["---\nsearch: { exclude: true }\n---\n"] if first.is_fault else []
+            text += [f"# {first.area}: {heading}\n\n| {'fault' if first.is_fault else 'case'} | title |\n|---|---|\n"]
+            text += [f"| [{case.id}](#{case.anchor}) | {escape(case.head['title'])} |\n" for case in cases]
+            text += [self.case_section(page, case) for case in cases]
+            self.write(page, "".join(text))
+            party = navigation.setdefault(titles[first.folder], {}).setdefault(f"{first.party}s".capitalize(), [])
+            party.append({first.area: page})
+        return [{title: [{party: pages} for party, pages in parties.items()]} for title, parties in navigation.items()]
+
+    def case_section(self, page, case):
+        head = case.head
+        script = "".join(line for line in case.text.splitlines(keepends=True) if not line.startswith("# yaml-language-server"))
+        if case.is_fault:
+            facts = f"- **fault** `{case.id}`\n- **caught by** {self.requirement_link(page, head['kills'])}\n"
+            command = f"acp-conformance {case.party} --fault {case.id} -- COMMAND"
+        else:
+            links = ", ".join(self.requirement_link(page, id) for id in head.get("requirements", []))
+            facts = f"- **case** `{case.id}`\n- **requirements** {links}\n"
+            command = f"acp-conformance {case.party} --case {case.id} -- COMMAND"
+        if case.folder.endswith("v2"):
+            command = command.replace("acp-conformance", "acp-conformance --protocol v2")
+        return f"\n## {escape(head['title'])} {{ #{case.anchor} }}\n\n{facts}\n```yaml\n{script}```\n\n```sh\n{command}\n```\n"
+
+    def write_formats(self):
+        navigation = []
+        for name in self.formats:
+            schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text())
+            self.write(f"formats/{name}.md", format_page(name, schema))
+            navigation.append({name: f"formats/{name}.md"})
+        return navigation
+
+    def navigation(self):
+        """Reads the navigation from docs/README.md: a section for each heading, an entry for the first link of each line."""
+        sections = [{"Home": "index.md"}]
+        for line in (ROOT / "docs/README.md").read_text().splitlines():
+            if line.startswith("## "):
+                sections.append({line[3:]: []})
+            for _, words, target in LINK.findall(line):
+                address = self.address("docs/README.md", target)
+                if address and address != "requirements/index.md":
+                    next(iter(sections[-1].values())).append({words: address})
+        return sections
+
+
+def escape(text):
+    return re.sub(r"([<|*_`\[\]])", r"\\\1", str(text))
+
+
+def main():
+    program, output, work, *reports = sys.argv[1:]
+    docs = Path(work).resolve() / "docs"
+    shutil.rmtree(docs, ignore_errors=True)
+    site = Site(docs)
+    site.copy_documentation()
+    navigation = site.navigation()
+    areas = re.findall(r"^\| \[([a-z-]+)\]\(", (ROOT / "docs/requirements/README.md").read_text(), re.MULTILINE)
+    requirements = ["requirements/index.md", *({area: f"requirements/{area}.md"} for area in areas)]
+    navigation += [{"Requirements": requirements}, *site.write_cases(), {"File formats": site.write_formats()}]
+    project = [{"Security": "security.md"}, {"Contributing": "contributing.md"}, {"Architecture": "architecture.md"}, {"Changelog": "changelog.md"}]
+    navigation.append({"Project": project})
+    if reports:
+        subprocess.run([program, "site", *reports, "--docs", "..", "-o", str(docs / "board")], check=True)
+        navigation.insert(1, {"Board": "board/index.html"})
+    config = Path(work).resolve() / "mkdocs.yml"
+    text = (HERE / "mkdocs.yml").read_text()
+    config.write_text(f"{text}docs_dir: {docs}\nsite_dir: {Path(output).resolve()}\n{yaml.safe_dump({'nav': navigation}, sort_keys=False)}")
+    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--config-file", str(config)], check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    print(f"{output}/index.html")
+
+
+if __name__ == "__main__":
+    main()
