@@ -33,7 +33,7 @@ pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Terminal, TerminalExit};
 pub use self::visits::{VisitState, Visits};
-pub use self::work::{Activity, Work, asks_replay, message_of};
+pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay, message_of};
 use crate::judge::timing::{CLEAN_UP, between};
 use crate::protocol::Edition;
 use crate::requirement::Party;

@@ -1,17 +1,41 @@
-//! Timestamps of ISO 8601.
+//! Timestamps of ISO 8601, and of RFC 3339.
 
 use jiff::civil::{Date, ISOWeekDate, Weekday};
+
+use crate::protocol::Edition;
+
+/// Whether a text is a timestamp by the rules of the edition, and the name of those rules with its article.
+pub(super) fn timestamp(edition: &Edition, text: &str) -> (bool, &'static str) {
+    match edition.major {
+        1 => (is_iso8601(text), "an ISO 8601"),
+        _ => (is_rfc3339(text), "an RFC 3339"),
+    }
+}
 
 /// Whether a text is a date of ISO 8601 with or without a time, in the extended or the basic form.
 ///
 /// The date is a calendar date, a week date or an ordinal date. The time may end after the hour or the minute, and its last
 /// part may have a fraction. The end of a day is 24:00, and a leap second has the number 60.
-pub(super) fn is_iso8601(text: &str) -> bool {
+fn is_iso8601(text: &str) -> bool {
     let (date, time) = match text.split_once(['T', 't', ' ']) {
         Some((date, time)) => (date, Some(time)),
         None => (text, None),
     };
     (is_calendar_date(date) || is_ordinal_date(date) || is_week_date(date)) && time.is_none_or(is_time)
+}
+
+/// Whether a text is a date with a time and a zone by RFC 3339.
+///
+/// RFC 3339 lets `t`, `z` and a space stand for `T`, `Z` and `T`.
+fn is_rfc3339(text: &str) -> bool {
+    let Some((date, time)) = text.split_once(['T', 't', ' ']) else { return false };
+    let zone = time.find(['Z', 'z', '+', '-']).unwrap_or(time.len());
+    let (clock, zone) = time.split_at(zone);
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let digits = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let whole = date.len() == 10 && clock.len() == 8 && clock.contains(':') && is_clock(clock, fraction);
+    let zoned = matches!(zone, "Z" | "z") || zone.len() == 6 && zone.contains(':') && is_offset(zone);
+    date.contains('-') && is_calendar_date(date) && whole && digits && zoned
 }
 
 fn is_calendar_date(date: &str) -> bool {
@@ -84,6 +108,26 @@ fn narrow(number: i16) -> i8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rfc3339_wants_a_time_and_a_zone() {
+        let good = [
+            "2026-11-23T10:00:00Z",
+            "2026-11-23t10:00:00.123z",
+            "2026-11-23 10:00:00+01:00",
+            "2026-11-23T23:59:60-00:00",
+        ];
+        assert_eq!(good.map(is_rfc3339), [true; 4]);
+        let bad = [
+            "2026-11-23",
+            "2026-11-23T10:00:00",
+            "2026-11-23T10:00Z",
+            "20261123T100000Z",
+            "2026-11-23T10:00:00,5Z",
+            "2026-11-23T10:00:00+01",
+        ];
+        assert_eq!(bad.map(is_rfc3339), [false; 6]);
+    }
 
     #[test]
     fn is_iso8601_accepts_every_form_of_the_standard() {

@@ -10,7 +10,7 @@ pub const CONFIGURED: &str = "ACP_CONFORMANCE_AGENT";
 /// The arguments and variables that a method of the type `terminal` adds to the start of the agent's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalLogin {
-    /// The id of the method.
+    /// The id of the method, which version 2 calls `methodId`.
     pub id: String,
     /// The additional arguments.
     pub args: Vec<String>,
@@ -31,10 +31,16 @@ impl TerminalLogin {
             Some(args) => args.as_array()?.iter().map(text).collect::<Option<_>>()?,
             None => Vec::new(),
         };
+        let variable = |name: &str, value: &Value| Some((name.to_owned(), text(value)?));
         let env = match member("env") {
-            Some(env) => env.as_object()?.iter().map(|(name, value)| Some((name.clone(), text(value)?))).collect(),
+            Some(Value::Object(env)) => env.iter().map(|(name, value)| variable(name, value)).collect(),
+            // Version 2 lists the variables.
+            Some(env) => {
+                env.as_array()?.iter().map(|it| variable(it.get("name")?.as_str()?, it.get("value")?)).collect()
+            }
             None => Some(BTreeMap::new()),
         };
-        Some(Self { id: text(member("id")?)?, args, env: env? })
+        let id = member("id").or_else(|| member("methodId"))?;
+        Some(Self { id: text(id)?, args, env: env? })
     }
 }

@@ -13,7 +13,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, Payload};
-use crate::judge::timestamp::is_iso8601;
+use crate::judge::timestamp::timestamp;
 use crate::judge::timing::{CURSOR_LIFETIME, between};
 use crate::protocol::is_absolute;
 use crate::wire::Members;
@@ -200,14 +200,17 @@ fn repeated(id: &str, certain: bool, exchange: &Exchange, ruling: &mut Ruling<'_
 /// "ISO 8601 timestamp of the last activity in the session."
 ///
 /// Correct but unusual: null, a date without a time, a week date, the basic form, a comma before the fraction.
-fn updated_at(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+///
+/// Version 2 asks for a timestamp of RFC 3339, which has a time and a zone.
+fn updated_at(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[("SessionInfo", "updatedAt")]) {
         if let Some(time) = member.value.as_str() {
-            ruling.decide(is_iso8601(time), || {
+            let (good, form) = timestamp(moment.talk.edition, time);
+            ruling.decide(good, || {
                 fact!(
                     "invalid-timestamp",
-                    "the agent sent the updatedAt `{actual}`; expected an ISO 8601 timestamp",
-                    actual = time; method = payload.method, pointer = payload.pointer(&member.at())
+                    "the agent sent the updatedAt `{actual}`; expected {expected} timestamp",
+                    actual = time, expected = form; method = payload.method, pointer = payload.pointer(&member.at())
                 )
             });
         }

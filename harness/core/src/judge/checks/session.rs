@@ -12,7 +12,7 @@ use crate::judge::conversation::{Conversation, Opening};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
-use crate::judge::timestamp::is_iso8601;
+use crate::judge::timestamp::timestamp;
 use crate::protocol::Kind;
 use crate::requirement::Party;
 use crate::wire::Members;
@@ -282,10 +282,17 @@ fn info_partial(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// `updatedAt`: "ISO 8601 timestamp of last activity. Set to null to clear."
-fn info_updated_at(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// `updatedAt`: "ISO 8601 timestamp of last activity. Set to null to clear." Version 2 asks for one of RFC 3339.
+fn info_updated_at(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let stamp = update.body.member("updatedAt").and_then(Value::as_str);
     if let Some(stamp) = stamp.filter(|_| update.variant == "session_info_update") {
-        ruling.decide(is_iso8601(stamp), || fact!("malformed-timestamp", "the agent sent `{actual}` as updatedAt; expected an ISO 8601 timestamp", actual = stamp; pointer = "/params/update/updatedAt"));
+        let (good, form) = timestamp(moment.talk.edition, stamp);
+        ruling.decide(good, || {
+            fact!(
+                "malformed-timestamp",
+                "the agent sent `{actual}` as updatedAt; expected {expected} timestamp",
+                actual = stamp, expected = form; pointer = "/params/update/updatedAt"
+            )
+        });
     }
 }

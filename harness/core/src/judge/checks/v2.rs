@@ -9,6 +9,7 @@ mod prompt;
 mod resume;
 mod session;
 mod withdrawn;
+mod work;
 
 use crate::judge::check::Check;
 
@@ -27,6 +28,7 @@ pub(super) fn all() -> Vec<Check> {
         formats::BOTH.as_flattened(),
         withdrawn::CHECKS,
         withdrawn::BOTH.as_flattened(),
+        work::CHECKS,
     ]
     .concat()
 }

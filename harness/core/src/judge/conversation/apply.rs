@@ -6,6 +6,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::session::{Decision, Ended, ModeSet, Opening, Permission, Session, ToolCall, Turn};
+use super::work::EndedBy;
 use super::{Conversation, Exchange, Terminal};
 use crate::judge::outcome::Outcome;
 use crate::judge::timing::PROMPT_ANSWER;
@@ -61,10 +62,13 @@ impl Conversation {
             (None, method) if self.is_misdirected(from, method) => {}
             (None, "session/update") => {
                 if let Some(update) = update {
-                    self.apply_update(n, update);
+                    self.apply_update((n, us), update);
                 }
             }
-            (None, "session/cancel") => self.apply_cancel(n, params),
+            (None, "session/cancel") => {
+                self.apply_cancel(n, params);
+                self.note_ending((n, us), EndedBy::Cancel, params);
+            }
             (None, "$/cancel_request") => {
                 let id = params.member("requestId").map(RpcId::new);
                 if let Some(exchange) = id.and_then(|id| self.open.get_mut(&(from, id))) {
@@ -117,6 +121,7 @@ impl Conversation {
                 if let Some(turn) = exchange.session().and_then(|id| self.sessions.get_mut(id)?.turn.as_mut()) {
                     turn.closed = Some(n);
                 }
+                self.note_ending((n, exchange.us), EndedBy::Close, &exchange.params);
             }
             "session/request_permission" => self.apply_permission_request(&exchange),
             "elicitation/create" => self.visits.ask(&exchange),
@@ -185,7 +190,7 @@ impl Conversation {
             _ => known.resuming = Some(exchange.n),
         }
         (known.closed, known.closed_us) = (None, None);
-        known.work.begin_resume();
+        known.work.begin_resume(exchange);
         if opening == Opening::Load && !during_load {
             // The replay repeats the whole history, so its tool calls are checked from the start.
             let tools = std::mem::take(&mut known.tools);
@@ -308,8 +313,17 @@ impl Conversation {
                     session.learn_state(n, result);
                 }
             }
-            ("session/request_permission", outcome) => self.apply_permission_answer(n, &exchange, outcome),
+            ("tool_call/cancel" | "terminal/cancel", Outcome::Result(_)) => {
+                if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
+                    session.work.learn_cancelled(now, &exchange);
+                }
+            }
+            ("session/request_permission", outcome) => {
+                self.apply_permission_answer(n, &exchange, outcome);
+                self.note_question_answer(n, &exchange);
+            }
             ("elicitation/create", outcome) => {
+                self.note_question_answer(n, &exchange);
                 self.visits.answer(&exchange, outcome);
                 self.note_form_answer(n, &exchange, outcome);
             }
@@ -391,7 +405,7 @@ impl Conversation {
         self.terminals.insert(id.to_owned(), terminal);
     }
 
-    fn apply_update(&mut self, n: usize, update: &Update<'_>) {
+    fn apply_update(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
         self.embed_terminals(n, update.body);
         if matches!(update.variant, "tool_call" | "tool_call_update") {
             self.note_tool_report(n);
@@ -413,7 +427,7 @@ impl Conversation {
         if content {
             session.learn_replay(update);
         }
-        session.work.learn(n, update);
+        session.work.learn((n, us), update);
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => session.learn_chunk(update),
             "tool_call" | "tool_call_update" => session.learn_tool(n, update),

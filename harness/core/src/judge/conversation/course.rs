@@ -119,7 +119,7 @@ impl Garbled {
 pub struct Login {
     /// A `session/new` was refused with -32000: the event of the answer, and the `cwd` of the request.
     pub wanted: Option<(usize, Option<String>)>,
-    /// An `authenticate` succeeded, and no `logout` after it.
+    /// An `authenticate`, or `auth/login` of version 2, succeeded, and no logout after it.
     pub done: Option<usize>,
     /// A `logout` succeeded, and no `authenticate` after it.
     pub undone: Option<usize>,
@@ -518,11 +518,11 @@ impl Course {
                 self.login.wanted = Some((n, exchange.text("cwd").map(str::to_owned)));
             }
             ("session/new", Outcome::Result(_)) => self.login.unlocked |= self.login.done.is_some(),
-            ("authenticate", Outcome::Result(_)) => {
+            ("authenticate" | "auth/login", Outcome::Result(_)) => {
                 let method = exchange.text("methodId").map(str::to_owned);
                 self.login = Login { done: Some(n), method, wanted: self.login.wanted.take(), ..Login::default() };
             }
-            ("logout", Outcome::Result(_)) => (self.login.done, self.login.undone) = (None, Some(n)),
+            ("logout" | "auth/logout", Outcome::Result(_)) => (self.login.done, self.login.undone) = (None, Some(n)),
             ("session/prompt", outcome) => {
                 if let Some(course) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
                     course.prompt_answered(now, exchange, outcome);

@@ -141,6 +141,12 @@ pub struct ModeSet {
 const MOST_SPOKEN: usize = 4096;
 
 impl Session {
+    /// Returns whether another prompt than the one of this event is open, or overlapped with it.
+    #[must_use]
+    pub fn has_other_prompt(&self, n: usize) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.overlapped || turn.n != n)
+    }
+
     /// Creates a session that has just become known.
     #[must_use]
     pub fn new(opening: Opening, known: usize, params: &Value) -> Self {

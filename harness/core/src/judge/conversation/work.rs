@@ -6,13 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::Exchange;
+use super::{Conversation, Exchange};
 use crate::judge::outcome::Outcome;
 use crate::protocol::Update;
+use crate::requirement::Party;
 use crate::wire::Members;
 
 /// The bound on the ids of each kind that are remembered.
 const MOST_IDS: usize = 4096;
+
+/// The bound on the bytes of a reply.
+const MOST_REPLY: usize = 4096;
 
 /// What the agent reported about the work of a session.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +25,10 @@ pub struct Work {
     pub state: Option<String>,
     /// The event of the last state update.
     pub state_at: usize,
+    /// The begin of the work that the agent reported last: its event and time.
+    pub begun: Option<(usize, u64)>,
+    /// Whether the last request to resume the session asked for a replay.
+    pub replay_asked: bool,
     /// The last list of background work, with its event; none as long as the agent did not report one.
     pub background: Option<(usize, Vec<Value>)>,
     /// The tool calls, by id.
@@ -33,6 +41,20 @@ pub struct Work {
     pub accepted: Vec<(usize, String)>,
     /// The messages that a whole update opened since the session was last resumed.
     pub opened: BTreeSet<(String, String)>,
+    /// The first message, thought or tool call of the agent since the last state update: its event and time.
+    pub output: Option<(usize, u64)>,
+    /// The last update of the session: its event and time.
+    pub updated: (usize, u64),
+    /// The text of the agent's messages since its work began, up to a limit.
+    pub reply: String,
+    /// How the client asked for the end of the work that runs, until the agent is idle.
+    pub ending: Option<Ending>,
+    /// The event of the last cancel of work, and whether the agent has reported the end of that work.
+    pub last_cancel: Option<(usize, bool)>,
+    /// The questions that were open at a cancel, of work that has ended since: each with the event of the cancel and of the end.
+    pub left_open: Vec<(usize, usize, usize)>,
+    /// The last answer of the client by which the agent had no open question any more, since it reported `requires_action`.
+    pub settled: Option<usize>,
     /// Whether something was too much to remember.
     pub overflown: bool,
 }
@@ -46,6 +68,32 @@ pub struct Activity {
     pub cancellable: bool,
     /// Whether it ever advertised `cancel`.
     pub was_cancellable: bool,
+    /// The agent accepted a request to cancel it: the event and time of the response.
+    pub cancel_accepted: Option<(usize, u64)>,
+}
+
+/// A `session/cancel` or `session/close` while the session was at work.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// The event of the message.
+    pub n: usize,
+    /// The time of the message, and how much had been read then; see [`super::Course::in_between`].
+    pub since: (u64, u64),
+    /// The kind of message.
+    pub by: EndedBy,
+    /// The questions of the agent that waited for the user then.
+    pub questions: Vec<usize>,
+    /// Whether a tool call was in progress then.
+    pub in_tool: bool,
+}
+
+/// The message that asks for the end of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndedBy {
+    /// `session/cancel`.
+    Cancel,
+    /// `session/close`.
+    Close,
 }
 
 impl Activity {
@@ -67,13 +115,13 @@ pub fn message_of<'v>(update: &Update<'v>) -> Option<(&'v str, &'v str)> {
 
 impl Work {
     /// Reads an update of the session.
-    pub(super) fn learn(&mut self, n: usize, update: &Update<'_>) {
+    pub(super) fn learn(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
         let text = |name: &str| update.body.member(name).and_then(Value::as_str);
+        self.updated = (n, us);
         match update.variant {
             "state_update" => {
                 if let Some(state) = text("state") {
-                    self.state = Some(state.to_owned());
-                    self.state_at = n;
+                    self.learn_state((n, us), state);
                 }
                 if let Some(list) = update.body.member("background").and_then(Value::as_array) {
                     self.background = Some((n, list.clone()));
@@ -98,6 +146,10 @@ impl Work {
             }
             _ => {}
         }
+        if is_output(update.variant) {
+            self.output = self.output.or(Some((n, us)));
+            self.learn_reply(update);
+        }
         let Some((kind, id)) = message_of(update) else { return };
         if kind == "user_message" {
             if self.user_messages.len() < MOST_IDS {
@@ -115,6 +167,74 @@ impl Work {
         }
     }
 
+    /// Returns whether the agent is at work: it reported `running` or `requires_action` last.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        matches!(self.state.as_deref(), Some("running" | "requires_action"))
+    }
+
+    fn learn_state(&mut self, (n, us): (usize, u64), state: &str) {
+        if !self.is_active() && matches!(state, "running" | "requires_action") {
+            self.begun = Some((n, us));
+            self.reply.clear();
+        }
+        if state == "idle" {
+            self.last_cancel = self.last_cancel.map(|(cancel, _)| (cancel, true));
+        }
+        if state == "idle"
+            && let Some(ending) = self.ending.take()
+        {
+            let left = ending.questions.into_iter().map(|question| (question, ending.n, n));
+            self.left_open.extend(left.filter(|_| ending.by == EndedBy::Cancel));
+        }
+        self.state = Some(state.to_owned());
+        self.state_at = n;
+        (self.output, self.settled) = (None, None);
+    }
+
+    fn learn_reply(&mut self, update: &Update<'_>) {
+        let Some(content) = update.body.member("content").filter(|_| update.variant.starts_with("agent_message"))
+        else {
+            return;
+        };
+        let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
+        for text in blocks.iter().filter_map(|block| block.member("text")?.as_str()) {
+            if self.reply.len() + text.len() <= MOST_REPLY {
+                self.reply.push_str(text);
+            }
+        }
+    }
+
+    /// Reads a request of the client to end the work; the first one counts.
+    pub(super) fn learn_ending(&mut self, ending: Ending) {
+        if !self.is_active() {
+            return;
+        }
+        if ending.by == EndedBy::Cancel {
+            self.last_cancel = Some((ending.n, false));
+        }
+        self.ending.get_or_insert(ending);
+    }
+
+    /// Reads an answer of the client to a question of the session; `still_open` if another one is open.
+    pub(super) fn learn_answer(&mut self, n: usize, still_open: bool) {
+        if self.state.as_deref() == Some("requires_action") && !still_open {
+            self.settled = Some(n);
+            self.output = None;
+        }
+    }
+
+    /// Reads the response to a request to cancel a tool call or a terminal.
+    pub(super) fn learn_cancelled(&mut self, now: (usize, u64), exchange: &Exchange) {
+        let (map, id) = match exchange.method.as_str() {
+            "tool_call/cancel" => (&mut self.tools, exchange.text("toolCallId")),
+            _ => (&mut self.terminals, exchange.text("terminalId")),
+        };
+        if let Some(activity) = id.and_then(|id| map.get_mut(id)) {
+            activity.cancel_accepted = Some(now);
+        }
+    }
+
     /// Reads the response to a prompt.
     pub(super) fn learn_receipt(&mut self, n: usize, outcome: Outcome<'_>) {
         let Outcome::Result(result) = outcome else { return };
@@ -127,11 +247,58 @@ impl Work {
     }
 
     /// Processes a request to resume the session: its replay opens the messages again.
-    pub(super) fn begin_resume(&mut self) {
+    pub(super) fn begin_resume(&mut self, exchange: &Exchange) {
         self.opened.clear();
+        self.replay_asked = asks_replay(exchange);
+        self.ending = None;
         // What an agent reports after a resume need not go on with what it reported before.
         self.background = None;
     }
+}
+
+impl Conversation {
+    /// Records that the client asks for the end of the work in a session.
+    pub(super) fn note_ending(&mut self, (n, us): (usize, u64), by: EndedBy, params: &Value) {
+        let Some(id) = params.member("sessionId").and_then(Value::as_str) else { return };
+        let questions =
+            self.open_of(Party::Agent).filter(|open| open.session() == Some(id) && is_question(&open.method));
+        let questions = questions.map(|open| open.n).collect();
+        let since = (us, self.course.heard);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let background = session.work.background.as_ref().map_or(&[][..], |(_, list)| list);
+        let is_foreground =
+            |id: &str| background.iter().all(|item| item.member("toolCallId") != Some(&Value::from(id)));
+        let in_tool = session.tools.iter().any(|(id, tool)| tool.status == "in_progress" && is_foreground(id));
+        session.work.learn_ending(Ending { n, since, by, questions, in_tool });
+    }
+
+    /// Records an answer of the client to a question of the agent.
+    pub(super) fn note_question_answer(&mut self, n: usize, exchange: &Exchange) {
+        let Some(id) = exchange.session().filter(|_| is_question(&exchange.method)) else { return };
+        let still_open = self.open_of(Party::Agent).any(|open| open.session() == Some(id) && is_question(&open.method));
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.work.learn_answer(n, still_open);
+        }
+    }
+}
+
+/// Whether a request of the agent waits for the user.
+fn is_question(method: &str) -> bool {
+    matches!(method, "session/request_permission" | "elicitation/create")
+}
+
+/// Whether an update shows that the agent works on something: a message, a thought, a tool call or a plan.
+fn is_output(variant: &str) -> bool {
+    matches!(
+        variant,
+        "agent_message"
+            | "agent_message_chunk"
+            | "agent_thought"
+            | "agent_thought_chunk"
+            | "tool_call_update"
+            | "tool_call_content_chunk"
+            | "plan_update"
+    )
 }
 
 /// Whether a resume asks for a replay.

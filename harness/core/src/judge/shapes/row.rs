@@ -61,8 +61,8 @@ impl Row {
         self.members.iter().any(|member| {
             let deep = member.contains('/')
                 || matches!(problem.kind, ProblemKind::Missing | ProblemKind::WrongType)
-                // Version 2 wants at least one block.
-                || self.definition == "PromptRequest";
+                // Version 2 wants at least one block, and at least one option.
+                || matches!(self.definition, "PromptRequest" | "RequestPermissionRequest");
             let rest = below.strip_prefix('/').and_then(|below| below.strip_prefix(member));
             match (self.definition, rest) {
                 // Only these objects themselves belong to their row; their contents have separate rows.

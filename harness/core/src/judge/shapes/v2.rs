@@ -48,6 +48,8 @@ pub(super) const AGENT: &[Row] = &[
     row("diff.old-path", "DiffPathPairChange", &["oldPath", "path"], When::Object),
     row("diff.changes-present", "Diff", &["changes"], When::Object),
     row("tool.content-values", "ToolCallContent", &["type"], When::Object),
+    // The id in the subject of a permission request comes before the id of any report.
+    row("permission.subject-shape", "ToolCallPermissionSubject", &["toolCall/toolCallId"], When::Object),
     row("tool.id-present", "ToolCallUpdate", &["toolCallId"], When::Object),
     row("tool.id-present", "ToolCallContentChunk", &["toolCallId", "content"], When::Object),
     row("tool.kind-values", "ToolCallUpdate", &["kind"], When::Member),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::decide_implemented;
+use crate::judge::checks::common::{LOGIN as LOGIN_NEEDED, decide_implemented, proper};
 use crate::judge::conversation::Conversation;
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
@@ -24,6 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
         On::Response(|moment, answer, ruling| implemented(moment, answer, LOGOUT, ruling)),
     )
     .only(&[LOGOUT]),
+    Check::agent("auth.login-unlocks", On::Response(login_unlocks)).only(&["session/new"]),
     Check::agent("auth.terminal-env-unique", On::Response(env_unique)).only(&["initialize"]),
     Check::client("auth.no-login-without-methods", On::Call(no_login_without_methods)).only(&[LOGIN, LOGOUT]),
 ];
@@ -43,6 +44,28 @@ fn advertises_methods(talk: &Conversation) -> bool {
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     if advertises_methods(moment.talk) {
         decide_implemented(answer, method, ruling);
+    }
+}
+
+/// After a successful `auth/login` sessions can be created.
+///
+/// Correct but unusual: a login that expired after a session was created.
+fn login_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, "session/new") else { return };
+    let login = &moment.talk.course.login;
+    let Some(done) = login.done.filter(|&done| done < exchange.n) else { return };
+    let fact = || {
+        fact!(
+            "login-needed-after-login",
+            "the agent answered session/new with error {code} after {method} succeeded; expected a session",
+            code = LOGIN_NEEDED, method = LOGIN; method_id = login.method
+        )
+    };
+    match answer.outcome.error_code() {
+        Some(LOGIN_NEEDED) if login.unlocked => ruling.inconclusive(fact(), &[done, exchange.n]),
+        Some(LOGIN_NEEDED) => ruling.fail(fact(), &[done, exchange.n]),
+        None => ruling.pass(),
+        Some(_) => {}
     }
 }
 

@@ -106,6 +106,8 @@ fn unsupported_code(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     match (answer.outcome.error_code(), given(answer)) {
         (Some(UNSUPPORTED), _) => ruling.pass(),
         (None, Some(version)) if version == u64::from(moment.talk.edition.major) => ruling.fail(fact(), &[n]),
+        // Version 1 asks for a result here, so another error breaks the rules of both.
+        (Some(code), _) if code != LOGIN => ruling.fail(fact(), &[n]),
         _ => ruling.inconclusive(fact(), &[n]),
     }
 }

@@ -2,22 +2,33 @@
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::proper;
+use crate::judge::checks::common::{LOGIN, proper};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::judge::timing::{CLEAN_UP, HELD_BACK, between, millis};
+use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.no-stop-reason-in-result", On::Response(no_stop_reason)).only(&[PROMPT]),
     Check::agent("prompt.distinct-ids", On::Response(distinct_ids)).only(&[PROMPT]),
+    Check::agent("prompt.ack-before-completion", On::Response(receipt_at_end)).only(&[PROMPT]),
+    Check::agent("prompt.ack-before-completion", On::End(receipt_missing)),
+    Check::agent("prompt.no-error-after-insertion", On::Response(error_after_insertion)).only(&[PROMPT]),
+    Check::agent("prompt.user-message-same-id", On::CaseEnd(user_message_seen)),
     Check::agent("prompt.user-message-reported", On::CaseEnd(user_message_seen)),
-    Check::agent("prompt.user-message-reported", On::End(user_message_missing)),
+    Check::agent("prompt.user-message-reported", On::End(|moment, ruling| user_message_missing(moment, false, ruling))),
+    Check::agent("prompt.user-message-same-id", On::End(|moment, ruling| user_message_missing(moment, true, ruling))),
+    Check::agent("cancel.held-prompts", On::Response(held_prompt)).only(&[PROMPT]),
     Check::client("cancel.answers-cancelled-request", On::Response(cancelled_permission))
         .only(&["session/request_permission"]),
 ];
 
 const PROMPT: &str = "session/prompt";
+
+/// The error for a request that was cancelled before it was processed.
+const WITHDRAWN: i64 = -32800;
 
 /// "This response does not indicate … that the agent has finished processing it", so it has no stop reason.
 fn no_stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -52,6 +63,78 @@ fn distinct_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
 }
 
+/// "This response … confirms that the prompt was inserted", so it does not wait for the end of the work.
+///
+/// Correct but unusual: work that takes a moment, so that the receipt crosses its end, and a prompt that waited for earlier
+/// work.
+fn receipt_at_end(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, _)) = answer.result_of(PROMPT) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let work = &session.work;
+    let Some((begun, us)) = work.begun.filter(|(begun, _)| *begun > exchange.n) else {
+        return;
+    };
+    let taken = between(us, moment.us);
+    let talk = moment.talk;
+    let ended = work.state.as_deref() == Some("idle") && taken > HELD_BACK;
+    let given_up = talk.timed_out.contains_key(&exchange.n) && talk.fence.is_some_and(|fence| fence > begun);
+    if (ended || given_up && taken > CLEAN_UP) && !session.has_other_prompt(exchange.n) {
+        let fact = fact!(
+            "receipt-after-work",
+            "the agent answered a prompt {after_ms} ms after its work began; expected the answer at the insertion",
+            after_ms = millis(taken)
+        );
+        ruling.fail(fact, &[exchange.n, begun, work.state_at]);
+    }
+}
+
+/// As above, for a prompt without an answer while the agent works on it.
+fn receipt_missing(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let until = talk.course.closed_us.unwrap_or(moment.us);
+    for open in talk.open_of(Party::Client).filter(|open| open.method == PROMPT && !open.deliberate) {
+        let Some(session) = open.session().and_then(|id| talk.session(id)) else { continue };
+        let work = &session.work;
+        let begun = work.begun.filter(|(begun, _)| *begun > open.n && work.output.is_some_and(|(at, _)| at > *begun));
+        let Some((begun, us)) = begun.filter(|_| work.is_active() && !session.has_other_prompt(open.n)) else {
+            continue;
+        };
+        let taken = between(us, until);
+        let served = talk.fence.is_some_and(|fence| fence > begun);
+        if talk.whole && taken > CLEAN_UP && served && talk.timed_out.contains_key(&open.n) {
+            let fact = fact!(
+                "receipt-missing",
+                "the agent works on a prompt and did not answer it within {after_ms} ms; expected the answer at the insertion",
+                after_ms = millis(taken)
+            );
+            ruling.fail(fact, &[open.n, begun]);
+        }
+    }
+}
+
+/// "If an error occurs after insertion, the agent … reports it with an idle state update", not as the response.
+///
+/// Correct but unusual: a login that is missing, and a message that another prompt inserted.
+fn error_after_insertion(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, PROMPT) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let accepted = |id: &String| session.work.accepted.iter().any(|(_, known)| known == id);
+    let mut inserted = session.work.user_messages.iter().filter(|(id, n)| **n > exchange.n && !accepted(id));
+    let Some((id, n)) = inserted.next().filter(|_| !session.has_other_prompt(exchange.n)) else { return };
+    match answer.outcome.error_code() {
+        None => ruling.pass(),
+        Some(LOGIN) => {}
+        Some(code) => {
+            let fact = fact!(
+                "error-after-insertion",
+                "the agent answered a prompt with {answer} after it reported it as the message `{message_id}`; expected a result",
+                answer = answer.outcome.describe(), message_id = id; code = code
+            );
+            ruling.fail(fact, &[exchange.n, *n]);
+        }
+    }
+}
+
 /// Passes a prompt whose message the agent reported with the id of the receipt.
 fn user_message_seen(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     for session in moment.talk.sessions.values() {
@@ -63,25 +146,70 @@ fn user_message_seen(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "The corresponding user-message session update carries this same identifier and may arrive before or after this response."
+/// With `other_id` this is about a message that the agent reported with another id, otherwise about one that it did not report.
 ///
 /// Correct but unusual: an agent that reports the message late. So only a case fails it, in which the agent ended the work of
 /// the prompt and then answered a later request.
-fn user_message_missing(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+fn user_message_missing(moment: &Moment<'_>, other_id: bool, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for session in talk.sessions.values().filter(|session| !session.work.overflown && session.closed.is_none()) {
         let work = &session.work;
         let missing = work.accepted.iter().find(|(_, id)| !work.user_messages.contains_key(id));
         let Some((n, id)) = missing.filter(|_| work.state.as_deref() == Some("idle")) else { continue };
+        let is_strange = |found: &&String| work.accepted.iter().all(|(_, id)| id != *found);
+        let strange = work.user_messages.keys().find(is_strange);
         let later = talk.fence.filter(|&fence| fence > work.state_at && work.state_at > *n);
-        let fact = fact!(
-            "user-message-not-reported",
-            "the agent accepted a prompt as the message `{expected}` and reported no user message with this id",
-            expected = id
-        );
+        let (fact, events) = match strange {
+            Some(found) if other_id => {
+                let fact = fact!(
+                    "user-message-id",
+                    "the agent accepted a prompt as the message `{expected}` and reported it as `{actual}`",
+                    expected = id,
+                    actual = found
+                );
+                (fact, vec![*n, work.user_messages[found]])
+            }
+            None if !other_id => {
+                let fact = fact!(
+                    "user-message-not-reported",
+                    "the agent accepted a prompt as the message `{expected}` and reported no user message with this id",
+                    expected = id
+                );
+                (fact, vec![*n, work.state_at])
+            }
+            _ => continue,
+        };
         match later {
-            Some(fence) if talk.whole => ruling.fail(fact, &[*n, work.state_at, fence]),
-            _ => ruling.inconclusive(fact, &[*n]),
+            Some(fence) if talk.whole => ruling.fail(fact, &[events, vec![fence]].concat()),
+            _ => ruling.inconclusive(fact, &events[..1]),
         }
+    }
+}
+
+/// "Prompts that were not inserted yet … are answered with error -32800" after `session/cancel`.
+///
+/// Correct but unusual: an agent that inserts a prompt at once, or refuses it, while it works on another one. Its answer may
+/// cross the cancel. So only a prompt fails that was still open when a fence before the cancel was answered. An agent that
+/// inserts such a prompt may have done so just before it read the cancel, unless it has ended the cancelled work before.
+fn held_prompt(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, PROMPT) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some((cancel, ended)) = session.work.last_cancel.filter(|(cancel, _)| *cancel > exchange.n) else { return };
+    let held = moment.talk.fence.is_some_and(|fence| exchange.n < fence && fence < cancel);
+    let code = answer.outcome.error_code();
+    let fact = || {
+        fact!(
+            "held-prompt-not-withdrawn",
+            "the agent answered a prompt that waited when the client cancelled with {answer}; expected error {expected}",
+            answer = answer.outcome.describe(), expected = WITHDRAWN; code = code
+        )
+    };
+    match code {
+        Some(WITHDRAWN) => ruling.pass(),
+        Some(LOGIN) => {}
+        Some(_) if held && moment.talk.whole => ruling.fail(fact(), &[exchange.n, cancel]),
+        None if held && moment.talk.whole && ended => ruling.fail(fact(), &[exchange.n, cancel]),
+        _ => ruling.inconclusive(fact(), &[exchange.n, cancel]),
     }
 }
 

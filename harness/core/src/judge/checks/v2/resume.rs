@@ -3,7 +3,7 @@
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::proper;
-use crate::judge::conversation::{Exchange, Session, asks_replay, message_of};
+use crate::judge::conversation::{Exchange, Opening, Session, asks_replay, message_of};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
@@ -14,11 +14,13 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("resume.state-snapshot", On::Response(state_snapshot)).only(&[RESUME]),
     Check::agent("resume.no-replay-by-default", On::Response(no_replay)).only(&[RESUME]),
     Check::agent("resume.no-replay-by-default", On::Update(replay)).only(MESSAGES),
+    Check::agent("resume.replay-start", On::Update(late_replay)).only(HISTORY),
     Check::agent("resume.chunks-after-reset", On::Update(chunk_after_reset)).only(CHUNKS),
 ];
 
 const RESUME: &str = "session/resume";
 const MESSAGES: &[&str] = &["user_message", "user_message_chunk"];
+const HISTORY: &[&str] = &["user_message", "user_message_chunk", "agent_message", "agent_message_chunk"];
 const CHUNKS: &[&str] = &["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"];
 
 /// "Resume MUST send a current-state snapshot after any replay and before its response."
@@ -76,6 +78,30 @@ fn no_replay(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let asked = proper(answer, RESUME).filter(|exchange| !asks_replay(exchange));
     if asked.is_some() && matches!(answer.outcome, Outcome::Result(_)) {
         ruling.pass();
+    }
+}
+
+/// "All retained history is replayed before the response."
+///
+/// Correct but unusual: a message that the agent changes later, after it replayed it. Only an earlier message that the replay
+/// left out fails, and only before the next prompt.
+fn late_replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| HISTORY.contains(&update.variant)) else { return };
+    let Some((Opening::Resume, reopened)) = session.reopened.filter(|_| session.work.replay_asked) else { return };
+    let Some((kind, id)) = message_of(&update.update) else { return };
+    let earlier = session.work.user_messages.get(id).is_some_and(|n| *n < reopened);
+    if !earlier || session.work.opened.contains(&(kind.to_owned(), id.to_owned())) {
+        return;
+    }
+    let fact = fact!(
+        "replay-after-response",
+        "the agent sent {update} of the earlier message `{message_id}` after its response to {method}; expected it before",
+        update = update.variant, message_id = id, method = RESUME; session_id = update.session
+    );
+    if moment.talk.whole && !moment.talk.may_miss_work(session) {
+        ruling.fail(fact, &[reopened]);
+    } else {
+        ruling.inconclusive(fact, &[reopened]);
     }
 }
 
