@@ -1,5 +1,6 @@
-//! Proves that the checks can fail: every file below `cases/faults/` is planted in the reference program of its party, and must
-//! violate exactly the requirements that it names, in every case that could notice it.
+//! Proves that the checks can fail: every file below the `cases/faults` folder of an edition is planted in the reference program
+//! of its party, and must violate exactly the requirements that it names, in every case that could notice it. The tests of
+//! version 2 begin with `v2/`.
 //!
 //! A case could notice a fault if the fault names it, or if the correct program exercises the requirement in its first
 //! use. Requirements that nearly every case exercises are tested in one case of each area, and in all of them by
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use acp_conformance::case::{self, Case, LimitOverrides};
 use acp_conformance::diagnostic::{Look, render_all};
-use acp_conformance::edition::V1;
+use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::{Judgement, Tally, judge};
 use acp_conformance::requirement::{Level, Party};
@@ -24,8 +25,8 @@ use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// A requirement with more cases than this counts as exercised by nearly every case.
-const MANY: usize = 80;
+/// The editions, each with the number of cases from which on a requirement counts as exercised by nearly every case.
+static EDITIONS: [(&Bundle, usize); 2] = [(&V1, 80), (&V2, 20)];
 
 /// The time limits of a program with a fault in a case that the fault does not name. Many faults make a program silent.
 const HURRIED: LimitOverrides = LimitOverrides {
@@ -43,36 +44,50 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Programs with a fault mostly wait, so more tests run than there are cores.
     let threads = *arguments.test_threads.get_or_insert(8 * available_parallelism().map_or(2, usize::from));
+    let mut trials = Vec::new();
+    for (bundle, many) in EDITIONS {
+        trials.extend(trials_of(bundle, many, (threads, arguments.list)));
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Returns a test for each fault of an edition, and one that reads all of its files; `is_list` if they are only listed.
+fn trials_of(bundle: &'static Bundle, many: usize, (threads, is_list): (usize, bool)) -> Vec<Trial> {
     let files = reference::root().join("cases");
-    let (cases, mut problems) = case::load_dir(&files, &V1);
+    let (cases, mut problems) = case::load_dir(&files, bundle);
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    let (faults, more) = fault::load_dir(&files.join("faults"), V1.edition(), &ids);
+    let (faults, more) = fault::load_dir(&files.join(bundle.fault_folder()), bundle.edition(), &ids);
     problems.extend(more);
     let readable = move || match problems.len() {
         0 => Ok(()),
         _ => Err(format!("\n{}", render_all(&problems, Look::Plain)).into()),
     };
-    let mut trials = vec![Trial::test("every-file-can-be-read", readable)];
-    let field = Arc::new(if arguments.list { Field::default() } else { Field::survey(cases, threads) });
+    let prefix = if bundle.is_draft() { format!("{}/", bundle.case_folder()) } else { String::new() };
+    let mut trials = vec![Trial::test(format!("{prefix}every-file-can-be-read"), readable)];
+    let cases = if is_list { Vec::new() } else { cases };
+    let field = Arc::new(Field::survey(bundle, many, cases, threads));
     for fault in faults {
         let (sampled, whole) = (Arc::clone(&field), Arc::clone(&field));
         let again = fault.clone();
-        if field.exercising(&fault).count() > MANY {
-            let trial = Trial::test(format!("{}-everywhere", fault.id), move || killed(&again, &whole, |_| true));
+        let name = format!("{prefix}{}", fault.id);
+        if field.exercising(&fault).count() > many {
+            let trial = Trial::test(format!("{name}-everywhere"), move || killed(&again, &whole, |_| true));
             trials.push(trial.with_kind("fault").with_ignored_flag(true));
         }
-        let trial = Trial::test(fault.id.clone(), move || {
+        let trial = Trial::test(name, move || {
             let sample = sampled.sample(&fault);
             killed(&fault, &sampled, |case| sample.contains(case.id.as_str()))
         });
         trials.push(trial.with_kind("fault"));
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials
 }
 
 /// All cases, and the requirements that the correct programs exercise in each.
-#[derive(Default)]
 struct Field {
+    bundle: &'static Bundle,
+    /// A requirement with more cases than this counts as exercised by nearly every case.
+    many: usize,
     cases: Vec<Case>,
     /// The requirements that passed, by case.
     exercised: BTreeMap<String, BTreeSet<String>>,
@@ -80,11 +95,11 @@ struct Field {
 
 impl Field {
     /// Runs the first use of every case with the correct program.
-    fn survey(cases: Vec<Case>, threads: usize) -> Self {
+    fn survey(bundle: &'static Bundle, many: usize, cases: Vec<Case>, threads: usize) -> Self {
         let subjects = [Party::Agent, Party::Client].map(|party| reference::subject(party, &[]));
         let kept = |case: &Case| {
             let subject = &subjects[usize::from(case.subject == Party::Client)];
-            let judgement = judge(&run_case(case, subject), V1.edition());
+            let judgement = judge(&run_case(case, subject), bundle.edition());
             let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
             (case.id.clone(), kept.map(|(id, _)| id.clone()).collect())
         };
@@ -95,7 +110,7 @@ impl Field {
             let parts: Vec<_> = parts.map(|part| scope.spawn(move || kept(part))).collect();
             parts.into_iter().flat_map(|part| part.join().expect("a run of every case")).collect()
         });
-        Self { cases, exercised }
+        Self { bundle, many, cases, exercised }
     }
 
     /// Returns the cases in which the correct program exercises the requirements that the fault violates.
@@ -107,7 +122,7 @@ impl Field {
     /// Returns the ids of the cases to test for a fault: all that exercise its requirements, or one of each area.
     fn sample<'a>(&'a self, fault: &'a Fault) -> BTreeSet<&'a str> {
         let all: Vec<&str> = self.exercising(fault).map(|case| case.id.as_str()).collect();
-        if all.len() <= MANY {
+        if all.len() <= self.many {
             return all.into_iter().collect();
         }
         let area = |id: &str| id.rsplit_once('/').map_or_else(String::new, |(folder, _)| folder.to_owned());
@@ -121,7 +136,7 @@ fn killed(fault: &Fault, field: &Field, elsewhere: impl Fn(&Case) -> bool) -> Re
         field.cases.iter().filter(|case| case.subject == fault.party).partition(|case| fault.cases.contains(&case.id));
     let mut broken = Broken::default();
     let planted = Planted::new(fault.clone());
-    broken.look(fault, &planted, &named);
+    broken.look(field.bundle, (fault, &planted), &named);
     if let Some(reason) = planted.idle().first() {
         return Err(format!("the fault does not show: {reason}").into());
     }
@@ -130,7 +145,7 @@ fn killed(fault: &Fault, field: &Field, elsewhere: impl Fn(&Case) -> bool) -> Re
     }
     let hurried = Planted::new(Fault { limits: HURRIED, ..fault.clone() });
     let further: Vec<&Case> = further.into_iter().filter(|case| elsewhere(case)).collect();
-    broken.look(fault, &hurried, &further);
+    broken.look(field.bundle, (fault, &hurried), &further);
     let wanted: BTreeSet<String> = fault.also.keys().chain([&fault.kills]).cloned().collect();
     let missing: Vec<_> = wanted.difference(&broken.requirements).collect();
     let unexpected = broken.requirements.difference(&wanted);
@@ -150,17 +165,17 @@ struct Broken {
 }
 
 impl Broken {
-    fn look(&mut self, fault: &Fault, planted: &Planted, cases: &[&Case]) {
+    fn look(&mut self, bundle: &'static Bundle, (fault, planted): (&Fault, &Planted), cases: &[&Case]) {
         let subject = Subject { fault: Some(planted.clone()), ..reference::subject(fault.party, &fault.peer_args) };
         for case in cases {
-            self.add(&judge(&run_case(case, &subject), V1.edition()), fault.party, &case.id);
+            self.add(bundle, &judge(&run_case(case, &subject), bundle.edition()), (fault.party, &case.id));
         }
     }
 
     /// Adds the requirements of the party that fail.
-    fn add(&mut self, judgement: &Judgement, party: Party, case: &str) {
+    fn add(&mut self, bundle: &'static Bundle, judgement: &Judgement, (party, case): (Party, &str)) {
         let binding = |id: &str| {
-            V1.catalogue().find(id).is_some_and(|known| known.party == party && known.level != Level::MayProbe)
+            bundle.catalogue().find(id).is_some_and(|known| known.party == party && known.level != Level::MayProbe)
         };
         let failed = |(id, tally): &(&String, &Tally)| tally.verdict() == Verdict::Fail && binding(id);
         for (id, tally) in judgement.tallies.iter().filter(failed) {

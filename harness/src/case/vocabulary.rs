@@ -153,7 +153,7 @@ pub const INTENTS: [&str; 29] = [
 ];
 
 /// Every act of a client's user, with the arguments that it takes; those with `?` are optional.
-pub const ACTS: [(&str, &[&str]); 19] = [
+pub const ACTS: [(&str, &[&str]); 21] = [
     ("prompt", &["text", "?attach"]),
     ("cancel", &[]),
     ("new-session", &[]),
@@ -169,6 +169,8 @@ pub const ACTS: [(&str, &[&str]); 19] = [
     ("authenticate", &["methodId"]),
     ("logout", &[]),
     ("cancel-request", &[]),
+    ("cancel-tool", &[]),
+    ("cancel-terminal", &[]),
     ("decide", &["optionId"]),
     ("answer", &["action"]),
     ("custom-request", &["method"]),

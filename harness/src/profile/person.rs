@@ -15,7 +15,7 @@ pub const MCP_SERVERS: &str = "For this case only, configure these MCP servers f
 pub const DIRECTORIES: &str = "For this case only, add these folders to the project first:  {directories}";
 
 /// The instruction for each act.
-const ACTS: [(&str, &str); 19] = [
+const ACTS: [(&str, &str); 21] = [
     ("prompt", "Send:  {text}"),
     ("cancel", "Stop the running turn."),
     ("new-session", r#"Open a further thread with the agent "acp-conformance", and stay in it."#),
@@ -31,6 +31,8 @@ const ACTS: [(&str, &str); 19] = [
     ("authenticate", r#"Log in with "{methodId_name}"."#),
     ("logout", "Log out from the agent."),
     ("cancel-request", "Give up the running prompt by `$/cancel_request`, if your editor can; else skip the case."),
+    ("cancel-tool", "Stop only the tool call that the agent shows."),
+    ("cancel-terminal", "Stop only the command that the agent shows."),
     ("decide", r#"Choose the option "{optionId_name}"."#),
     ("answer", "Answer what the agent asks of you:  {action}"),
     ("custom-request", "Have your editor make its own request {method}, if it can; else skip the case."),

@@ -21,6 +21,15 @@ Intents (the last line of this form in a prompt's text blocks is obeyed):
 A prompt that starts with an announced slash command (/say, /plan, /usage) runs it.
 Sessions are kept in $HOME/.acp-reference-agent/sessions.";
 
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Protocol {
+    /// Version 1.
+    V1,
+    /// Version 2, a draft.
+    V2,
+}
+
 /// Raw arguments of `acp-reference-agent`.
 #[derive(Debug, Default, clap::Args)]
 #[command(about = "A conforming ACP agent on stdio that obeys intents instead of a model", after_help = INTENTS)]
@@ -28,4 +37,7 @@ pub struct Options {
     /// Answer -32000 to session requests until `authenticate`, and again after `logout`
     #[arg(long)]
     pub require_login: bool,
+    /// Serve only this version of the protocol
+    #[arg(long, value_enum)]
+    pub protocol: Option<Protocol>,
 }

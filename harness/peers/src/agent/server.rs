@@ -7,7 +7,12 @@ use agent_client_protocol::{
     v2::{ConnectionTo, schema},
 };
 
-use super::{options::Options, reply::log, requests::Agent, v2};
+use super::{
+    options::{Options, Protocol},
+    reply::log,
+    requests::Agent,
+    v2,
+};
 
 /// Runs the agent on stdin and stdout until stdin ends or a signal stops the process.
 #[must_use]
@@ -37,9 +42,16 @@ pub(crate) fn block_on(connection: impl Future<Output = Result<(), Error>>) -> E
 pub(crate) async fn serve(options: &Options, transport: impl ConnectTo<AgentRole>) -> Result<(), Error> {
     let (first, second) = (Arc::new(Agent::new(options)), Arc::new(v2::Agent::new(options)));
     // The version that `initialize` asks for decides which of the two serves the connection.
-    let router = AgentRole.protocol_router().with_v1(version_1(&first)).with_v2(version_2(&second));
+    let router = || AgentRole.protocol_router();
+    let served = async {
+        match options.protocol {
+            None => router().with_v1(version_1(&first)).with_v2(version_2(&second)).connect_to(transport).await,
+            Some(Protocol::V1) => router().with_v1(version_1(&first)).connect_to(transport).await,
+            Some(Protocol::V2) => router().with_v2(version_2(&second)).connect_to(transport).await,
+        }
+    };
     let served = tokio::select! {
-        served = router.connect_to(transport) => served,
+        served = served => served,
         () = stop_signal() => Ok(()),
     };
     first.shut_down().await;

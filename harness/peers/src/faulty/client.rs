@@ -11,6 +11,7 @@ mod permission;
 mod program;
 mod session;
 mod terminal;
+mod work;
 
 pub(super) use launch::Launch;
 pub use program::Arguments;

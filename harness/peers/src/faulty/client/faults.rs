@@ -11,6 +11,7 @@ use super::{
     permission::{self, LeaveOpen},
     session,
     terminal::{self, Cut, Forget, LoseWaits, Outputs, Pretend},
+    work::{self, EndAtUpdate},
 };
 use crate::faulty::{
     fault::{Fault, Kind},
@@ -175,5 +176,24 @@ pub(super) const FAULTS: &[Fault] = &[
         || Box::new(elicitation::VisitFirst)),
     messages("url-opened-anyway", "Opens the URL of an elicitation also when the user declines.",
         || Box::new(elicitation::VisitAnyway)),
+    // Version 2
+    messages("die-while-idle", "Ends at an update of an idle session.",
+        || Box::new(EndAtUpdate::new(work::is_update_while_idle))),
+    messages("die-on-own-work", "Ends when the agent begins to work without a prompt.",
+        || Box::new(EndAtUpdate::new(work::is_work_of_its_own))),
+    messages("die-without-stop-reason", "Ends when the work ends without a stop reason.",
+        || Box::new(EndAtUpdate::new(work::is_end_without_reason))),
+    messages("die-on-late-update", "Ends at an update between session/cancel and the end of the work.",
+        || Box::new(EndAtUpdate::new(work::is_late))),
+    messages("die-on-unknown-terminal", "Ends at output of a terminal that it does not know yet.",
+        || Box::new(EndAtUpdate::new(work::is_of_unknown_terminal))),
+    messages("die-on-untitled-tool", "Ends at an update of a tool call without a title.",
+        || Box::new(EndAtUpdate::new(work::is_untitled_tool))),
+    messages("die-without-patch", "Ends at a diff without a patch.",
+        || Box::new(EndAtUpdate::new(work::is_diff_without_patch))),
+    messages("die-on-unknown-type", "Ends at an update, content or command of a type with an underscore.",
+        || Box::new(EndAtUpdate::new(work::is_unknown))),
+    messages("die-on-missing-session", "Ends at the error that a session does not exist.",
+        || Box::new(EndAtUpdate::new(work::is_missing_session))),
     messages("die-on-completion", "Ends at elicitation/complete.", || Box::new(EndAt(cancel::is_completion))),
 ];
