@@ -9,5 +9,5 @@ mod text;
 
 pub use entry::{Entry, Item, Section, Sources, areas};
 pub use kill_table::kill_table;
-pub use markdown::{Page, pages};
+pub use markdown::{Page, folder, pages};
 pub use text::{list, show, show_case};

@@ -1,7 +1,7 @@
 //! A correct and a wrong exchange for each requirement, for `explain` and the pages of the requirements.
 //!
-//! `cases/requirements/v1.exchanges.txt` and `v1.violations.txt` are made from the kept traces. A failing trace of a requirement
-//! shows which messages prove a violation; with the requests of the responses among them, and the finding, they are the wrong
+//! `v1.exchanges.txt` and `v1.violations.txt` in `cases/requirements/`, and those of version 2, are made from the kept traces. A
+//! failing trace of a requirement shows which messages prove a violation; with the requests of the responses among them, and the finding, they are the wrong
 //! exchange. The correct one has messages with the same senders and methods, from a trace that passes the requirement.
 
 use std::cmp::Reverse;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use acp_conformance::edition::V1;
+use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::judge::{Finding, Judgement, judge};
 use acp_conformance::requirement::{Party, Status};
 use acp_conformance::trace::{Event, Trace, What};
@@ -20,8 +20,6 @@ use serde_json::Value;
 use crate::kept::kept;
 use crate::parts;
 
-const FILE: &str = "cases/requirements/v1.exchanges.txt";
-const WRONG_FILE: &str = "cases/requirements/v1.violations.txt";
 /// The largest exchange, in messages.
 const LONGEST: usize = 6;
 /// The longest line of a wrong exchange, in bytes.
@@ -59,32 +57,42 @@ struct Kept {
 
 /// Compares the files of exchanges with the traces; `ACP_BLESS=1` writes them.
 pub fn check(paths: &[PathBuf]) -> Result<(), Failed> {
+    [&V1, &V2].into_iter().try_for_each(|bundle| check_edition(bundle, paths))
+}
+
+fn check_edition(bundle: &'static Bundle, paths: &[PathBuf]) -> Result<(), Failed> {
     let mut traces = Vec::new();
     for path in paths {
         let text = fs::read_to_string(path)?;
         let (wanted, trace) = parts(&text)?;
-        if trace.header.edition != V1.name() {
+        if trace.header.edition != bundle.name() {
             continue;
         }
         let passed: BTreeSet<String> =
             wanted.lines().filter_map(|line| line.strip_suffix(": pass")).map(str::to_owned).collect();
-        let judgement = judge(&trace, V1.edition());
+        let judgement = judge(&trace, bundle.edition());
         traces.push(Kept { passed, judgement, messages: messages(&trace), lines: lines(&trace) });
     }
     traces.sort_by_key(|trace| trace.messages.len());
-    check_file(FILE, "Correct exchanges", |id| exchange(id, &traces))?;
-    check_file(WRONG_FILE, "Wrong exchanges, each with its finding", |id| wrong_exchange(id, &traces))
+    check_file(bundle, "exchanges", "Correct exchanges", |id| exchange(id, &traces))?;
+    check_file(bundle, "violations", "Wrong exchanges, each with its finding", |id| wrong_exchange(id, &traces))
 }
 
 /// Compares one file, which has the exchange of each checked requirement.
-fn check_file(file: &str, title: &str, exchange: impl Fn(&str) -> Option<Vec<String>>) -> Result<(), Failed> {
+fn check_file(
+    bundle: &'static Bundle,
+    kind: &str,
+    title: &str,
+    exchange: impl Fn(&str) -> Option<Vec<String>>,
+) -> Result<(), Failed> {
     let mut text = format!("# {title}, made from harness/tests/traces by `ACP_BLESS=1 cargo test --test traces`.\n");
-    for requirement in V1.catalogue().iter().filter(|requirement| requirement.status == Status::Checked) {
+    for requirement in bundle.catalogue().iter().filter(|requirement| requirement.status == Status::Checked) {
         if let Some(lines) = exchange(&requirement.id) {
             text.push_str(&format!("\n{}\n", requirement.id));
             lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
         }
     }
+    let file = format!("cases/requirements/{}.{kind}.txt", bundle.case_folder());
     kept(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file), &text).map_err(Failed::from)
 }
 

@@ -97,7 +97,7 @@ impl Sources {
         parts.extend(without_fault);
         let faults = faults.into_iter().filter(|(_, items)| !items.is_empty());
         parts.extend(faults.map(|(title, items)| (title, Section::Files(items))));
-        parts.extend(command(requirement, ground).map(|command| ("Run it", Section::Command(command))));
+        parts.extend(command(self.bundle, requirement, ground).map(|command| ("Run it", Section::Command(command))));
         Entry { requirement, link: self.bundle.link(requirement), facts: facts(self.bundle, requirement), parts }
     }
 
@@ -124,7 +124,8 @@ impl Sources {
         });
         let script = case.source.text().lines().map(str::to_owned).collect();
         let subject = subject(case.subject);
-        let command = format!("acp-conformance {} --case {} -- {subject}", case.subject, case.id);
+        let protocol = protocol_option(self.bundle);
+        let command = format!("acp-conformance {}{protocol} --case {} -- {subject}", case.subject, case.id);
         vec![
             ("Requirements", Section::Files(requirements.collect())),
             ("Script", Section::Lines(script)),
@@ -212,13 +213,19 @@ fn without_case(ground: Ground) -> Section {
 }
 
 /// Returns the command to exercise it: alone, or with all cases if no case names it.
-fn command(requirement: &Requirement, ground: Ground) -> Option<String> {
+fn command(bundle: &Bundle, requirement: &Requirement, ground: Ground) -> Option<String> {
     let selection = match ground {
         Ground::Cases => format!(" --requirement {}", requirement.id),
         Ground::EveryTrace => String::new(),
         Ground::Nothing => return None,
     };
-    Some(format!("acp-conformance {}{selection} -- {}", requirement.party, subject(requirement.party)))
+    let (party, protocol) = (requirement.party, protocol_option(bundle));
+    Some(format!("acp-conformance {party}{protocol}{selection} -- {}", subject(party)))
+}
+
+/// Returns the option that chooses the edition of a draft, with a space before it; empty for the stable protocol.
+pub(super) fn protocol_option(bundle: &Bundle) -> String {
+    if bundle.is_draft() { format!(" --protocol {}", bundle.case_folder()) } else { String::new() }
 }
 
 /// Returns an example of a command line for a subject.

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::entry::Sources;
-use super::markdown::{Page, origin};
+use super::markdown::{Page, folder, heading, origin};
+use crate::edition::Bundle;
 use crate::fault::Fault;
 use crate::report::visible::in_markdown;
 use crate::requirement::{Party, Requirement, Status};
@@ -24,7 +25,8 @@ What nearly every case exercises is looked for in one case of each area, and wit
 /// Makes the kill table.
 #[must_use]
 pub fn kill_table(sources: &Sources) -> Page {
-    let mut text = format!("# Kill table\n\n{}\n\n{WORDS}\n", origin());
+    let bundle = sources.bundle;
+    let mut text = format!("# Kill table{}\n\n{}\n\n{WORDS}\n", heading(bundle), origin());
     text.push_str("| party | faults | requirements checked | caught by a fault | without a fault |\n");
     text.push_str("|---|--:|--:|--:|--:|\n");
     for party in Party::ALL {
@@ -40,27 +42,28 @@ pub fn kill_table(sources: &Sources) -> Page {
             writeln!(text, "| fault | what the {party} does wrong | caught by | fails besides |\n|---|---|---|---|");
         for requirement in sources.bundle.catalogue().iter().filter(|r| r.party == party) {
             let faults = sources.faults().filter(|fault| fault.kills == requirement.id);
-            faults.for_each(|fault| row(&mut text, fault, requirement));
+            faults.for_each(|fault| row(&mut text, fault, &link(bundle, requirement)));
         }
     }
     text.push_str("\n## Checked, and without a fault\n\n| requirement | why no fault proves it |\n|---|---|\n");
     for requirement in sources.bundle.catalogue().iter() {
         if let Some(why) = &requirement.no_fault {
-            let _ = writeln!(text, "| {} | {} |", link(requirement), in_markdown(why));
+            let _ = writeln!(text, "| {} | {} |", link(bundle, requirement), in_markdown(why));
         }
     }
-    Page { name: "kill-table.md".to_owned(), text }
+    let suffix = if bundle.is_draft() { format!("-{}", bundle.case_folder()) } else { String::new() };
+    Page { name: format!("kill-table{suffix}.md"), text }
 }
 
-fn row(text: &mut String, fault: &Fault, requirement: &Requirement) {
+fn row(text: &mut String, fault: &Fault, caught: &str) {
     let also = fault.also.iter().map(|(id, reason)| format!("{id}: {}", in_markdown(reason)));
     let sometimes = fault.sometimes.iter().map(|(id, reason)| format!("sometimes {id}: {}", in_markdown(reason)));
     let also = also.chain(sometimes);
     let also = also.collect::<Vec<_>>().join("<br>");
-    let (id, path, title, caught) = (&fault.id, fault.source.path(), in_markdown(&fault.title), link(requirement));
+    let (id, path, title) = (&fault.id, fault.source.path(), in_markdown(&fault.title));
     let _ = writeln!(text, "| [`{id}`](../{path}) | {title} | {caught} | {also} |");
 }
 
-fn link(requirement: &Requirement) -> String {
-    format!("[{}](requirements/{})", requirement.id, requirement.page())
+fn link(bundle: &Bundle, requirement: &Requirement) -> String {
+    format!("[{}]({}/{})", requirement.id, folder(bundle), requirement.page())
 }

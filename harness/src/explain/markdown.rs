@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::entry::{Entry, Item, Section, Sources, areas, level};
+use super::entry::{Entry, Item, Section, Sources, areas, level, protocol_option};
+use crate::edition::Bundle;
 use crate::report::visible::in_markdown;
 use crate::requirement::{Level, Party, Requirement, Status};
 
@@ -12,6 +13,18 @@ pub struct Page {
     pub name: String,
     /// Its text.
     pub text: String,
+}
+
+/// Returns the folder of the pages of an edition below `docs/`.
+#[must_use]
+pub fn folder(bundle: &Bundle) -> String {
+    let draft = bundle.is_draft().then(|| format!("-{}", bundle.case_folder()));
+    format!("requirements{}", draft.unwrap_or_default())
+}
+
+/// Returns the addition to a heading that marks the pages of a draft.
+pub(super) fn heading(bundle: &Bundle) -> String {
+    if bundle.is_draft() { format!(" of {}", bundle.label()) } else { String::new() }
 }
 
 /// From the folder of the pages to the root of the repository.
@@ -27,8 +40,6 @@ specification leaves open; it never fails.
 | probe | the behaviour is recorded and never fails |
 | human | only a person can decide it |
 | planned | not checked yet |
-
-`acp-conformance explain cancel.stop-reason` shows an entry of these pages on a terminal, `acp-conformance explain cancel` lists an area.
 ";
 
 /// Returns all pages, the index first.
@@ -41,9 +52,21 @@ pub fn pages(sources: &Sources) -> Vec<Page> {
 
 fn index(sources: &Sources, areas: &[&str]) -> String {
     let all: Vec<&Requirement> = sources.bundle.catalogue().iter().collect();
-    let mut text = format!("# Requirements\n\n{}\n\n", origin());
+    let bundle = sources.bundle;
+    let mut text = format!("# Requirements{}\n\n{}\n\n", heading(bundle), origin());
+    if bundle.is_draft() {
+        text.push_str(
+            "This version of the protocol is a draft: its requirements and verdicts may change with each release.\n",
+        );
+    }
     let _ = writeln!(text, "The requirements of the protocol for agents and clients: {}, in our own words.", all.len());
-    let _ = writeln!(text, "{WORDS}\n## Areas\n");
+    let example = if bundle.is_draft() { "state.idle-ends-turn" } else { "cancel.stop-reason" };
+    let protocol = protocol_option(bundle);
+    let _ = writeln!(
+        text,
+        "{WORDS}\n`acp-conformance explain{protocol} {example}` shows an entry of these pages on a terminal, \
+         `acp-conformance explain{protocol} cancel` lists an area.\n\n## Areas\n"
+    );
     text.push_str("| area | agent: MUST | SHOULD | probe | client: MUST | SHOULD | probe | checked |\n");
     text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|\n");
     for area in areas {
@@ -70,7 +93,9 @@ fn counts(requirements: &[&Requirement]) -> String {
 
 fn page(sources: &Sources, area: &str) -> String {
     let own: Vec<&Requirement> = sources.bundle.catalogue().iter().filter(|r| r.area() == area).collect();
-    let mut text = format!("# Requirements: {area}\n\n{}\n\n[All areas](README.md)\n\n", origin());
+    let bundle = sources.bundle;
+    let title = format!("# Requirements{}: {area}", heading(bundle));
+    let mut text = format!("{title}\n\n{}\n\n[All areas](README.md)\n\n", origin());
     text.push_str("| requirement | binds | level | status |\n|---|---|---|---|\n");
     for requirement in groups(&own).into_iter().flat_map(|(_, group)| group) {
         let Requirement { id, party, status, .. } = requirement;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use acp_conformance::case::{Case, embedded};
-use acp_conformance::edition::{Bundle, Editions, V1};
+use acp_conformance::edition::{Bundle, Editions};
 use acp_conformance::fault;
 use acp_conformance::judge::Registry;
 use acp_conformance::requirement::Status;
@@ -70,20 +70,21 @@ fn cases_are_for_what_is_judged() {
 
 #[test]
 fn what_is_checked_is_proved_by_a_fault() {
-    // The kept traces alone prove the checks of a draft until its reference programs have faults.
-    let cases = cases(&V1);
-    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    let killed: BTreeSet<String> = fault::embedded(&V1, &ids).0.into_iter().map(|fault| fault.kills).collect();
     let mut wrong = Vec::new();
-    for requirement in V1.catalogue().iter() {
-        let problem = match (requirement.status, killed.contains(&requirement.id), &requirement.no_fault) {
-            (Status::Checked, true, None) | (Status::Checked, false, Some(_)) => continue,
-            (Status::Checked, false, None) => "no fault kills it, and no `no-fault` says why",
-            (Status::Checked, true, Some(_)) => "a fault kills it, but `no-fault` denies that",
-            (_, _, Some(_)) => "it has a `no-fault`, and nothing checks it",
-            (_, _, None) => continue,
-        };
-        wrong.push(format!("{}: {problem}", requirement.id));
+    for edition in editions() {
+        let cases = cases(edition);
+        let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+        let killed: BTreeSet<String> = fault::embedded(edition, &ids).0.into_iter().map(|fault| fault.kills).collect();
+        for requirement in edition.catalogue().iter() {
+            let problem = match (requirement.status, killed.contains(&requirement.id), &requirement.no_fault) {
+                (Status::Checked, true, None) | (Status::Checked, false, Some(_)) => continue,
+                (Status::Checked, false, None) => "no fault kills it, and no `no-fault` says why",
+                (Status::Checked, true, Some(_)) => "a fault kills it, but `no-fault` denies that",
+                (_, _, Some(_)) => "it has a `no-fault`, and nothing checks it",
+                (_, _, None) => continue,
+            };
+            wrong.push(format!("{} of {}: {problem}", requirement.id, edition.name()));
+        }
     }
     none_of("requirements whose proof is not in order", &wrong);
 }
