@@ -1,4 +1,5 @@
-//! Lowers the requirements and the heads of the cases from YAML to JSON, which the program reads faster at each start.
+//! Lowers the requirements and the heads of the cases from YAML to JSON, which the program reads faster at each start, and packs
+//! the large texts to a sixth of their size.
 //!
 //! The YAML remains the source and is also embedded. Tests of the package compare both forms.
 
@@ -7,7 +8,11 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use miniz_oxide::deflate::compress_to_vec;
 use serde_json::Value;
+
+/// Packs well enough in a second, since a build does not optimise its scripts.
+const LEVEL: u8 = 6;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // The compiler does not notice new files in an embedded folder.
@@ -17,12 +22,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     for version in ["v1", "v2"] {
         let requirements = read(Path::new(&format!("cases/requirements/{version}.yaml")))?;
-        fs::write(out.join(format!("requirements-{version}.json")), yaml(&requirements)?.to_string())?;
+        pack(&out, &format!("requirements-{version}.json"), &yaml(&requirements)?.to_string())?;
+        pack(&out, &format!("requirements-{version}.yaml"), &requirements)?;
+        for kind in ["json", "unstable.json"] {
+            let schema = read(Path::new(&format!("schemas/acp/{version}/schema.{kind}")))?;
+            pack(&out, &format!("schema-{version}.{kind}"), &schema)?;
+        }
         let mut heads = BTreeMap::new();
         add_heads(&Path::new("cases").join(version), &mut heads)?;
-        fs::write(out.join(format!("heads-{version}.json")), serde_json::to_string(&heads)?)?;
+        pack(&out, &format!("heads-{version}.json"), &serde_json::to_string(&heads)?)?;
     }
     Ok(())
+}
+
+/// Writes a packed text for the program, by the name that it has there.
+fn pack(out: &Path, name: &str, text: &str) -> std::io::Result<()> {
+    fs::write(out.join(format!("{name}.deflate")), compress_to_vec(text.as_bytes(), LEVEL))
 }
 
 /// Adds the head of each case below the folder, by its path below `cases/`.

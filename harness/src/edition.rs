@@ -3,11 +3,13 @@
 //! An [`Edition`] itself is a value of the core, which embeds no files. A [`Bundle`] adds the files that this program contains,
 //! and loads them on first use.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use include_dir::{Dir, include_dir};
+use miniz_oxide::inflate::decompress_to_vec;
 
-use crate::protocol::{self, Edition, EditionSource, sha256};
+use crate::protocol::{self, Adapter, Edition, EditionSource, sha256};
 use crate::requirement::{Catalogue, Party, Requirement};
 use crate::trace::Header;
 
@@ -18,13 +20,31 @@ pub struct Bundle {
     edition: OnceLock<Result<Edition, BuiltInError>>,
 }
 
+/// Returns the text of a file. A large text is packed in the program, and each call unpacks it.
+pub type Text = fn() -> Cow<'static, str>;
+
+/// The text of a file that the build packed, by the name that it has there.
+macro_rules! packed {
+    ($name:literal) => {
+        || unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".deflate")))
+    };
+}
+
 /// The parts of a [`Bundle`].
 #[derive(Clone, Copy)]
 pub struct Files {
-    /// The name, the major version, the schemas and the adapter.
-    pub edition: EditionSource<'static>,
+    /// The name, such as `v1@2026-11`.
+    pub name: &'static str,
+    /// The integer that is negotiated in `initialize`.
+    pub major: u16,
+    /// The differences between majors that the schema does not contain.
+    pub adapter: &'static dyn Adapter,
+    /// The stable schema.
+    pub stable: Text,
+    /// The unstable schema.
+    pub unstable: Text,
     /// The requirements as YAML.
-    pub catalogue: &'static str,
+    pub catalogue: Text,
     /// Correct exchanges for requirements: the id on a line, then its messages, indented.
     pub exchanges: &'static str,
     /// Wrong exchanges in the same form, each with the finding on its last line.
@@ -45,53 +65,43 @@ pub struct Files {
 #[derive(Clone, Copy)]
 pub struct Lowered {
     /// The list of requirements.
-    pub requirements: &'static str,
+    pub requirements: Text,
     /// The heads of the cases, by the path of the file below `cases/`: the members that a list shows.
-    pub heads: &'static str,
+    pub heads: Text,
 }
 
 /// Protocol version 1, stable.
 pub static V1: Bundle = Bundle::new(Files {
-    edition: EditionSource {
-        name: "v1@2026-11",
-        major: 1,
-        stable: include_str!("../../schemas/acp/v1/schema.json"),
-        unstable: include_str!("../../schemas/acp/v1/schema.unstable.json"),
-        adapter: &protocol::V1,
-    },
-    catalogue: include_str!("../../cases/requirements/v1.yaml"),
+    name: "v1@2026-11",
+    major: 1,
+    adapter: &protocol::V1,
+    stable: packed!("schema-v1.json"),
+    unstable: packed!("schema-v1.unstable.json"),
+    catalogue: packed!("requirements-v1.yaml"),
     exchanges: include_str!("../../cases/requirements/v1.exchanges.txt"),
     violations: include_str!("../../cases/requirements/v1.violations.txt"),
     folder: "v1",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v1"),
     fault_folder: "faults",
     faults: &include_dir!("$CARGO_MANIFEST_DIR/cases/faults"),
-    lowered: Some(Lowered {
-        requirements: include_str!(concat!(env!("OUT_DIR"), "/requirements-v1.json")),
-        heads: include_str!(concat!(env!("OUT_DIR"), "/heads-v1.json")),
-    }),
+    lowered: Some(Lowered { requirements: packed!("requirements-v1.json"), heads: packed!("heads-v1.json") }),
 });
 
 /// Protocol version 2, a draft.
 pub static V2: Bundle = Bundle::new(Files {
-    edition: EditionSource {
-        name: "v2@2026-11",
-        major: 2,
-        stable: include_str!("../../schemas/acp/v2/schema.json"),
-        unstable: include_str!("../../schemas/acp/v2/schema.unstable.json"),
-        adapter: &protocol::V2,
-    },
-    catalogue: include_str!("../../cases/requirements/v2.yaml"),
+    name: "v2@2026-11",
+    major: 2,
+    adapter: &protocol::V2,
+    stable: packed!("schema-v2.json"),
+    unstable: packed!("schema-v2.unstable.json"),
+    catalogue: packed!("requirements-v2.yaml"),
     exchanges: include_str!("../../cases/requirements/v2.exchanges.txt"),
     violations: include_str!("../../cases/requirements/v2.violations.txt"),
     folder: "v2",
     cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v2"),
     fault_folder: "faults-v2",
     faults: &include_dir!("$CARGO_MANIFEST_DIR/cases/faults-v2"),
-    lowered: Some(Lowered {
-        requirements: include_str!(concat!(env!("OUT_DIR"), "/requirements-v2.json")),
-        heads: include_str!(concat!(env!("OUT_DIR"), "/heads-v2.json")),
-    }),
+    lowered: Some(Lowered { requirements: packed!("requirements-v2.json"), heads: packed!("heads-v2.json") }),
 });
 
 /// A built-in file that cannot be used. The tests of this package exclude this for its own files.
@@ -112,7 +122,7 @@ impl Bundle {
     /// Returns the name of the edition, such as `v1@2026-11`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
-        self.files.edition.name
+        self.files.name
     }
 
     /// Returns the name of the edition for people, which marks a draft.
@@ -124,7 +134,7 @@ impl Bundle {
     /// Returns whether the edition is a draft of the protocol.
     #[must_use]
     pub fn is_draft(&self) -> bool {
-        u64::from(self.files.edition.major) > protocol::NEWEST_STABLE_MAJOR
+        u64::from(self.files.major) > protocol::NEWEST_STABLE_MAJOR
     }
 
     /// Returns the edition.
@@ -159,7 +169,9 @@ impl Bundle {
     fn try_edition(&'static self) -> Result<&'static Edition, &'static BuiltInError> {
         let catalogue = self.try_catalogue()?;
         let load = || {
-            Edition::load(self.files.edition, Arc::clone(catalogue)).map_err(|error| BuiltInError {
+            let Files { name, major, adapter, stable, unstable, .. } = self.files;
+            let source = EditionSource { name, major, stable: &stable(), unstable: &unstable(), adapter };
+            Edition::load(source, Arc::clone(catalogue)).map_err(|error| BuiltInError {
                 file: format!("schemas/acp/{}", self.files.folder),
                 message: error.to_string(),
             })
@@ -170,8 +182,8 @@ impl Bundle {
     fn try_catalogue(&'static self) -> Result<&'static Arc<Catalogue>, &'static BuiltInError> {
         let load = || {
             let entries = match self.files.lowered {
-                Some(lowered) => serde_json::from_str(lowered.requirements).map_err(|error| error.to_string()),
-                None => requirements(self.files.catalogue),
+                Some(lowered) => serde_json::from_str(&(lowered.requirements)()).map_err(|error| error.to_string()),
+                None => requirements(&(self.files.catalogue)()),
             };
             let catalogue = entries.and_then(|entries| Catalogue::new(entries).map_err(|error| error.to_string()));
             catalogue.map(Arc::new).map_err(|message| BuiltInError { file: self.catalogue_file(), message })
@@ -200,13 +212,13 @@ impl Bundle {
     /// Returns the address of the page that a requirement comes from.
     #[must_use]
     pub fn link(&self, requirement: &Requirement) -> Option<String> {
-        requirement.link(self.files.edition.major)
+        requirement.link(self.files.major)
     }
 
     /// Returns the SHA-256 of the requirements, as lower-case hexadecimal digits.
     #[must_use]
     pub fn catalogue_sha256(&self) -> String {
-        sha256(self.files.catalogue)
+        sha256(&*(self.files.catalogue)())
     }
 
     /// Returns the folder of `cases/` that holds the cases, such as `v1`.
@@ -224,8 +236,8 @@ impl Bundle {
 
     /// Returns the heads of the cases as JSON, if the build made them.
     #[must_use]
-    pub fn case_heads(&self) -> Option<&'static str> {
-        Some(self.files.lowered?.heads)
+    pub fn case_heads(&self) -> Option<Cow<'static, str>> {
+        Some((self.files.lowered?.heads)())
     }
 
     /// Returns the folder of `cases/` that holds the faults, such as `faults`.
@@ -246,6 +258,12 @@ impl Bundle {
     pub fn handshake(&self, subject: Party) -> String {
         format!("{}/{subject}/init/handshake", self.files.folder)
     }
+}
+
+/// Unpacks a text. The tests of this package exclude a broken one, which would be empty.
+fn unpacked(bytes: &[u8]) -> Cow<'static, str> {
+    let text = decompress_to_vec(bytes).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    text.unwrap_or_default().into()
 }
 
 fn requirements(yaml: &str) -> Result<Vec<Requirement>, String> {
@@ -307,7 +325,7 @@ impl Editions {
     /// Returns the edition of this major version, if there is one.
     #[must_use]
     pub fn of_major(&self, major: u64) -> Option<&'static Bundle> {
-        self.0.iter().find(|bundle| u64::from(bundle.files.edition.major) == major).copied()
+        self.0.iter().find(|bundle| u64::from(bundle.files.major) == major).copied()
     }
 
     /// Returns the default edition.
@@ -368,19 +386,28 @@ mod tests {
             [include_str!("../../schemas/acp/v1/ORIGIN.toml"), include_str!("../../schemas/acp/v2/ORIGIN.toml")];
         for (bundle, origin) in [&V1, &V2].into_iter().zip(origins) {
             let origin: toml::Table = toml::from_str(origin).expect("ORIGIN.toml parses");
-            let EditionSource { name, stable, unstable, .. } = bundle.files.edition;
+            let Files { name, stable, unstable, .. } = bundle.files;
             for (file, text) in [("schema.json", stable), ("schema.unstable.json", unstable)] {
                 let expected = origin["sha256"][file].as_str();
-                assert_eq!(expected, Some(sha256(text).as_str()), "{file} of {name} was changed");
+                assert_eq!(expected, Some(sha256(&*text()).as_str()), "{file} of {name} was changed");
             }
             assert!(name.ends_with(origin["revision"].as_str().expect("a revision")));
         }
     }
 
     #[test]
+    fn packed_texts_are_those_of_the_files() {
+        let files =
+            [include_str!("../../cases/requirements/v1.yaml"), include_str!("../../cases/requirements/v2.yaml")];
+        for (bundle, text) in [&V1, &V2].into_iter().zip(files) {
+            assert_eq!((bundle.files.catalogue)(), text, "{}", bundle.name());
+        }
+    }
+
+    #[test]
     fn lowered_requirements_are_those_of_the_yaml() {
         for bundle in [&V1, &V2] {
-            let written = requirements(bundle.files.catalogue).expect("the YAML is a list of requirements");
+            let written = requirements(&(bundle.files.catalogue)()).expect("the YAML is a list of requirements");
             assert!(bundle.catalogue().iter().eq(&written), "{}", bundle.name());
         }
     }

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Output};
 
 use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::{Bundle, Editions, Files};
-use acp_conformance::protocol::{EditionSource, V1};
+use acp_conformance::protocol::V1;
 use acp_conformance::transport::{between, relay};
 use clap::Parser;
 use include_dir::include_dir;
@@ -17,14 +17,12 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 
 static TINY: Bundle = Bundle::new(Files {
-    edition: EditionSource {
-        name: "tiny@2026-01",
-        major: 1,
-        stable: include_str!("edition/schema.json"),
-        unstable: include_str!("edition/schema.json"),
-        adapter: &V1,
-    },
-    catalogue: include_str!("edition/requirements.yaml"),
+    name: "tiny@2026-01",
+    major: 1,
+    adapter: &V1,
+    stable: || include_str!("edition/schema.json").into(),
+    unstable: || include_str!("edition/schema.json").into(),
+    catalogue: || include_str!("edition/requirements.yaml").into(),
     exchanges: "",
     violations: "",
     folder: "tiny",

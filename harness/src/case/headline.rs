@@ -38,7 +38,7 @@ impl From<Case> for Headline {
 /// Returns the headlines of the embedded cases, in the order of [`crate::case::embedded_and`].
 #[must_use]
 pub fn headlines(bundle: &'static Bundle) -> Vec<Headline> {
-    let heads = bundle.case_heads().and_then(|heads| serde_json::from_str(heads).ok());
+    let heads = bundle.case_heads().and_then(|heads| serde_json::from_str(&heads).ok());
     let Some(heads): Option<BTreeMap<String, Value>> = heads else {
         return embedded_and(None, None, bundle).0.into_iter().map(Headline::from).collect();
     };
