@@ -203,13 +203,16 @@ impl<'c, C: Channel> RunningCase<'c, C> {
     pub(super) async fn how_it_ended(&mut self) -> SubjectEnd {
         self.until(Instant::now() + self.limits.exit, |case| case.channel.state().exit.is_some()).await;
         let state = self.channel.state();
+        // A receipt answers the prompts of version 2 long before the end of their work.
+        let is_here = |(connection, _): &&(usize, String)| *connection == self.connection;
+        let at_work = state.at_work.iter().find(is_here).map(|_| "session/prompt".to_owned());
         SubjectEnd {
             exit: state.exit.clone(),
             meaning: state.exit.as_ref().and_then(|exit| self.meaning(exit)),
             flooded: state.flooded,
             input_closed: self.input_closed,
             connected: !state.connections.is_empty(),
-            unanswered: state.unanswered(self.connection).map(str::to_owned).collect(),
+            unanswered: state.unanswered(self.connection).map(str::to_owned).chain(at_work).collect(),
         }
     }
 

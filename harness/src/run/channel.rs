@@ -1,6 +1,8 @@
 //! How a case uses its conversation: it sends, waits for the next messages, and records. It reads everything else from the
 //! state.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -164,6 +166,8 @@ pub(super) struct State {
     pub flooded: bool,
     /// The requests of the subject that the transcript answers.
     pub open: Vec<OpenRequest>,
+    /// In version 2: the sessions in which a client saw the tester begin to work, each with its connection, until it is idle.
+    pub at_work: BTreeSet<(usize, String)>,
     /// An agent holds a terminal of the tester that it has not released.
     pub holds_terminals: bool,
     /// The MCP servers that the tester plays.
@@ -188,11 +192,27 @@ impl State {
             exit: None,
             flooded: false,
             open: Vec::new(),
+            at_work: BTreeSet::new(),
             holds_terminals: false,
             mcp: McpServers::default(),
             visits: Vec::new(),
             own_fault: None,
             goes_on: false,
+        }
+    }
+
+    /// Records an update that the tester sends to a client, for the state of its work.
+    pub fn note_update(&mut self, connection: usize, params: &Value) {
+        let text = |at: &str| params.pointer(at).and_then(Value::as_str);
+        if let (Some("state_update"), Some(state), Some(session)) =
+            (text("/update/sessionUpdate"), text("/update/state"), text("/sessionId"))
+        {
+            let work = (connection, session.to_owned());
+            if state == "idle" {
+                self.at_work.remove(&work)
+            } else {
+                self.at_work.insert(work)
+            };
         }
     }
 

@@ -341,7 +341,8 @@ pub struct SubjectEnd {
     pub input_closed: bool,
     /// Whether the subject had opened a connection; an agent always has.
     pub connected: bool,
-    /// The methods of the subject's requests on this connection that had no answer.
+    /// The methods of the subject's requests on this connection that had no answer. In version 2 `session/prompt` is among
+    /// them until the work of a session has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<String>,
 }

@@ -63,6 +63,7 @@ impl Conversation {
             let params = call.params.unwrap_or(&Value::Null);
             let session = params.get("sessionId").and_then(Value::as_str);
             match (call.method, call.id) {
+                ("session/update", None) => self.state.note_update(to, params),
                 ("session/prompt", Some(_)) => session.into_iter().for_each(|session| self.turn_begins(session)),
                 ("session/new" | "session/load" | "session/resume", Some(id)) => {
                     self.openings.push((RpcId::new(id), params.clone()));
