@@ -21,6 +21,7 @@ use crate::recording::{self, Input, Recording};
 use crate::report::model::RunReport;
 use crate::report::{Chart, Charting, Collector, SuiteEvent};
 use crate::requirement::Party;
+use crate::run::MODEL_LOG;
 use crate::trace::{Event, Header, Trace, TraceReader};
 
 /// Runs the command.
@@ -130,6 +131,14 @@ impl Reports {
         }
         let is_of_cases = header.is_of_cases();
         self.foreign |= !is_of_cases;
+        if let (Some(subject), Some(asked)) = (header.subject, args.subject)
+            && subject != asked
+        {
+            bail!(
+                "{}: the trace is of a test of the {subject}, and --subject asks for the {asked}; leave --subject out",
+                tape.name
+            );
+        }
         let parties = header.subject.or(args.subject).map_or_else(|| tape.parties(), |party| vec![party]);
         for party in parties {
             let of_party = || Collector::new(edition, party, header.command.clone());
@@ -327,7 +336,8 @@ fn tapes(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Vec<Tape>> {
         let names: Vec<String> = sides.iter().map(|(_, path)| path.display().to_string()).collect();
         tapes.push(Tape { name: names.join(" + "), what: Source::Sides(sides) });
     }
-    for path in files_that(&args.files, |path| is_trace(path) || is_recording(path, editions))? {
+    let fits = |path: &Path| is_trace(path) || !is_model_log(path) && is_recording(path, editions);
+    for path in files_that(&args.files, fits)? {
         let what = if path == Path::new("-") { Source::Copied(copied()?) } else { Source::File(path.clone()) };
         tapes.push(Tape { name: path.display().to_string(), what });
     }
@@ -382,6 +392,11 @@ fn files_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
 /// Whether the name is that of a trace of this program.
 fn is_trace(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl")
+}
+
+/// Whether the name is that of a log of the scripted model, which stands next to the traces.
+fn is_model_log(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(&format!(".{MODEL_LOG}"))
 }
 
 /// Whether the beginning of a file is that of a recording in a known format.

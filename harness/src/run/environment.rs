@@ -10,6 +10,7 @@ mod subject;
 pub use self::known_fences::KnownFences;
 pub use self::known_servers::KnownServers;
 pub(super) use self::model::CaseModel;
+pub use self::model::MODEL_LOG;
 pub(super) use self::prepare::{CaseEnv, bindings, open_services, prepare_dirs, services};
 pub(super) use self::sandbox::Sandbox;
 pub(super) use self::subject::Places;

@@ -82,7 +82,10 @@ impl CaseModel {
     }
 }
 
+/// The end of the name of a log, next to the trace of its case.
+pub const MODEL_LOG: &str = "model.ndjson";
+
 /// Returns the name of the file next to the trace of a case. It must not end in `.jsonl`, since such files are read as traces.
 fn file_name(case: &str) -> String {
-    Path::new(&trace::file_name(case)).with_extension("model.ndjson").display().to_string()
+    Path::new(&trace::file_name(case)).with_extension(MODEL_LOG).display().to_string()
 }
