@@ -21,6 +21,10 @@ use crate::trace::Trace;
 /// The number of walks that run before the failures among them are looked at.
 const ROUND: usize = 32;
 
+/// The number of walks that break a requirement only once each, after which it is no longer looked at. Another walk may break it
+/// each time: a cancel in the middle of a turn comes sooner or later.
+const MOST_UNCONFIRMED: usize = 5;
+
 /// What a walk broke: a requirement, and the kind of the finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Break {
@@ -80,6 +84,7 @@ impl Explorer<'_> {
     ) -> Result<usize, E> {
         let can = |act: &str| self.subject.controls.acts.contains_key(act);
         let candidates = Candidates::new(self.cases, passed, can);
+        let mut unconfirmed: BTreeMap<String, usize> = BTreeMap::new();
         let mut done = 0;
         while done < walks && stopped().is_none() {
             let round: Vec<Walk> =
@@ -98,7 +103,11 @@ impl Explorer<'_> {
                     listen(Event::Shrinking(&broken, &walked.walk))?;
                     let Some(shortest) = self.shrink(&walked, &broken) else {
                         listen(Event::Unconfirmed(&broken, &walked))?;
-                        known.insert(broken.requirement);
+                        let times = unconfirmed.entry(broken.requirement.clone()).or_insert(0);
+                        *times += 1;
+                        if *times == MOST_UNCONFIRMED {
+                            known.insert(broken.requirement);
+                        }
                         continue;
                     };
                     known.extend(self::breaks(&shortest.trace, self).into_iter().map(|broken| broken.requirement));
