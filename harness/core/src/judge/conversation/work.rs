@@ -83,8 +83,6 @@ pub struct Ending {
     pub by: EndedBy,
     /// The questions of the agent that waited for the user then.
     pub questions: Vec<usize>,
-    /// Whether a tool call was in progress then.
-    pub in_tool: bool,
 }
 
 /// The message that asks for the end of the work.
@@ -264,12 +262,9 @@ impl Conversation {
             self.open_of(Party::Agent).filter(|open| open.session() == Some(id) && is_question(&open.method));
         let questions = questions.map(|open| open.n).collect();
         let since = (us, self.course.heard);
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let background = session.work.background.as_ref().map_or(&[][..], |(_, list)| list);
-        let is_foreground =
-            |id: &str| background.iter().all(|item| item.member("toolCallId") != Some(&Value::from(id)));
-        let in_tool = session.tools.iter().any(|(id, tool)| tool.status == "in_progress" && is_foreground(id));
-        session.work.learn_ending(Ending { n, since, by, questions, in_tool });
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.work.learn_ending(Ending { n, since, by, questions });
+        }
     }
 
     /// Records an answer of the client to a question of the agent.

@@ -25,12 +25,12 @@ const STATE: &str = "state_update";
 const POINTER: &str = "/params/update/background";
 
 /// Returns the list of a state update; `None` if the agent reports no background work.
-fn list<'m>(update: &UpdateSeen<'m>) -> Option<&'m [Value]> {
+pub(super) fn list<'m>(update: &UpdateSeen<'m>) -> Option<&'m [Value]> {
     update.body.member("background").and_then(Value::as_array).filter(|_| update.variant == STATE).map(Vec::as_slice)
 }
 
 /// Returns the subject of an item: its type and its id.
-fn item(item: &Value) -> Option<(&str, &str)> {
+pub(super) fn item(item: &Value) -> Option<(&str, &str)> {
     let kind = item.member("type")?.as_str()?;
     let id = match kind {
         "terminal" => item.member("terminalId"),

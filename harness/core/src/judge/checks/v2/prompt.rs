@@ -3,6 +3,7 @@
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{LOGIN, proper};
+use crate::judge::conversation::{Exchange, Session};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
@@ -66,14 +67,14 @@ fn distinct_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// "This response … confirms that the prompt was inserted", so it does not wait for the end of the work.
 ///
 /// Correct but unusual: work that takes a moment, so that the receipt crosses its end, and a prompt that waited for earlier
-/// work.
+/// work, or for work that the agent began by itself. So the work must have followed the prompt's message.
 fn receipt_at_end(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((exchange, _)) = answer.result_of(PROMPT) else { return };
+    let Some((exchange, result)) = answer.result_of(PROMPT) else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
     let work = &session.work;
-    let Some((begun, us)) = work.begun.filter(|(begun, _)| *begun > exchange.n) else {
-        return;
-    };
+    let message = result.member("messageId").and_then(|id| work.user_messages.get(id.as_str()?));
+    let inserted = message.is_some_and(|inserted| *inserted < work.state_at || work.is_active());
+    let Some((begun, us)) = work.begun.filter(|(begun, _)| inserted && *begun > exchange.n) else { return };
     let taken = between(us, moment.us);
     let talk = moment.talk;
     let ended = work.state.as_deref() == Some("idle") && taken > HELD_BACK;
@@ -96,9 +97,8 @@ fn receipt_missing(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         let Some(session) = open.session().and_then(|id| talk.session(id)) else { continue };
         let work = &session.work;
         let begun = work.begun.filter(|(begun, _)| *begun > open.n && work.output.is_some_and(|(at, _)| at > *begun));
-        let Some((begun, us)) = begun.filter(|_| work.is_active() && !session.has_other_prompt(open.n)) else {
-            continue;
-        };
+        let inserted = inserted_for(session, open).is_some();
+        let Some((begun, us)) = begun.filter(|_| work.is_active() && inserted) else { continue };
         let taken = between(us, until);
         let served = talk.fence.is_some_and(|fence| fence > begun);
         if talk.whole && taken > CLEAN_UP && served && talk.timed_out.contains_key(&open.n) {
@@ -114,13 +114,11 @@ fn receipt_missing(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "If an error occurs after insertion, the agent … reports it with an idle state update", not as the response.
 ///
-/// Correct but unusual: a login that is missing, and a message that another prompt inserted.
+/// Correct but unusual: a login that is missing, a prompt that the client withdrew, and a message that another prompt inserted.
 fn error_after_insertion(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, PROMPT) else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
-    let accepted = |id: &String| session.work.accepted.iter().any(|(_, known)| known == id);
-    let mut inserted = session.work.user_messages.iter().filter(|(id, n)| **n > exchange.n && !accepted(id));
-    let Some((id, n)) = inserted.next().filter(|_| !session.has_other_prompt(exchange.n)) else { return };
+    let Some((id, n)) = inserted_for(session, exchange) else { return };
     match answer.outcome.error_code() {
         None => ruling.pass(),
         Some(LOGIN) => {}
@@ -130,9 +128,18 @@ fn error_after_insertion(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
                 "the agent answered a prompt with {answer} after it reported it as the message `{message_id}`; expected a result",
                 answer = answer.outcome.describe(), message_id = id; code = code
             );
-            ruling.fail(fact, &[exchange.n, *n]);
+            let withdrawn = code == WITHDRAWN && exchange.cancel_requested.is_some();
+            if withdrawn { ruling.inconclusive(fact, &[exchange.n, n]) } else { ruling.fail(fact, &[exchange.n, n]) }
         }
     }
+}
+
+/// Returns the user message that the agent inserted for a prompt without a receipt, with its event; none if there is another
+/// prompt that it may belong to.
+fn inserted_for<'s>(session: &'s Session, prompt: &Exchange) -> Option<(&'s str, usize)> {
+    let accepted = |id: &String| session.work.accepted.iter().any(|(_, known)| known == id);
+    let mut inserted = session.work.user_messages.iter().filter(|(id, n)| **n > prompt.n && !accepted(id));
+    inserted.next().filter(|_| !session.has_other_prompt(prompt.n)).map(|(id, n)| (id.as_str(), *n))
 }
 
 /// Passes a prompt whose message the agent reported with the id of the receipt.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::proper;
+use crate::judge::checks::v2::background;
 use crate::judge::conversation::{Activity, EndedBy, Ending, Session};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
@@ -122,9 +123,11 @@ fn has_sent_all_text(session: &Session) -> bool {
 
 /// After `requires_action` the agent reports `running` when the work goes on, or `idle`.
 ///
-/// Correct but unusual: an agent that waits for another question, and one that reports the state a moment after its output.
+/// Correct but unusual: an agent that waits for another question or for the user to visit a page, and one that reports the state
+/// a moment after its output.
 fn stays_blocked(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    for (id, session) in watched(moment) {
+    let visits = &moment.talk.visits;
+    for (id, session) in watched(moment).filter(|_| !visits.any_outstanding() && !visits.overflown) {
         let work = &session.work;
         let blocked = work.state.as_deref() == Some("requires_action") && work.ending.is_none();
         let (Some(answer), Some((output, us))) = (work.settled.filter(|_| blocked), work.output) else { continue };
@@ -141,15 +144,27 @@ fn stays_blocked(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Whether the work that the client wanted to end cannot have ended by itself before the agent read that.
-fn had_read(moment: &Moment<'_>, ending: &Ending) -> bool {
+fn had_read(moment: &Moment<'_>, session: &Session, ending: &Ending, update: &UpdateSeen<'_>) -> bool {
     let late = moment.talk.course.in_between(ending.since, moment.us) > CANCEL_CROSSING;
-    late || !ending.questions.is_empty() || moment.talk.whole && ending.in_tool
+    late || !ending.questions.is_empty() || moment.talk.whole && leaves_tool(session, update)
+}
+
+/// Whether the agent ends its work while a tool call of the foreground is in progress.
+///
+/// This looks at the end of the work: a call that was in progress at the cancel may have ended before the agent read it.
+fn leaves_tool(session: &Session, end: &UpdateSeen<'_>) -> bool {
+    let before = session.work.background.as_ref().map_or(&[][..], |(_, list)| list);
+    let listed = before.iter().chain(background::list(end).unwrap_or_default());
+    let listed: Vec<_> = listed.filter_map(background::item).collect();
+    let mut tools =
+        session.tools.iter().filter(|(_, tool)| session.work.begun.is_some_and(|(begun, _)| tool.n > begun));
+    tools.any(|(id, tool)| tool.status == "in_progress" && !listed.contains(&("tool_call", id)))
 }
 
 /// "After cancelling … the agent sends an idle state update with the `cancelled` stop reason", and closing does the same.
 ///
 /// Correct but unusual: work that came to its own end while the message was on its way. It is inconclusive, unless a question
-/// waited for the user or a tool call was in progress, or the agent took long.
+/// waited for the user, a tool call is still in progress, or the agent took long.
 fn reason(moment: &Moment<'_>, update: &UpdateSeen<'_>, by: EndedBy, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(reason)) = (update.known, idle(update)) else { return };
     let Some(ending) = session.work.ending.as_ref().filter(|ending| ending.by == by) else { return };
@@ -158,7 +173,7 @@ fn reason(moment: &Moment<'_>, update: &UpdateSeen<'_>, by: EndedBy, ruling: &mu
     }
     let method = if by == EndedBy::Cancel { "session/cancel" } else { CLOSE };
     let ended = reason.unwrap_or("idle without a stop reason");
-    if had_read(moment, ending) {
+    if had_read(moment, session, ending, update) {
         let fact = fact!(
             "wrong-stop-reason",
             "the agent ended its work as {actual} after {method}; expected the stop reason cancelled",
@@ -235,10 +250,12 @@ fn left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// An accepted cancel of a tool call or of a terminal is followed by its end.
 ///
-/// Correct but unusual: an agent that gives a command some seconds to end, and one that moves the work to the background.
+/// Correct but unusual: an agent that gives a command some seconds to end. It is inconclusive if the agent still lists the work
+/// as running in the background.
 fn unconfirmed(moment: &Moment<'_>, kind: &str, ruling: &mut Ruling<'_>) {
     for (id, session) in watched(moment) {
         let work = &session.work;
+        let listed: Vec<_> = work.background.iter().flat_map(|(_, list)| list).filter_map(background::item).collect();
         let activities = if kind == "terminal" { &work.terminals } else { &work.tools };
         let cancelled = |activity: &Activity| activity.cancel_accepted.filter(|_| !activity.is_over);
         for (name, (n, us)) in activities.iter().filter_map(|(name, activity)| Some((name, cancelled(activity)?))) {
@@ -249,7 +266,8 @@ fn unconfirmed(moment: &Moment<'_>, kind: &str, ruling: &mut Ruling<'_>) {
                     "the agent accepted to cancel the {activity} `{id}` and did not report its end within {limit_ms} ms",
                     activity = kind, id = name, limit_ms = millis(CANCEL_LIMIT); session_id = id
                 );
-                ruling.fail(fact, &[n]);
+                let lists = listed.iter().any(|(_, id)| id == name);
+                if lists { ruling.inconclusive(fact, &[n]) } else { ruling.fail(fact, &[n]) }
             }
         }
     }
