@@ -356,7 +356,8 @@ impl Conversation {
         self.version().is_some_and(|version| version != u64::from(self.edition.major))
     }
 
-    /// Returns the agreed version, if it exists and is not the edition's.
+    /// Returns the agreed version, if it exists and is not the edition's, or the version of an agent that supports only a later
+    /// one.
     #[must_use]
     pub const fn other_version(&self) -> Option<u64> {
         self.other_version

@@ -103,6 +103,19 @@ impl Edition {
         Some(version).filter(|&version| (1..=NEWEST_MAJOR).contains(&version) && version != u64::from(self.major))
     }
 
+    /// Returns the version that an agent supports which refused this edition's, by the rules of version 2: error -32022, whose
+    /// data lists only later versions.
+    #[must_use]
+    pub fn refused_for(&self, params: &Value, error: &Value) -> Option<u64> {
+        const UNSUPPORTED: i64 = -32022;
+        let major = u64::from(self.major);
+        let asked = params.member("protocolVersion")?.as_u64()? == major;
+        let is_refusal = error.member("code").and_then(Value::as_i64) == Some(UNSUPPORTED);
+        let supported = error.member("data")?.member("supported")?.as_array().filter(|_| asked && is_refusal)?;
+        let supported: Option<Vec<u64>> = supported.iter().map(Value::as_u64).collect();
+        supported?.into_iter().min().filter(|least| *least > major && *least <= NEWEST_MAJOR)
+    }
+
     /// Derives an edition from the text of its schemas.
     ///
     /// # Errors

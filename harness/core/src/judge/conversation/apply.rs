@@ -272,8 +272,11 @@ impl Conversation {
             (method, _) if self.is_misdirected(exchange.from, method) => {}
             ("initialize", Outcome::Result(result)) if self.initialized.is_none() => {
                 self.version = result.member("protocolVersion").and_then(Value::as_u64);
-                self.other_version = self.edition.other_version(result);
+                self.other_version = exchange.other_version(self.edition, outcome);
                 self.initialized = Some((n, result.clone()));
+            }
+            ("initialize", Outcome::Error(_)) if self.initialized.is_none() => {
+                self.other_version = exchange.other_version(self.edition, outcome);
             }
             ("session/new", Outcome::Result(result)) => {
                 if let Some(id) = result.member("sessionId").and_then(Value::as_str) {

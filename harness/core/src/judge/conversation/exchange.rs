@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::judge::outcome::Outcome;
+use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::wire::{Members, RpcId};
 
@@ -38,6 +40,17 @@ impl Exchange {
     #[must_use]
     pub fn is_sound(&self) -> bool {
         !self.deliberate && self.id.is_exact()
+    }
+
+    /// Returns the version that this answer to `initialize` agrees on, or to which it refers the client, if it exists and is not
+    /// that of the edition.
+    #[must_use]
+    pub fn other_version(&self, edition: &Edition, outcome: Outcome<'_>) -> Option<u64> {
+        match outcome {
+            _ if self.method != "initialize" => None,
+            Outcome::Result(result) => edition.other_version(result),
+            Outcome::Error(error) => edition.refused_for(&self.params, error),
+        }
     }
 
     /// Returns a string member of the params.
