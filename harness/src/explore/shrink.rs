@@ -7,8 +7,10 @@ use crate::run::stopped;
 /// The runs of a walk that broke a requirement; one of them must break it again.
 const CONFIRMATIONS: usize = 3;
 
-/// The runs of a shorter walk; all of them must break the requirement, since the user runs it once more.
+/// The runs of each shorter walk, and the further runs of one that is kept. All of them must break the requirement, since the user
+/// runs it once more: of many walks that break it by chance, some do so twice.
 const RUNS: usize = 2;
+const MORE_RUNS: usize = 4;
 
 impl Explorer<'_> {
     /// Returns the shortest walk that was found to break the requirement in the same way; `None` if even the whole walk no longer
@@ -41,7 +43,12 @@ impl Explorer<'_> {
         let mut played = self.play(&runs, |walked| breaks(&walked.trace, self).contains(broken).then_some(walked));
         let breaks_again =
             |at: &usize| (0..RUNS).all(|run| matches!(played.get(&(at + run * walks.len())), Some(Some(_))));
-        let first = (0..walks.len()).find(breaks_again)?;
+        let likely: Vec<usize> = (0..walks.len()).filter(breaks_again).collect();
+        let first = likely.into_iter().find(|at| {
+            let more = vec![walks[*at].clone(); MORE_RUNS];
+            let breaks = self.play(&more, |walked| breaks(&walked.trace, self).contains(broken));
+            breaks.into_values().filter(|breaks| *breaks).count() == MORE_RUNS
+        })?;
         played.remove(&first)?
     }
 
