@@ -63,7 +63,7 @@ impl<'c> Candidates<'c> {
     }
 }
 
-/// Makes the walk with this number; `None` if there are no cases to walk over.
+/// Makes the walk with this number; `None` without cases to walk over.
 #[must_use]
 pub fn walk(candidates: &Candidates<'_>, seed: u64, number: usize) -> Option<Walk> {
     // Each walk has its own generator, so it does not depend on how many came before it.

@@ -12,11 +12,6 @@ mod stream;
 mod tests;
 
 pub(crate) use crate::transport::unix::read_available;
-/// Asks a process to stop, as Ctrl-C does. It may have exited.
-pub fn interrupt(id: u32) {
-    crate::transport::unix::signal_process(id, "SIGINT");
-}
-
 pub use crate::transport::unix::{ProcessorTimes, give_way, is_running};
 pub(in crate::transport) use children::exclusively;
 pub use children::{Orphans, kill_all, reap_marked};
@@ -26,3 +21,8 @@ pub use stream::{Drained, drain, read_all};
 
 /// The environment variable whose value names the case that a process belongs to; see [`reap_marked`].
 pub const CASE_MARKER: &str = "ACP_CONFORMANCE_CASE";
+
+/// Asks a process to stop, as Ctrl-C does. It may have exited.
+pub fn interrupt(id: u32) {
+    crate::transport::unix::signal_process(id, "SIGINT");
+}

@@ -74,7 +74,7 @@ impl Watched {
             if self.written.contains(&path) || snapshot.files.len() >= MOST {
                 continue;
             }
-            // Links are followed to files only, so that there are no circles.
+            // Links are followed to files only: a linked folder may contain itself.
             let Ok(about) = std::fs::symlink_metadata(&path) else { continue };
             if about.is_dir() {
                 let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
