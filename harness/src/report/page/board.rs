@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::document::{PageDocument, json};
 use super::head::class;
-use crate::edition::V1;
+use crate::edition::{V1, V2};
 use crate::protocol::edition_label;
 use crate::report::board::{BoardRun, BoardSubject, subjects};
 use crate::report::model::RunReport;
@@ -64,7 +64,7 @@ struct Entry<'b> {
 }
 
 /// Writes the board of these runs. `docs` is the address of the documentation, without a slash at its end, to which the
-/// requirements of the stable edition link.
+/// requirements link.
 ///
 /// # Errors
 ///
@@ -105,18 +105,19 @@ fn catalogue<'b>(subjects: &[BoardSubject<'b>], docs: Option<&str>) -> BTreeMap<
     let mut entries = BTreeMap::new();
     for BoardSubject { newest, .. } in subjects {
         for known in &newest.report.requirements {
-            // The documentation has pages of the stable edition only.
-            let has_page = V1.catalogue().find(&known.id).is_some();
-            let page = docs.filter(|_| has_page).map(|docs| format!("{docs}/requirements/{}", address(&known.id)));
+            let page = docs.and_then(|docs| Some(format!("{docs}/{}", address(&known.id)?)));
             entries.entry(known.id.as_str()).or_insert(Entry { text: &known.text, level: known.level.name(), page });
         }
     }
     entries
 }
 
-/// Returns the address of a requirement's page, as generators of sites make it from the path of its file.
-fn address(id: &str) -> String {
-    page(id).replacen(".md#", "/#", 1)
+/// Returns the address of a requirement's page, as generators of sites make it from the path of its file. If both editions have
+/// the requirement, it is that of the stable one.
+fn address(id: &str) -> Option<String> {
+    let folders = [(&V1, "requirements"), (&V2, "requirements-v2")];
+    let (_, folder) = folders.into_iter().find(|(edition, _)| edition.catalogue().find(id).is_some())?;
+    Some(format!("{folder}/{}", page(id).replacen(".md#", "/#", 1)))
 }
 
 /// Writes the subjects with their history, also for readers without scripts.
