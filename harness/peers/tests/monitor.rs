@@ -35,11 +35,12 @@ fn main() -> ExitCode {
             })
             .into();
     }
-    let trials: [(&str, fn()); 15] = [
+    let trials: [(&str, fn()); 16] = [
         ("both-see-the-same-bytes", same_bytes),
         ("reference-programs-fail-nothing", clean),
         ("the-agent-is-named-when-it-is-at-fault", guilty_agent),
         ("the-client-is-named-when-it-is-at-fault", guilty_client),
+        ("the-agreed-version-decides", agreed_version),
         ("what-a-fault-put-in-is-named", planted),
         ("reports-are-there-at-the-end-of-the-output", reports_at_the_end),
         ("half-a-line-goes-on-at-once", half_a_line),
@@ -197,6 +198,16 @@ fn clean() {
         assert_eq!((report.subject.kind, report.subject.name.as_deref()), (kind, Some(name)));
         assert_eq!((failed(report), report.verdict), (vec![], Conformance::Incomplete));
         assert!(report.summary.requirements["pass"] > 10, "{kind}: {:?}", report.summary);
+    }
+}
+
+fn agreed_version() {
+    let desk = Desk::new();
+    let errors = desk.reference(PLAN, &["--protocol", "v2"], &["--live"], &[]);
+    assert_eq!(errors, "", "a session without fault says nothing");
+    for report in desk.reports() {
+        assert_eq!((failed(&report), report.suite.edition.as_str()), (vec![], "v2@2026-11"));
+        assert!(report.summary.requirements["pass"] > 10, "{:?}", report.summary);
     }
 }
 

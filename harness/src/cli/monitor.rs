@@ -33,12 +33,9 @@ const UNSEEN: &str = "-";
 /// Runs the command. As the agent, it returns only if the agent cannot be started.
 pub(super) fn run(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     match args.stand_between.as_deref() {
-        Some([session, record]) => stand_between(
-            args,
-            editions.preferred(),
-            session,
-            Some(&**record).filter(|path| *path != Path::new(UNSEEN)),
-        ),
+        Some([session, record]) => {
+            stand_between(args, editions, session, Some(&**record).filter(|path| *path != Path::new(UNSEEN)))
+        }
         _ => become_agent(args, editions.preferred()).map(|()| ProgramExit::Usage),
     }
 }
@@ -129,7 +126,7 @@ fn planted(name: &str, bundle: &'static Bundle) -> anyhow::Result<Planted> {
 
 fn stand_between(
     args: &MonitorArgs,
-    bundle: &'static Bundle,
+    editions: &Editions,
     session: &Path,
     record: Option<&Path>,
 ) -> anyhow::Result<ProgramExit> {
@@ -142,9 +139,9 @@ fn stand_between(
     let watched = WatchedSession {
         name: record.map_or_else(|| "this session".to_owned(), |path| path.display().to_string()),
         command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        fault: args.fault.as_deref().map(|name| planted(name, bundle)).transpose()?,
+        fault: args.fault.as_deref().map(|name| planted(name, editions.preferred())).transpose()?,
         chart: args.html.is_some(),
-        edition: bundle.edition(),
+        editions: editions.clone(),
     };
     between.start.confirm().context("--stand-between")?;
     let live = |requirement: &RequirementReport| show(std::slice::from_ref(requirement));

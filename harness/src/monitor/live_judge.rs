@@ -7,6 +7,7 @@ use super::follow::Follow;
 use super::watched::{SessionReports, WatchedSession};
 use crate::fault::{Fault, Planted};
 use crate::judge::{Finding, JudgedTrace, JudgingSession, Tally};
+use crate::protocol::Edition;
 use crate::report::model::{RequirementReport, RunReport};
 use crate::report::{Chart, Charting, Collector, alone};
 use crate::requirement::Party;
@@ -20,6 +21,8 @@ const MOST_TOLD: usize = 3;
 pub(super) struct LiveJudge<'e> {
     trace: Follow<'e>,
     watched: &'e WatchedSession,
+    /// The edition that the session is checked by.
+    edition: &'static Edition,
     /// The findings that were printed, by requirement and deciding event.
     told: BTreeSet<(String, usize)>,
     failures: usize,
@@ -27,7 +30,8 @@ pub(super) struct LiveJudge<'e> {
 
 impl<'e> LiveJudge<'e> {
     pub(super) fn new(trace: Follow<'e>, watched: &'e WatchedSession) -> Self {
-        Self { trace, watched, told: BTreeSet::new(), failures: 0 }
+        let edition = watched.editions.preferred().edition();
+        Self { trace, watched, edition, told: BTreeSet::new(), failures: 0 }
     }
 
     /// Checks the session to its end, and returns the reports.
@@ -41,9 +45,15 @@ impl<'e> LiveJudge<'e> {
     ) -> Result<SessionReports, ReadError> {
         let reader = TraceReader::new(BufReader::new(self.trace))?;
         let header = reader.header.clone();
-        let mut session = JudgingSession::new(&header, self.watched.edition);
+        let mut session = JudgingSession::new(&header, self.edition);
         for event in reader {
-            session.event(&event?);
+            let event = event?;
+            session.event(&event);
+            if let Some(agreed) = self.agreed(&session) {
+                self.edition = agreed;
+                session = self.judged_again(event.n)?;
+                self.failures = 0;
+            }
             let (failures, failed) = session.failed();
             if let Some(live) = live.filter(|_| failures > self.failures) {
                 self.failures = failures;
@@ -60,6 +70,25 @@ impl<'e> LiveJudge<'e> {
         let reports = Party::ALL.into_iter().map(report).collect();
         let chart = if self.watched.chart { Some(self.chart(judged.evidence())?) } else { None };
         Ok(SessionReports { reports, chart })
+    }
+
+    /// Returns the edition of the version that the client and the agent have just agreed on, if it is another one. A fault
+    /// belongs to the preferred edition.
+    fn agreed(&self, session: &JudgingSession) -> Option<&'static Edition> {
+        let version = session.other_version().filter(|_| self.watched.fault.is_none())?;
+        Some(self.watched.editions.of_major(version)?.edition())
+    }
+
+    /// Checks the events up to this one by the current edition.
+    fn judged_again(&self, last: usize) -> Result<JudgingSession, ReadError> {
+        let reader = TraceReader::new(BufReader::new(self.trace))?;
+        let mut header = reader.header.clone();
+        header.edition.clone_from(&self.edition.name);
+        let mut session = JudgingSession::new(&header, self.edition);
+        for event in reader.take(last + 1) {
+            session.event(&event?);
+        }
+        Ok(session)
     }
 
     fn chart(&self, evidence: BTreeSet<usize>) -> Result<Chart, ReadError> {
@@ -80,7 +109,7 @@ impl<'e> LiveJudge<'e> {
     ) -> RunReport {
         let took = judged.took();
         let command = if party == Party::Agent { command } else { Vec::new() };
-        let mut collector = Collector::new(self.watched.edition, party, command);
+        let mut collector = Collector::new(self.edition, party, command);
         collector.add_recording(self.watched.name.clone(), judged, evidence, took, None);
         let mut report = collector.finish(took, false);
         report.requirements.iter_mut().for_each(|requirement| self.name_fault(requirement, evidence));
@@ -102,7 +131,7 @@ impl<'e> LiveJudge<'e> {
         let evidence = self.events(&news.iter().flat_map(|(_, finding)| finding.events.iter().copied()).collect())?;
         for (requirement, finding) in news {
             if let Some(mut report) =
-                alone(self.watched.edition, &requirement, finding, &self.watched.name, &|n| evidence.get(&n))
+                alone(self.edition, &requirement, finding, &self.watched.name, &|n| evidence.get(&n))
             {
                 self.name_fault(&mut report, &evidence);
                 live(&report);

@@ -143,7 +143,7 @@ fn write(
 
 fn header(session: &WatchedSession) -> Header {
     // The signal that ends the agent goes to the agent itself, so the monitor cannot observe it.
-    let mut header = Header::of_recording(&session.edition.name, vec![Lack::Processes]);
+    let mut header = Header::of_recording(session.editions.preferred().name(), vec![Lack::Processes]);
     header.command.clone_from(&session.command);
     header.fault = session.fault.as_ref().map(|planted| planted.fault.id.clone());
     header
@@ -187,7 +187,7 @@ mod tests {
             command: Vec::new(),
             fault: None,
             chart: false,
-            edition: crate::edition::V1.edition(),
+            editions: crate::edition::Editions::built_in(),
         };
         let said = RefCell::new(Vec::new());
         thread::scope(|scope| {

@@ -1,12 +1,11 @@
 //! The settings of a monitored session and the reports on it.
 
+use crate::edition::Editions;
 use crate::fault::Planted;
-use crate::protocol::Edition;
 use crate::report::Chart;
 use crate::report::model::RunReport;
 
 /// The settings of a session before it begins.
-#[derive(Debug)]
 pub struct WatchedSession {
     /// The name in findings.
     pub name: String,
@@ -16,8 +15,8 @@ pub struct WatchedSession {
     pub fault: Option<Planted>,
     /// Whether a page is requested.
     pub chart: bool,
-    /// The edition of the protocol.
-    pub edition: &'static Edition,
+    /// The editions of the protocol. The preferred one counts until the client and the agent have agreed on a version.
+    pub editions: Editions,
 }
 
 /// The reports on a session when it is over.

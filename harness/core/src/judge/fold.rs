@@ -390,7 +390,8 @@ impl Judge {
         let exchange = id.and_then(|id| self.talk.open.get(&(from.other(), id.clone()))).cloned();
         let answer = Answer { id, exchange: exchange.as_deref(), outcome };
         let unannounced = exchange.as_ref().and_then(|exchange| self.talk.unannounced_area(&exchange.method));
-        self.agrees_otherwise = is_other_agreement(self.talk.edition, &answer);
+        let agreed = answer.exchange.and_then(|exchange| exchange.other_version(self.talk.edition, answer.outcome));
+        self.agrees_otherwise = agreed.is_some();
         self.show_if(from, Seen::Response(&answer), |look| unannounced.is_none_or(|area| !look.is_of(area)));
         let mut breach = false;
         if let (Some(exchange), Outcome::Result(result)) = (&exchange, outcome) {
@@ -477,6 +478,11 @@ impl Judge {
                 self.introductions.entry(party).or_insert(said);
             }
         }
+    }
+
+    /// Returns the version that the current connection agreed on, if it exists and is not that of the edition.
+    pub(super) const fn other_version(&self) -> Option<u64> {
+        self.talk.other_version()
     }
 
     /// Ends the trace and joins the findings of several cases.
@@ -582,10 +588,4 @@ fn look_at(
             assert_eq!(found, Tally::default(), "{} is about {:?} as well", look.requirement, seen.subject());
         }
     }
-}
-
-/// Whether this is the answer to `initialize` with a version that exists and is not the edition's.
-fn is_other_agreement(edition: &Edition, answer: &Answer<'_>) -> bool {
-    let result = answer.result_of("initialize").map(|(_, result)| result);
-    result.and_then(|result| edition.other_version(result)).is_some()
 }

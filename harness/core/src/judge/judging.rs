@@ -116,6 +116,12 @@ impl JudgingSession {
         self.judge.failed()
     }
 
+    /// Returns the version that the current connection agreed on, if it exists and is not that of the edition.
+    #[must_use]
+    pub const fn other_version(&self) -> Option<u64> {
+        self.judge.other_version()
+    }
+
     /// Ends a recording, or the trace of a single case. If there are several cases, returns the last one; see
     /// [`Self::close_by_case`].
     #[must_use]
