@@ -36,6 +36,7 @@ mod snapshots;
 mod suite;
 mod usage;
 mod verify;
+mod versions;
 mod watch;
 
 pub use args::Args;
@@ -58,8 +59,12 @@ use crate::transport::process::{Orphans, kill_all};
 /// The caller prints the error and exits with [`ProgramExit::Usage`].
 pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
     shell::set_color(args.color);
-    if let Some(name) = &args.edition {
-        editions.prefer(name).map_err(|error| anyhow::anyhow!("--edition: {error}"))?;
+    let all = args.edition.as_deref() == Some(versions::ALL);
+    if all && !matches!(args.command, args::Command::Agent(_) | args::Command::Client(_)) {
+        anyhow::bail!("--protocol all is an option of `agent` and `client`");
+    }
+    if let Some(name) = args.edition.as_deref().filter(|_| !all) {
+        editions.prefer(name).map_err(|error| anyhow::anyhow!("--protocol: {error}"))?;
     }
     let editions = &editions;
     // These start without reading the catalogue, so that they are fast.
@@ -90,7 +95,8 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Agent(mut agent) => {
             project::apply(&mut agent.run, Party::Agent, editions.preferred())?;
             plan::take_filters(&mut agent.run, Party::Agent, false)?;
-            driving(|| suite::run(plan::of_agent(&agent, editions.preferred())?, &agent.run, begun))
+            let plan = |bundle| plan::of_agent(&agent, bundle);
+            driving(|| versions::run(all, editions, (Party::Agent, &agent.run), begun, plan))
         }
         args::Command::Client(mut client) => {
             if !client.manual {
@@ -98,7 +104,8 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
             }
             plan::take_filters(&mut client.run, Party::Client, client.manual)?;
             let plan = if client.manual { manual::plan } else { plan::of_client };
-            driving(|| suite::run(plan(&client, editions.preferred())?, &client.run, begun))
+            let plan = |bundle| plan(&client, bundle);
+            driving(|| versions::run(all, editions, (Party::Client, &client.run), begun, plan))
         }
         args::Command::Check(check) => check::run(&check, editions),
         args::Command::Certify(certify) => driving(|| certify::run(&certify, editions.preferred())),

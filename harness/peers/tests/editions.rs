@@ -65,12 +65,13 @@ fn main() -> ExitCode {
             Into::into,
         );
     }
-    let trials: [(&str, Test); 6] = [
+    let trials: [(&str, Test); 7] = [
         ("list-explain-and-lint-show-its-content", shows_content),
         ("an-agent-is-tested-by-it", tests_agents),
         ("a-client-is-tested-by-it", tests_clients),
         ("a-trace-and-a-report-name-it", reads_traces_and_reports),
         ("a-certificate-is-one-of-it", certifies),
+        ("all-tests-each-version-that-the-agent-speaks", tests_each_version),
         ("an-unknown-edition-is-refused", refuses_unknown_editions),
     ];
     let trials = trials.map(|(name, test)| Trial::test(name, test).with_kind("edition"));
@@ -190,6 +191,26 @@ fn certifies() -> Result<(), Failed> {
         ["certify", "agent", "--edition", "tiny@2026-01", "--output", "kept", "--env", &env, "--", "sh", "-c", AGENT];
     prints(dir.path(), 0, &certify)?;
     contains(&prints(dir.path(), 0, &["verify", "kept"])?, "tiny@2026-01")
+}
+
+fn tests_each_version() -> Result<(), Failed> {
+    let dir = folder();
+    let env = format!("MOTTO={MOTTO}");
+    let common = ["agent", "--protocol", "all", "--case", "*/agent/init/handshake"];
+    let agent = ["--env", &env, "--", "sh", "-c", AGENT];
+    let said = prints(dir.path(), 1, &[&common, &["--format", "json=r.json"][..], &agent].concat())?;
+    contains(
+        &said,
+        "ACP version 2 (draft), schema of 2026-11:\nnot tested: the agent speaks version 1 of the protocol\n",
+    )?;
+    let report = |version: &str| dir.path().join(format!("r-{version}.json"));
+    for (version, edition) in [("v1", "v1@2026-11"), ("tiny", "tiny@2026-01")] {
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(report(version))?)?;
+        assert_eq!(report["suite"]["edition"], edition);
+    }
+    assert!(!report("v2").exists());
+    contains(&prints(dir.path(), 2, &[&common, &["--format", "json"][..], &agent].concat())?, "--format json=FILE")?;
+    contains(&prints(dir.path(), 2, &["list", "--protocol", "all"])?, "`agent` and `client`")
 }
 
 fn refuses_unknown_editions() -> Result<(), Failed> {

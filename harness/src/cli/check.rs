@@ -66,7 +66,7 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Progr
         outputs.event(&SuiteEvent::Begin(&begin))?;
         report.cases.iter().try_for_each(|case| outputs.event(&SuiteEvent::Case(case, None)))?;
         outputs.event(&SuiteEvent::Run(&report))?;
-        worst = worse(worst, &report, args.result.allow_incomplete);
+        worst = worst.worse(ProgramExit::of_report(&report, args.result.allow_incomplete));
     }
     charts.iter().try_for_each(|(id, chart)| outputs.event(&SuiteEvent::Chart(id, chart)))?;
     outputs.close()?;
@@ -91,18 +91,6 @@ fn apply_expected(
         baseline.apply_expected(report, whole)?;
     }
     Ok(())
-}
-
-/// Returns the worse exit code; a violation counts more than missing coverage.
-fn worse(before: ProgramExit, report: &RunReport, allow_incomplete: bool) -> ProgramExit {
-    let rank = |exit: ProgramExit| match exit {
-        ProgramExit::Good => 0,
-        ProgramExit::Incomplete => 1,
-        ProgramExit::NotConformant => 2,
-        _ => 3,
-    };
-    let exit = ProgramExit::of_report(report, allow_incomplete);
-    if rank(exit) > rank(before) { exit } else { before }
 }
 
 /// A report for each edition and party.

@@ -53,6 +53,19 @@ impl ProgramExit {
         }
     }
 
+    /// Returns the worse of two codes; a violation counts more than missing coverage.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        let rank = |exit: Self| match exit {
+            Self::Good => 0,
+            Self::Incomplete => 1,
+            Self::NotConformant => 2,
+            Self::Usage | Self::HarnessError => 3,
+            Self::Interrupted => 4,
+        };
+        if rank(other) > rank(self) { other } else { self }
+    }
+
     /// Returns the code for a conformance.
     #[must_use]
     pub const fn of(conformance: Conformance, allow_incomplete: bool) -> Self {

@@ -65,6 +65,25 @@ impl Output {
         Self { file: self.file.map(|file| place(&file)), ..self }
     }
 
+    /// Returns the same format for the report of one version of the protocol, which is part of the file's name.
+    ///
+    /// # Errors
+    ///
+    /// It goes to standard output, where only text can hold several reports.
+    pub(super) fn of_version(self, version: &str) -> anyhow::Result<Self> {
+        let form = self.form.to_possible_value().map(|form| form.get_name().to_owned()).unwrap_or_default();
+        let Some(file) = &self.file else {
+            if matches!(self.form, Form::Text | Form::Github) {
+                return Ok(self);
+            }
+            bail!("--protocol all makes several reports: write --format {form}=FILE, and each version has a file");
+        };
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let extension = file.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
+        let name = format!("{stem}-{version}{}", extension.unwrap_or_default());
+        Ok(Self { file: Some(file.with_file_name(name)), ..self })
+    }
+
     /// Whether this format can hold reports on both parties.
     #[must_use]
     pub fn holds_both_parties(&self) -> bool {
@@ -273,6 +292,15 @@ mod tests {
         assert_eq!(parse("json=a=b.json"), to(Some("a=b.json")));
         assert!(parse("json=").is_err_and(|error| error.contains("json=FILE")));
         assert!(parse("yaml").is_err_and(|error| error.contains("text, json")));
+    }
+
+    #[test]
+    fn versions_have_files_of_their_own() {
+        let file = |text: &str| parse(text).map(|output| output.of_version("v2").map(|output| output.file));
+        assert_eq!(file("json=a/b.json").map(Result::ok), Ok(Some(Some(PathBuf::from("a/b-v2.json")))));
+        assert_eq!(file("junit=b").map(Result::ok), Ok(Some(Some(PathBuf::from("b-v2")))));
+        assert_eq!(file("text").map(Result::ok), Ok(Some(None)));
+        assert!(file("json").is_ok_and(|refused| refused.is_err()));
     }
 
     #[test]

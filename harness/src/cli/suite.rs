@@ -12,13 +12,15 @@ use super::expected::Baseline;
 use super::explore::explore;
 use super::last_failed;
 use super::output::say;
-use super::outputs::Outputs;
+use super::outputs::{Output, Outputs};
 use super::plan::{Origin, RunPlan};
 use super::progress::ProgressLine;
 use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
 use crate::case::model::Case;
 use crate::case::{embedded_case, is_handshake};
+use crate::edition::Bundle;
+use crate::judge::judge;
 use crate::manual::Person;
 use crate::plan::next_steps;
 use crate::protocol::Edition;
@@ -34,8 +36,20 @@ use crate::verdict::Verdict;
 /// The silence after which the user sees what the run waits for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Runs the command, which began at that time.
-pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::Result<ProgramExit> {
+/// The subject speaks another version of the protocol, so that a run of this one would show nothing.
+#[derive(Debug, thiserror::Error)]
+#[error("the subject speaks version {0} of the protocol")]
+pub(super) struct OtherVersion(pub(super) u64);
+
+/// Runs the plan for a command that began at that time. `one_of_several` is its edition if there are runs of others; then the run
+/// ends with [`OtherVersion`] if the subject does not speak its version.
+pub(super) fn run(
+    mut plan: RunPlan,
+    args: &RunArgs,
+    outputs: &[Output],
+    one_of_several: Option<&'static Bundle>,
+    begun: Instant,
+) -> anyhow::Result<ProgramExit> {
     let baseline = plan.baseline.take();
     if let Some(limit) = args.time_limit {
         stop_after(limit);
@@ -49,7 +63,7 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
         plan.subject.exchanges = (!args.redact).then(|| dir.clone());
     }
     let plan = &plan;
-    let outputs = Outputs::open(&args.result.outputs(), args.result.detail.into())?;
+    let outputs = Outputs::open(outputs, args.result.detail.into())?;
     let (began, started) = (SystemTime::now(), Instant::now());
     // Instructions on the same terminal already show the progress.
     let shown = if plan.subject.person.is_none() { ProgressLine::begin(args.result.detail.quiet) } else { None };
@@ -60,7 +74,10 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
         whole: plan.cases.len() == plan.known.len(),
         fail_fast: args.fail_fast.then_some(FailFast { strict: args.strict, baseline: baseline.as_ref() }),
     };
-    let (mut going, met) = match drive(plan, wanted, &|_| Ok(()))? {
+    let (mut going, met) = match drive(plan, wanted, &|first| {
+        let other = one_of_several.and_then(|bundle| version_of(first, bundle));
+        other.map_or(Ok(()), |version| Err(OtherVersion(version).into()))
+    })? {
         Driver::Early(exit) => return Ok(exit),
         Driver::Over(going, met) => (going, met),
     };
@@ -117,6 +134,12 @@ pub(super) fn run(mut plan: RunPlan, args: &RunArgs, begun: Instant) -> anyhow::
     };
     let as_kept = snapshots.map(|snapshots| snapshots.conclude(plan)).transpose()?;
     Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })
+}
+
+/// Returns the version that the subject speaks in this trace, if it is not that of the edition.
+fn version_of(trace: &Trace, bundle: &'static Bundle) -> Option<u64> {
+    let judgement = judge(trace, bundle.edition());
+    judgement.not_covered.first().map(|other| other.version).or(judgement.turned_down)
 }
 
 /// The folder for the traces of a run.
