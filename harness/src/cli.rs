@@ -29,6 +29,7 @@ mod record;
 mod redact;
 mod reports;
 mod schema;
+mod schema_diff;
 mod shard;
 mod shell;
 mod site;
@@ -121,6 +122,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Record(record) => record::run(&record, editions),
         args::Command::Redact(redact) => redact::run(&redact, editions),
         args::Command::Reject(review) => snapshots::reject(&review),
+        args::Command::SchemaDiff(diff) => schema_diff::run(&diff, editions.preferred()),
         args::Command::Site(site) => site::run(&site, editions),
         args::Command::Monitor(_)
         | args::Command::List(_)

@@ -137,6 +137,12 @@ impl Bundle {
         u64::from(self.files.major) > protocol::NEWEST_STABLE_MAJOR
     }
 
+    /// Returns the published schema, with nothing added.
+    #[must_use]
+    pub fn schema_text(&self) -> Cow<'static, str> {
+        (self.files.stable)()
+    }
+
     /// Returns the edition.
     ///
     /// # Panics

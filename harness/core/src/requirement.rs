@@ -216,6 +216,13 @@ impl Requirement {
         anchor(&self.id)
     }
 
+    /// Whether the source names this definition of the schema.
+    #[must_use]
+    pub fn cites(&self, definition: &str) -> bool {
+        let cited = self.source.split("; ").filter_map(|part| part.split(" (").next()?.strip_prefix("schema#"));
+        cited.flat_map(|path| path.split('/')).any(|name| name.eq_ignore_ascii_case(definition))
+    }
+
     /// Returns the address of the page that the source names, in the documentation of this major version of the protocol.
     #[must_use]
     pub fn link(&self, major: u16) -> Option<String> {

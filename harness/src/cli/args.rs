@@ -10,7 +10,7 @@ mod site;
 pub use self::init::{Ci, InitArgs};
 pub use self::kept::{DetailArgs, DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
 pub use self::new::{NewArgs, NewCaseArgs, NewFile};
-pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, ManArgs, SchemaArgs};
+pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, ManArgs, SchemaArgs, SchemaDiffArgs};
 pub use self::site::SiteArgs;
 
 use std::ffi::OsString;
@@ -108,6 +108,8 @@ pub enum Command {
     Lint(LintArgs),
     /// Print the JSON Schema of cases, profiles, reports and other files
     Schema(SchemaArgs),
+    /// Compare two revisions of the protocol's schema, and list the requirements to review
+    SchemaDiff(SchemaDiffArgs),
     /// Print the completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write the pages of all commands to a folder

@@ -61,6 +61,24 @@ pub struct SchemaArgs {
     pub kind: FileKind,
 }
 
+/// Arguments of `schema-diff`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = SCHEMA_DIFF_HELP)]
+pub struct SchemaDiffArgs {
+    /// The newer schema, a `schema.json` of the protocol
+    pub new: PathBuf,
+    /// The older schema [default: that of this program, for the version that --protocol names]
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+}
+
+const SCHEMA_DIFF_HELP: &str =
+    "Each definition that differs is shown with the changed members and sentences, and with the \
+requirements whose source it is.
+
+Example:
+  acp-conformance schema-diff --protocol v2 schema.json";
+
 /// Arguments of `man`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MAN_HELP)]
