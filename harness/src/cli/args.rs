@@ -135,8 +135,8 @@ pub struct AgentArgs {
     /// Run each case in its own process; by default, cases with the same start share one
     #[arg(long, conflicts_with = "explore")]
     pub isolate: bool,
-    /// Run only the largest group of cases that can share a process. This covers most requirements in a few seconds; the
-    /// result is incomplete
+    /// Run only a few cases, which cover most MUSTs and need few processes; the result is incomplete. For each push, if the
+    /// agent is slow
     #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "snapshots", "update_expected", "explore"])]
     pub quick: bool,
     /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check. Selected cases

@@ -11,7 +11,7 @@ use super::step::send;
 use crate::case::model::{Action, Body, Case, Ids, Presence, WireSetup};
 use crate::case::template::Bindings;
 use crate::case::walk::Walk;
-use crate::requirement::Party;
+use crate::requirement::{Level, Party};
 
 /// The number of cases that justify another conversation, so that several jobs have work.
 const WORTH_A_START: usize = 12;
@@ -70,10 +70,33 @@ pub fn repeated(cases: &[Case]) -> Vec<usize> {
     repeated
 }
 
-/// Returns the positions of the cases of the conversation that holds the most.
+/// Returns the positions of a few cases of the conversation that holds the most, in the order of running. Together they are for
+/// every MUST for which any of its cases is, apart from contexts.
 #[must_use]
-pub fn largest_conversation(cases: &[Case]) -> Vec<usize> {
-    conversations(cases, 1, |_| false).into_iter().next().unwrap_or_default()
+pub fn quick_conversation(cases: &[Case]) -> Vec<usize> {
+    let is_first = |index: &usize| cases[*index].context.is_none();
+    let mut left = conversations(cases, 1, |_| false).into_iter().next().unwrap_or_default();
+    left.retain(is_first);
+    let order = left.clone();
+    let (mut chosen, mut covered) = (Vec::new(), HashSet::new());
+    let is_must = |case: &Case, id: &str| case.edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
+    let more = |case: &Case, covered: &HashSet<&String>| {
+        case.requirements.iter().filter(|id| !covered.contains(*id) && is_must(case, id)).count()
+    };
+    // The case with the most further requirements comes next; of equal ones, the first.
+    while let Some((at, more)) = left
+        .iter()
+        .enumerate()
+        .map(|(at, &index)| (at, more(&cases[index], &covered)))
+        .rev()
+        .max_by_key(|(_, more)| *more)
+        && more > 0
+    {
+        let index = left.remove(at);
+        covered.extend(&cases[index].requirements);
+        chosen.push(index);
+    }
+    order.into_iter().filter(|index| chosen.contains(index)).collect()
 }
 
 /// Returns how a case that can share a conversation begins: the params of `initialize` on the wire. `None` if the case must be

@@ -1,6 +1,6 @@
 //! Checks which made-up cases share a conversation, and which built-in ones do.
 
-use super::{conversations, largest_conversation, opening, repeated};
+use super::{conversations, opening, quick_conversation, repeated};
 use crate::case::model::Case;
 use crate::case::{Includes, Vocabulary, embedded, load_text};
 use crate::edition::V1;
@@ -63,7 +63,19 @@ fn cases_share_only_with_the_same_initialize() {
     let cases = [poor, usual(), usual()];
     assert_eq!(conversations(&cases, 4, |_| false), [vec![1, 2], vec![0]]);
     assert_eq!(conversations(&cases, 4, |case| std::ptr::eq(case, &raw const cases[1])), [vec![0], vec![2], vec![1]]);
-    assert_eq!(largest_conversation(&cases), [1, 2]);
+}
+
+#[test]
+fn quick_cases_cover_the_requirements_of_the_largest_conversation() {
+    let about = |requirements: &[&str]| Case {
+        requirements: requirements.iter().map(|&id| id.to_owned()).collect(),
+        ..case(USUAL, &["include: session"])
+    };
+    let poor = case(&format!("{USUAL}\nclient: {{ capabilities: {{}} }}"), &["include: session"]);
+    let [a, b, c, d] = ["prompt.stop-reason", "cancel.no-reply", "fs.read.params", "load.replay-order"];
+    let should = about(&["init.agent-info"]);
+    let cases = [poor, should, about(&[a]), about(&[b, c]), about(&[c]), about(&[a, d]), about(&[d])];
+    assert_eq!(quick_conversation(&cases), [3, 5]);
 }
 
 #[test]
