@@ -1,5 +1,6 @@
 //! Runs several cases in one conversation with an agent: one process and one `initialize`, and a separate session for each case.
-//! Cases that list sessions or cancel have separate workspaces; the others share one, which is empty when a case begins.
+//! Cases that list sessions, or cancel a turn that may write, have separate workspaces; the others share one, which is empty when a
+//! case begins.
 //!
 //! The trace covers the whole conversation. A failure that a case shows only here does not count by itself: the caller runs the
 //! case again alone.
@@ -110,22 +111,35 @@ fn prepare(sandbox: &mut Sandbox, conversation: &mut Conversation, number: usize
     Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))
 }
 
-/// Whether the case lists the sessions of a workspace, or cancels a turn, which may still write a file after the case.
+/// The intents for which an agent may write a file or start a command, which may outlast a cancelled turn.
+const WRITING: [&str; 6] =
+    ["ask-and-wait", "ask-permission", "edit-file", "run-command", "run-in-background", "write-file"];
+
+/// Whether the case lists the sessions of a workspace, or cancels a turn that may still write a file after the case.
 fn needs_own_workspace(case: &Case) -> bool {
-    let methods = case.steps.iter().filter_map(|step| match &step.action {
+    let (mut lists, mut cancels, mut writes) = (false, false, false);
+    let sent = case.steps.iter().filter_map(|step| match &step.action {
         Action::Send(lines) => Some(lines),
         _ => None,
     });
-    methods.flatten().any(|line| match &line.body {
-        Body::Request { method, .. } => method == "session/list",
-        Body::Notification { method, .. } => method == "session/cancel" || method == "$/cancel_request",
-        Body::Result { .. } | Body::Error { .. } => false,
-    })
+    for line in sent.flatten() {
+        match &line.body {
+            Body::Request { method, .. } => lists |= method == "session/list",
+            Body::Notification { method, .. } => cancels |= method == "session/cancel" || method == "$/cancel_request",
+            Body::Result { .. } | Body::Error { .. } => {}
+        }
+        writes |= line.intent().is_some_and(|intent| WRITING.contains(&intent));
+    }
+    lists || cancels && writes
 }
+
+/// The file that an agent makes when it has the permission that a prompt makes it ask for.
+const ASKED: &str = "asked.txt";
 
 /// The files that the case wrote or named to the agent; some of the paths may lie outside of the workspace.
 fn named_files(case: &Case, bindings: &Bindings) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = case.workspace.iter().map(|(path, _)| PathBuf::from(path)).collect();
+    files.push(ASKED.into());
     for step in &case.steps {
         match &step.action {
             Action::File(look) => files.push(look.path.render(bindings).into()),
@@ -143,12 +157,15 @@ fn named_files(case: &Case, bindings: &Bindings) -> Vec<PathBuf> {
     files
 }
 
-/// Adds the texts of a value that are absolute paths.
+/// Adds the texts of a value that are absolute paths, and the paths of intents, which may be relative.
 fn add_paths(value: &Value, files: &mut Vec<PathBuf>) {
     match value {
         Value::String(text) if text.starts_with('/') => files.push(text.into()),
         Value::Array(items) => items.iter().for_each(|item| add_paths(item, files)),
-        Value::Object(members) => members.values().for_each(|member| add_paths(member, files)),
+        Value::Object(members) => {
+            files.extend(members.get("path").and_then(Value::as_str).map(PathBuf::from));
+            members.values().for_each(|member| add_paths(member, files));
+        }
         _ => {}
     }
 }

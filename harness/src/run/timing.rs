@@ -25,8 +25,12 @@ pub(super) const NEXT_FENCE: Duration = Duration::from_secs(3);
 /// The time an agent has to answer the fence between two cases of a conversation. A slow answer only costs another start.
 pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
 
-/// The time for an optional first message to an MCP server, as a multiple of the time that the subject took to answer `initialize`.
+/// The time for a first message to an MCP server, as a multiple of the time that the subject took to answer `initialize`. It counts
+/// as long as the subject does not try to call a tool; then a missing message decides nothing, whatever the time.
 pub(super) const FIRST_OF_SERVER: u32 = 4;
+
+/// The least time for a first message that a case requires.
+pub(super) const WANTED_SERVER: Duration = Duration::from_secs(5);
 
 /// The time for a message to an MCP server, once the subject sent none within a whole time limit and does not try to call a
 /// tool. Servers are local; agents that start them do so within a second.

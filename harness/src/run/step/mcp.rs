@@ -12,7 +12,7 @@ use crate::run::case::inbox::Received;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::Channel;
 use crate::run::tester::{McpMessage, tool_name};
-use crate::run::timing::{FIRST_OF_SERVER, SILENT_SERVERS};
+use crate::run::timing::{FIRST_OF_SERVER, SILENT_SERVERS, WANTED_SERVER};
 use crate::trace::{CALL_MCP_TOOL, Expected, Observed, Outcome, StepKind, What};
 use crate::wire::Envelope;
 
@@ -27,12 +27,11 @@ pub(super) async fn expect<C: Channel>(
     let deadline = Instant::now() + limit;
     let patience = if running.subject.servers.are_silent() {
         SILENT_SERVERS
-    } else if look.presence == Presence::Optional {
+    } else {
         // A program starts its servers about as fast as itself; the rest of the time is for a loaded machine.
         let start = running.channel.state().recorder.first_answer().unwrap_or(limit);
-        (FIRST_OF_SERVER * start).max(SILENT_SERVERS)
-    } else {
-        limit
+        let least = if look.presence == Presence::Optional { SILENT_SERVERS } else { WANTED_SERVER };
+        (FIRST_OF_SERVER * start).max(least)
     };
     let soon = Instant::now() + patience;
     loop {
