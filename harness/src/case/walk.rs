@@ -288,5 +288,9 @@ mod tests {
         let error =
             lower_for(Party::Client, "walk/fs/read:cancel-2,++fs/read").map(|case| case.id).expect_err("no turn");
         assert!(error.contains("no turn is running"), "{error}");
+        // The agent of the second case declares nothing, and the case forbids what the first one needs.
+        let gate = "walk/close/announced,close/gate:nothing";
+        let error = lower_for(Party::Client, gate).map(|case| case.id).expect_err("another tester");
+        assert!(error.contains("needs another tester"), "{error}");
     }
 }
