@@ -1,6 +1,8 @@
 //! Makes a walk shorter as long as it breaks the same requirement.
 
 use super::{Break, Explorer, Walked, breaks};
+use crate::case::Case;
+use crate::case::model::{Action, Body};
 use crate::case::walk::{Move, Place, Walk};
 use crate::run::stopped;
 
@@ -21,6 +23,9 @@ impl Explorer<'_> {
         // What depends on time, such as a cancel in the middle of a turn, may need some runs to show again.
         let again = vec![walked.walk.clone(); CONFIRMATIONS];
         let mut best = self.first_broken(&again, broken)?;
+        if let Some(found) = self.first_reliable(&self.steadier(&best.walk), broken) {
+            best = found;
+        }
         let mut part = best.walk.0.len().div_ceil(2);
         while stopped().is_none() {
             let mut shorter = without_parts(&best.walk, part);
@@ -35,6 +40,35 @@ impl Explorer<'_> {
             part = part.min(best.walk.0.len().div_ceil(2)).max(1);
         }
         Some(best)
+    }
+
+    /// Returns the walk with a case that cancels a long turn instead of each cancel of a short one, which may come too late in another
+    /// run; one walk for each such case.
+    fn steadier(&self, walk: &Walk) -> Vec<Walk> {
+        if walk.0.iter().all(|step| step.cancel_after.is_none()) {
+            return Vec::new();
+        }
+        let cancels_long_turn = |case: &&Case| {
+            let lines = case.steps.iter().filter_map(|step| match &step.action {
+                Action::Send(lines) => Some(lines),
+                _ => None,
+            });
+            let (mut is_long, mut cancels) = (false, false);
+            for line in lines.flatten() {
+                is_long |= line.intent() == Some("keep-busy");
+                cancels |= matches!(&line.body, Body::Notification { method, .. } if method == "session/cancel");
+            }
+            is_long && cancels && case.context.is_none()
+        };
+        let long = self.cases.iter().filter(cancels_long_turn).filter_map(|case| case.id.splitn(3, '/').nth(2));
+        let with = |long: &str| {
+            let moves = walk.0.iter().map(|step| match step.cancel_after {
+                Some(_) => Move { case: long.to_owned(), place: step.place, cancel_after: None },
+                None => step.clone(),
+            });
+            Walk(moves.collect())
+        };
+        long.map(with).collect()
     }
 
     /// Returns the first of these walks that breaks the requirement in each of its runs.
