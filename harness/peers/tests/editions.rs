@@ -209,6 +209,10 @@ fn tests_each_version() -> Result<(), Failed> {
         assert_eq!(report["suite"]["edition"], edition);
     }
     assert!(!report("v2").exists());
+    let of_v1 = ["agent", "--protocol", "all", "--case", "v1/agent/init/version-newest"];
+    contains(&prints(dir.path(), 1, &[&of_v1[..], &agent].concat())?, "not tested: no agent case matches")?;
+    let of_none = ["agent", "--protocol", "all", "--case", "v1/agent/init/version-oldest"];
+    contains(&prints(dir.path(), 2, &[&of_none[..], &agent].concat())?, "error: no agent case matches")?;
     contains(&prints(dir.path(), 2, &[&common, &["--format", "json"][..], &agent].concat())?, "--format json=FILE")?;
     contains(&prints(dir.path(), 2, &["list", "--protocol", "all"])?, "`agent` and `client`")
 }

@@ -7,7 +7,7 @@ use anyhow::bail;
 use super::args::RunArgs;
 use super::exit::ProgramExit;
 use super::output::say;
-use super::plan::RunPlan;
+use super::plan::{RunPlan, is_selection};
 use super::suite::{self, OtherVersion};
 use crate::edition::{Bundle, Editions};
 use crate::report::protocol;
@@ -41,12 +41,20 @@ pub(super) fn run(
     if let Some((option, _)) = of_one.into_iter().find(|(_, given)| *given) {
         bail!("{option} is about one version of the protocol: use --protocol v1 or --protocol v2");
     }
-    let (mut worst, mut spoken) = (ProgramExit::Good, 0);
+    let (mut worst, mut spoken, mut nothing_selected) = (ProgramExit::Good, 0, None);
     for bundle in editions.all() {
-        let (plan, version) = (plan(bundle)?, bundle.case_folder());
-        let outputs = args.result.outputs().into_iter().map(|output| output.of_version(version));
-        let outputs = outputs.collect::<anyhow::Result<Vec<_>>>()?;
         say(&format!("\n{}:", protocol(bundle.name())));
+        let plan = match plan(bundle) {
+            // The selected cases may belong to another version.
+            Err(error) if is_selection(args) => {
+                say(&format!("not tested: {error:#}"));
+                nothing_selected = nothing_selected.or(Some(error));
+                continue;
+            }
+            plan => plan?,
+        };
+        let outputs = args.result.outputs().into_iter().map(|output| output.of_version(bundle.case_folder()));
+        let outputs = outputs.collect::<anyhow::Result<Vec<_>>>()?;
         match suite::run(plan, args, &outputs, Some(bundle), begun) {
             Ok(exit) => {
                 worst = worst.worse(exit);
@@ -61,5 +69,9 @@ pub(super) fn run(
             break;
         }
     }
-    Ok(if spoken == 0 { worst.worse(ProgramExit::Incomplete) } else { worst })
+    match nothing_selected.filter(|_| spoken == 0) {
+        Some(error) => Err(error),
+        None if spoken == 0 => Ok(worst.worse(ProgramExit::Incomplete)),
+        None => Ok(worst),
+    }
 }
