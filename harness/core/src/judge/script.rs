@@ -42,9 +42,7 @@ pub(in crate::judge) fn judge_step(
             Outcome::Done => ruling.pass(),
             Outcome::NotApplicable => ruling.not_applicable(step_fact(step, subject)),
             // An agent need not support the version of the case, and then the case expects what another version forbids.
-            Outcome::Contradicted if talk.other_version().is_some() => {
-                ruling.not_applicable(step_fact(step, subject));
-            }
+            _ if talk.other_version().is_some() => ruling.not_applicable(step_fact(step, subject)),
             Outcome::Contradicted if step.kind == StepKind::Mcp && !shows_attempt(talk, step) => {
                 let fact = fact!(
                     "no-tool-call",

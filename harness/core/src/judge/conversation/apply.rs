@@ -430,7 +430,10 @@ impl Conversation {
         if content {
             session.learn_replay(update);
         }
+        // The end of the connection also ends work, so an idle state after it does not show that the agent obeyed a cancel.
+        let disobeyed = self.shutting_down.and_then(|_| session.work.ending.clone());
         session.work.learn((n, us), update);
+        session.work.ending = disobeyed.or(session.work.ending.take());
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => session.learn_chunk(update),
             "tool_call" | "tool_call_update" => session.learn_tool(n, update),

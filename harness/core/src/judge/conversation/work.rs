@@ -35,8 +35,8 @@ pub struct Work {
     pub tools: BTreeMap<String, Activity>,
     /// The terminals, by id.
     pub terminals: BTreeMap<String, Activity>,
-    /// The user messages that the agent reported, by id: the event of the first report.
-    pub user_messages: BTreeMap<String, usize>,
+    /// The user messages that the agent reported, by id: the event and time of the first report.
+    pub user_messages: BTreeMap<String, (usize, u64)>,
     /// The prompts that the agent accepted: the event of the response and the id of the message.
     pub accepted: Vec<(usize, String)>,
     /// The messages that a whole update opened since the session was last resumed.
@@ -151,7 +151,7 @@ impl Work {
         let Some((kind, id)) = message_of(update) else { return };
         if kind == "user_message" {
             if self.user_messages.len() < MOST_IDS {
-                self.user_messages.entry(id.to_owned()).or_insert(n);
+                self.user_messages.entry(id.to_owned()).or_insert((n, us));
             } else {
                 self.overflown = true;
             }

@@ -67,25 +67,27 @@ fn distinct_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// "This response … confirms that the prompt was inserted", so it does not wait for the end of the work.
 ///
 /// Correct but unusual: work that takes a moment, so that the receipt crosses its end, and a prompt that waited for earlier
-/// work, or for work that the agent began by itself. So the work must have followed the prompt's message.
+/// work, or for work that the agent began by itself. So the work must have followed the prompt's message, and the time counts from
+/// the later of both.
 fn receipt_at_end(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(PROMPT) else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
     let work = &session.work;
     let message = result.member("messageId").and_then(|id| work.user_messages.get(id.as_str()?));
-    let inserted = message.is_some_and(|inserted| *inserted < work.state_at || work.is_active());
-    let Some((begun, us)) = work.begun.filter(|(begun, _)| inserted && *begun > exchange.n) else { return };
+    let inserted = message.filter(|(inserted, _)| *inserted < work.state_at || work.is_active());
+    let Some(begun) = work.begun.filter(|(begun, _)| *begun > exchange.n) else { return };
+    let Some((since, us)) = inserted.map(|inserted| begun.max(*inserted)) else { return };
     let taken = between(us, moment.us);
     let talk = moment.talk;
     let ended = work.state.as_deref() == Some("idle") && taken > HELD_BACK;
-    let given_up = talk.timed_out.contains_key(&exchange.n) && talk.fence.is_some_and(|fence| fence > begun);
+    let given_up = talk.timed_out.contains_key(&exchange.n) && talk.fence.is_some_and(|fence| fence > since);
     if (ended || given_up && taken > CLEAN_UP) && !session.has_other_prompt(exchange.n) {
         let fact = fact!(
             "receipt-after-work",
             "the agent answered a prompt {after_ms} ms after its work began; expected the answer at the insertion",
             after_ms = millis(taken)
         );
-        ruling.fail(fact, &[exchange.n, begun, work.state_at]);
+        ruling.fail(fact, &[exchange.n, since, work.state_at]);
     }
 }
 
@@ -97,17 +99,17 @@ fn receipt_missing(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         let Some(session) = open.session().and_then(|id| talk.session(id)) else { continue };
         let work = &session.work;
         let begun = work.begun.filter(|(begun, _)| *begun > open.n && work.output.is_some_and(|(at, _)| at > *begun));
-        let inserted = inserted_for(session, open).is_some();
-        let Some((begun, us)) = begun.filter(|_| work.is_active() && inserted) else { continue };
+        let Some(begun) = begun.filter(|_| work.is_active()) else { continue };
+        let Some((since, us)) = inserted_for(session, open).map(|(_, inserted)| begun.max(inserted)) else { continue };
         let taken = between(us, until);
-        let served = talk.fence.is_some_and(|fence| fence > begun);
+        let served = talk.fence.is_some_and(|fence| fence > since);
         if talk.whole && taken > CLEAN_UP && served && talk.timed_out.contains_key(&open.n) {
             let fact = fact!(
                 "receipt-missing",
                 "the agent works on a prompt and did not answer it within {after_ms} ms; expected the answer at the insertion",
                 after_ms = millis(taken)
             );
-            ruling.fail(fact, &[open.n, begun]);
+            ruling.fail(fact, &[open.n, since]);
         }
     }
 }
@@ -118,7 +120,7 @@ fn receipt_missing(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 fn error_after_insertion(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, PROMPT) else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
-    let Some((id, n)) = inserted_for(session, exchange) else { return };
+    let Some((id, (n, _))) = inserted_for(session, exchange) else { return };
     match answer.outcome.error_code() {
         None => ruling.pass(),
         Some(LOGIN) => {}
@@ -134,12 +136,12 @@ fn error_after_insertion(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     }
 }
 
-/// Returns the user message that the agent inserted for a prompt without a receipt, with its event; none if there is another
-/// prompt that it may belong to.
-fn inserted_for<'s>(session: &'s Session, prompt: &Exchange) -> Option<(&'s str, usize)> {
+/// Returns the user message that the agent inserted for a prompt without a receipt, with its event and time; none if there is
+/// another prompt that it may belong to.
+fn inserted_for<'s>(session: &'s Session, prompt: &Exchange) -> Option<(&'s str, (usize, u64))> {
     let accepted = |id: &String| session.work.accepted.iter().any(|(_, known)| known == id);
-    let mut inserted = session.work.user_messages.iter().filter(|(id, n)| **n > prompt.n && !accepted(id));
-    inserted.next().filter(|_| !session.has_other_prompt(prompt.n)).map(|(id, n)| (id.as_str(), *n))
+    let mut inserted = session.work.user_messages.iter().filter(|(id, (n, _))| *n > prompt.n && !accepted(id));
+    inserted.next().filter(|_| !session.has_other_prompt(prompt.n)).map(|(id, inserted)| (id.as_str(), *inserted))
 }
 
 /// Passes a prompt whose message the agent reported with the id of the receipt.
@@ -174,7 +176,7 @@ fn user_message_missing(moment: &Moment<'_>, other_id: bool, ruling: &mut Ruling
                     expected = id,
                     actual = found
                 );
-                (fact, vec![*n, work.user_messages[found]])
+                (fact, vec![*n, work.user_messages[found].0])
             }
             None if !other_id => {
                 let fact = fact!(

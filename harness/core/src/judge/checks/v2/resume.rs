@@ -89,7 +89,7 @@ fn late_replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
     let Some(session) = update.known.filter(|_| HISTORY.contains(&update.variant)) else { return };
     let Some((Opening::Resume, reopened)) = session.reopened.filter(|_| session.work.replay_asked) else { return };
     let Some((kind, id)) = message_of(&update.update) else { return };
-    let earlier = session.work.user_messages.get(id).is_some_and(|n| *n < reopened);
+    let earlier = session.work.user_messages.get(id).is_some_and(|(n, _)| *n < reopened);
     if !earlier || session.work.opened.contains(&(kind.to_owned(), id.to_owned())) {
         return;
     }
