@@ -28,6 +28,11 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// The editions, each with the number of cases from which on a requirement counts as exercised by nearly every case.
 static EDITIONS: [(&Bundle, usize); 2] = [(&V1, 80), (&V2, 20)];
 
+/// The time limits of a program with a fault in the cases that the fault names, unless it sets others. No turn of the reference
+/// programs takes longer.
+const USUAL: LimitOverrides =
+    LimitOverrides { start: None, answer: None, turn: Some(Duration::from_secs(25)), exit: None };
+
 /// The time limits of a program with a fault in a case that the fault does not name. Many faults make a program silent.
 const HURRIED: LimitOverrides = LimitOverrides {
     start: Some(Duration::from_secs(5)),
@@ -135,7 +140,7 @@ fn killed(fault: &Fault, field: &Field, elsewhere: impl Fn(&Case) -> bool) -> Re
     let (named, further): (Vec<&Case>, Vec<&Case>) =
         field.cases.iter().filter(|case| case.subject == fault.party).partition(|case| fault.cases.contains(&case.id));
     let mut broken = Broken::default();
-    let planted = Planted::new(fault.clone());
+    let planted = Planted::new(Fault { limits: USUAL.with(&fault.limits), ..fault.clone() });
     broken.look(field.bundle, (fault, &planted), &named);
     if let Some(reason) = planted.idle().first() {
         return Err(format!("the fault does not show: {reason}").into());
