@@ -24,6 +24,9 @@ pub use self::server::Model;
 /// The name of this model in lists of models. It answers to any other name too.
 pub const NAME: &str = "acp-scripted";
 
+/// The file that a command makes for which the agent shall ask permission, in the workspace.
+pub const ASKED_FILE: &str = "asked.txt";
+
 /// The advertised size of its context, in tokens.
 pub const CONTEXT: u64 = 200_000;
 

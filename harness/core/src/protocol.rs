@@ -26,6 +26,6 @@ pub(crate) use names::NameMap;
 pub use path::is_absolute;
 pub(crate) use pointer::escaped;
 pub use problem::{Problem, ProblemKind};
-pub use revision::{DefinitionChange, DefinitionChangeKind, Difference, compare};
+pub use revision::{DefinitionChange, DefinitionChangeKind, Difference, compare_schemas};
 pub use schema::Schema;
 pub use walk::{Member, Object, Parts, Site};

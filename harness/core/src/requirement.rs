@@ -306,3 +306,23 @@ impl Catalogue {
 #[derive(Debug, thiserror::Error)]
 #[error("the id `{0}` occurs twice")]
 pub struct DuplicateId(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_cites_the_definitions_of_its_paths() {
+        let of = |source: &str| -> Requirement {
+            let entry = serde_json::json!({
+                "id": "a.b", "level": "must", "party": "agent", "text": "T", "source": source, "applies_when": "always",
+                "check": "passive", "how": "H", "mutant": "M", "status": "checked",
+            });
+            serde_json::from_value(entry).expect("a requirement")
+        };
+        let both = of("prompt-turn#stop; schema#IdleStateUpdate/background (draft); schema#Other");
+        assert!(both.cites("idlestateupdate") && both.cites("background") && both.cites("Other"));
+        assert!(!both.cites("stop") && !both.cites("Idle") && !both.cites("draft"));
+        assert!(!of("prompt-turn#schema").cites("schema"));
+    }
+}

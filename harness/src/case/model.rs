@@ -67,6 +67,15 @@ impl Case {
         self.id.strip_suffix(context)?.strip_suffix(['@', ','])
     }
 
+    /// The messages that the tester sends, in order.
+    pub fn sent(&self) -> impl Iterator<Item = &Outgoing> {
+        let sent = self.steps.iter().filter_map(|step| match &step.action {
+            Action::Send(lines) => Some(lines),
+            _ => None,
+        });
+        sent.flatten()
+    }
+
     /// Returns the file, if it belongs to the user and is not built in.
     #[must_use]
     pub fn own_file(&self) -> Option<&str> {

@@ -167,11 +167,7 @@ mod tests {
 
     /// The labels of the requests that the tester sends, in order.
     fn asked(case: &Case) -> Vec<&str> {
-        let sent = case.steps.iter().filter_map(|step| match &step.action {
-            Action::Send(lines) => Some(lines),
-            _ => None,
-        });
-        let labels = sent.flatten().filter_map(|line| match &line.body {
+        let labels = case.sent().filter_map(|line| match &line.body {
             Body::Request { label, .. } => Some(label.as_str()),
             Body::Notification { method, .. } => Some(method.as_str()),
             _ => None,

@@ -19,7 +19,7 @@ use crate::plan::{Checked, PlanError, Selection, StartOptions, find_profile, loa
 use crate::profile::{Controls, Hints, Means, Profile};
 use crate::report::model::ProfileInfo;
 use crate::requirement::Party;
-use crate::run::{Jobs, Subject, installed_version, quick_conversation};
+use crate::run::{Jobs, Subject, installed_version, quick_cases};
 
 /// The most processes of an agent at once without `--jobs`: each may take some hundred megabytes.
 const MOST_JOBS: usize = 16;
@@ -112,7 +112,7 @@ pub(super) fn take_filters(args: &mut RunArgs, party: Party, is_manual: bool) ->
 pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
     let mut plan = make(&args.run, Party::Agent, Controls::default(), args.isolate, bundle)?;
     if args.quick {
-        plan.cases = quick_conversation(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
+        plan.cases = quick_cases(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
     }
     // A user who names cases wants all of them to run.
     let names_cases = !selection(&args.run).is_empty() || args.run.last_failed;

@@ -11,7 +11,7 @@ use super::args::SchemaDiffArgs;
 use super::exit::ProgramExit;
 use super::output::stdout;
 use crate::edition::Bundle;
-use crate::protocol::{DefinitionChange, DefinitionChangeKind, Difference, compare};
+use crate::protocol::{DefinitionChange, DefinitionChangeKind, Difference, compare_schemas};
 use crate::report::count;
 use crate::requirement::{Requirement, Status};
 
@@ -22,8 +22,8 @@ const MOST_SHOWN: usize = 200;
 pub(super) fn run(args: &SchemaDiffArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     let new = schema(&args.new)?;
     let changes = match &args.from {
-        Some(old) => compare(&schema(old)?, &new),
-        None => compare(&serde_json::from_str(&bundle.schema_text())?, &new),
+        Some(old) => compare_schemas(&schema(old)?, &new),
+        None => compare_schemas(&serde_json::from_str(&bundle.schema_text())?, &new),
     };
     show(&changes, bundle, &mut stdout())?;
     Ok(ProgramExit::Good)

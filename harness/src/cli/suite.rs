@@ -41,13 +41,13 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[error("the subject speaks version {0} of the protocol")]
 pub(super) struct OtherVersion(pub(super) u64);
 
-/// Runs the plan for a command that began at that time. `one_of_several` is its edition if there are runs of others; then the run
-/// ends with [`OtherVersion`] if the subject does not speak its version.
+/// Runs the plan for a command that began at that time. With `one_of_several`, there are runs of other editions; then this one ends
+/// with [`OtherVersion`] if the subject does not speak its version.
 pub(super) fn run(
     mut plan: RunPlan,
     args: &RunArgs,
     outputs: &[Output],
-    one_of_several: Option<&'static Bundle>,
+    one_of_several: bool,
     begun: Instant,
 ) -> anyhow::Result<ProgramExit> {
     let baseline = plan.baseline.take();
@@ -75,7 +75,7 @@ pub(super) fn run(
         fail_fast: args.fail_fast.then_some(FailFast { strict: args.strict, baseline: baseline.as_ref() }),
     };
     let (mut going, met) = match drive(plan, wanted, &|first| {
-        let other = one_of_several.and_then(|bundle| version_of(first, bundle));
+        let other = if one_of_several { version_of(first, plan.bundle) } else { None };
         other.map_or(Ok(()), |version| Err(OtherVersion(version).into()))
     })? {
         Driver::Early(exit) => return Ok(exit),

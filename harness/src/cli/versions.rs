@@ -31,7 +31,7 @@ pub(super) fn run(
     plan: impl Fn(&'static Bundle) -> anyhow::Result<RunPlan>,
 ) -> anyhow::Result<ProgramExit> {
     if !all {
-        return suite::run(plan(editions.preferred())?, args, &args.result.outputs(), None, begun);
+        return suite::run(plan(editions.preferred())?, args, &args.result.outputs(), false, begun);
     }
     let of_one = [
         ("--expected", args.result.expected.expected.is_some()),
@@ -43,6 +43,11 @@ pub(super) fn run(
     }
     let (mut worst, mut spoken, mut nothing_selected) = (ProgramExit::Good, 0, None);
     for bundle in editions.all() {
+        if stopped().is_some() {
+            say(&format!("\n{}: not tested, because the run was stopped", protocol(bundle.name())));
+            worst = worst.worse(ProgramExit::Incomplete);
+            continue;
+        }
         say(&format!("\n{}:", protocol(bundle.name())));
         let plan = match plan(bundle) {
             // The selected cases may belong to another version.
@@ -55,7 +60,7 @@ pub(super) fn run(
         };
         let outputs = args.result.outputs().into_iter().map(|output| output.of_version(bundle.case_folder()));
         let outputs = outputs.collect::<anyhow::Result<Vec<_>>>()?;
-        match suite::run(plan, args, &outputs, Some(bundle), begun) {
+        match suite::run(plan, args, &outputs, true, begun) {
             Ok(exit) => {
                 worst = worst.worse(exit);
                 spoken += 1;
@@ -64,9 +69,6 @@ pub(super) fn run(
                 let OtherVersion(found) = error.downcast()?;
                 say(&format!("not tested: the {party} speaks version {found} of the protocol"));
             }
-        }
-        if stopped().is_some() {
-            break;
         }
     }
     match nothing_selected.filter(|_| spoken == 0) {

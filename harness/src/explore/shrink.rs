@@ -2,7 +2,7 @@
 
 use super::{Break, Explorer, Walked, breaks};
 use crate::case::Case;
-use crate::case::model::{Action, Body};
+use crate::case::model::{Body, Outgoing};
 use crate::case::walk::{Move, Place, Walk};
 use crate::run::stopped;
 
@@ -49,16 +49,10 @@ impl Explorer<'_> {
             return Vec::new();
         }
         let cancels_long_turn = |case: &&Case| {
-            let lines = case.steps.iter().filter_map(|step| match &step.action {
-                Action::Send(lines) => Some(lines),
-                _ => None,
-            });
-            let (mut is_long, mut cancels) = (false, false);
-            for line in lines.flatten() {
-                is_long |= line.intent() == Some("keep-busy");
-                cancels |= matches!(&line.body, Body::Notification { method, .. } if method == "session/cancel");
-            }
-            is_long && cancels && case.context.is_none()
+            let is_cancel =
+                |line: &Outgoing| matches!(&line.body, Body::Notification { method, .. } if method == "session/cancel");
+            let is_long = case.sent().any(|line| line.intent() == Some("keep-busy"));
+            is_long && case.sent().any(is_cancel) && case.context.is_none()
         };
         let long = self.cases.iter().filter(cancels_long_turn).filter_map(|case| case.id.splitn(3, '/').nth(2));
         let with = |long: &str| {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::ASKED_FILE;
 use super::answer::{AnswerPart, Finish, ModelAnswer, Reply, ToolUse};
 use super::ask::{Ask, Tool, Wish};
 use super::fill;
@@ -90,7 +91,7 @@ impl Script<'_> {
                 vec![Job::Edit { path: word("path", "notes.txt"), old: word("old", ""), new: word("new", "") }]
             }
             "run-command" => vec![self.command()],
-            "ask-permission" | "ask-and-wait" => vec![Job::Run { line: "touch asked.txt".to_owned(), brief: false }],
+            "ask-permission" | "ask-and-wait" => vec![Job::Run { line: format!("touch {ASKED_FILE}"), brief: false }],
             "search" => vec![Job::Search { text: word("text", "") }],
             "set-mode" => vec![Job::Other { role: Role::Mode, wanted: self.wish.arguments.clone() }],
             "elicit" => vec![Job::Other { role: Role::Ask, wanted: Map::new() }],

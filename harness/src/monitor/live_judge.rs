@@ -72,11 +72,14 @@ impl<'e> LiveJudge<'e> {
         Ok(SessionReports { reports, chart })
     }
 
-    /// Returns the edition of the version that the client and the agent have just agreed on, if it is another one. A fault
-    /// belongs to the preferred edition.
+    /// Returns the edition of the version that the client and the agent have just agreed on, if it is not the preferred one. A
+    /// fault belongs to the preferred edition. There is one change at most, whatever the two agree on later, because each reads
+    /// the trace again.
     fn agreed(&self, session: &JudgingSession) -> Option<&'static Edition> {
-        let version = session.other_version().filter(|_| self.watched.fault.is_none())?;
-        Some(self.watched.editions.of_major(version)?.edition())
+        let editions = &self.watched.editions;
+        let may_change = self.watched.fault.is_none() && self.edition.name == editions.preferred().name();
+        let version = session.other_version().filter(|_| may_change)?;
+        Some(editions.of_major(version)?.edition())
     }
 
     /// Checks the events up to this one by the current edition.

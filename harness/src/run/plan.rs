@@ -73,30 +73,23 @@ pub fn repeated(cases: &[Case]) -> Vec<usize> {
 /// Returns the positions of a few cases of the conversation that holds the most, in the order of running. Together they are for
 /// every MUST for which any of its cases is, apart from contexts.
 #[must_use]
-pub fn quick_conversation(cases: &[Case]) -> Vec<usize> {
-    let is_first = |index: &usize| cases[*index].context.is_none();
-    let mut left = conversations(cases, 1, |_| false).into_iter().next().unwrap_or_default();
-    left.retain(is_first);
-    let order = left.clone();
-    let (mut chosen, mut covered) = (Vec::new(), HashSet::new());
+pub fn quick_cases(cases: &[Case]) -> Vec<usize> {
+    let mut largest = conversations(cases, 1, |_| false).into_iter().next().unwrap_or_default();
+    largest.retain(|&index| cases[index].context.is_none());
+    let (mut chosen, mut covered) = (HashSet::new(), HashSet::new());
     let is_must = |case: &Case, id: &str| case.edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
     let more = |case: &Case, covered: &HashSet<&String>| {
         case.requirements.iter().filter(|id| !covered.contains(*id) && is_must(case, id)).count()
     };
-    // The case with the most further requirements comes next; of equal ones, the first.
-    while let Some((at, more)) = left
-        .iter()
-        .enumerate()
-        .map(|(at, &index)| (at, more(&cases[index], &covered)))
-        .rev()
-        .max_by_key(|(_, more)| *more)
-        && more > 0
+    // The case with the most further requirements comes next; of equal ones the first, which `max_by_key` would pass over.
+    while let Some(&next) = largest.iter().rev().max_by_key(|&&index| more(&cases[index], &covered))
+        && more(&cases[next], &covered) > 0
     {
-        let index = left.remove(at);
-        covered.extend(&cases[index].requirements);
-        chosen.push(index);
+        covered.extend(&cases[next].requirements);
+        chosen.insert(next);
     }
-    order.into_iter().filter(|index| chosen.contains(index)).collect()
+    largest.retain(|index| chosen.contains(index));
+    largest
 }
 
 /// Returns how a case that can share a conversation begins: the params of `initialize` on the wire. `None` if the case must be

@@ -19,8 +19,9 @@ use super::environment::{Sandbox, Subject, bindings, open_services, services};
 use super::interrupt::{listen, stopped};
 use super::single::{Ending, ReadyCase, conversation_header, finish, run_transcript, start};
 use super::timing::FENCE_BETWEEN_CASES;
-use crate::case::model::{Action, Body, Case};
+use crate::case::model::{Action, Body, Case, Outgoing};
 use crate::case::template::Bindings;
+use crate::model::ASKED_FILE;
 use crate::requirement::Party;
 use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Outcome, StepEvent, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
@@ -117,29 +118,20 @@ const WRITING: [&str; 6] =
 
 /// Whether the case lists the sessions of a workspace, or cancels a turn that may still write a file after the case.
 fn needs_own_workspace(case: &Case) -> bool {
-    let (mut lists, mut cancels, mut writes) = (false, false, false);
-    let sent = case.steps.iter().filter_map(|step| match &step.action {
-        Action::Send(lines) => Some(lines),
-        _ => None,
-    });
-    for line in sent.flatten() {
-        match &line.body {
-            Body::Request { method, .. } => lists |= method == "session/list",
-            Body::Notification { method, .. } => cancels |= method == "session/cancel" || method == "$/cancel_request",
-            Body::Result { .. } | Body::Error { .. } => {}
-        }
-        writes |= line.intent().is_some_and(|intent| WRITING.contains(&intent));
-    }
-    lists || cancels && writes
+    let calls = |wanted: &str| {
+        case.sent().any(|line| match &line.body {
+            Body::Request { method, .. } | Body::Notification { method, .. } => method == wanted,
+            Body::Result { .. } | Body::Error { .. } => false,
+        })
+    };
+    let writes = || case.sent().filter_map(Outgoing::intent).any(|intent| WRITING.contains(&intent));
+    calls("session/list") || (calls("session/cancel") || calls("$/cancel_request")) && writes()
 }
-
-/// The file that an agent makes when it has the permission that a prompt makes it ask for.
-const ASKED: &str = "asked.txt";
 
 /// The files that the case wrote or named to the agent; some of the paths may lie outside of the workspace.
 fn named_files(case: &Case, bindings: &Bindings) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = case.workspace.iter().map(|(path, _)| PathBuf::from(path)).collect();
-    files.push(ASKED.into());
+    files.push(ASKED_FILE.into());
     for step in &case.steps {
         match &step.action {
             Action::File(look) => files.push(look.path.render(bindings).into()),

@@ -32,7 +32,7 @@ pub(super) const FIRST_OF_SERVER: u32 = 4;
 /// The least time for a first message that a case requires.
 pub(super) const WANTED_SERVER: Duration = Duration::from_secs(5);
 
-/// The time for a message to an MCP server, once the subject sent none within a whole time limit and does not try to call a
+/// The time for a message to an MCP server, once the subject sent none as long as one was awaited and does not try to call a
 /// tool. Servers are local; agents that start them do so within a second.
 pub(super) const SILENT_SERVERS: Duration = Duration::from_secs(2);
 

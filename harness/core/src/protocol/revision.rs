@@ -41,7 +41,7 @@ pub struct Difference {
 
 /// Compares the definitions of two schemas, by name.
 #[must_use]
-pub fn compare(old: &Value, new: &Value) -> Vec<DefinitionChange> {
+pub fn compare_schemas(old: &Value, new: &Value) -> Vec<DefinitionChange> {
     let (old, new) = (definitions(old), definitions(new));
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).copied().collect();
     let change = |name: &&String| {
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     fn changes(old: &Value, new: &Value) -> Vec<String> {
-        let found = compare(&json!({ "$defs": { "A": old } }), &json!({ "$defs": { "A": new } }));
+        let found = compare_schemas(&json!({ "$defs": { "A": old } }), &json!({ "$defs": { "A": new } }));
         let differences = found.into_iter().flat_map(|change| change.differences);
         let shown = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         differences.map(|one| format!("{}: {} → {}", one.place, shown(one.old), shown(one.new))).collect()
@@ -214,7 +214,8 @@ mod tests {
 
     #[test]
     fn definitions_come_and_go() {
-        let found = compare(&json!({ "$defs": { "A": {}, "B": {} } }), &json!({ "$defs": { "B": {}, "C": {} } }));
+        let found =
+            compare_schemas(&json!({ "$defs": { "A": {}, "B": {} } }), &json!({ "$defs": { "B": {}, "C": {} } }));
         let kinds: Vec<_> = found.into_iter().map(|change| (change.name, change.kind)).collect();
         let wanted = [("A", DefinitionChangeKind::Removed), ("C", DefinitionChangeKind::Added)];
         assert_eq!(kinds, wanted.map(|(name, kind)| (name.to_owned(), kind)));
@@ -224,7 +225,7 @@ mod tests {
     fn rules_of_new_definitions_and_members_are_quoted() {
         let member = json!({ "description": "A number. It MUST be odd.", "type": "integer" });
         let differences = |old: Value, new: Value| {
-            let [change] = compare(&old, &new).try_into().expect("one change");
+            let [change] = compare_schemas(&old, &new).try_into().expect("one change");
             change.differences.into_iter().map(|one| (one.place, one.new.unwrap_or_default())).collect::<Vec<_>>()
         };
         let with = |definition: Value| json!({ "$defs": { "A": definition } });

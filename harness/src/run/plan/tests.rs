@@ -1,6 +1,6 @@
 //! Checks which made-up cases share a conversation, and which built-in ones do.
 
-use super::{conversations, opening, quick_conversation, repeated};
+use super::{conversations, opening, quick_cases, repeated};
 use crate::case::model::Case;
 use crate::case::{Includes, Vocabulary, embedded, load_text};
 use crate::edition::V1;
@@ -75,7 +75,7 @@ fn quick_cases_cover_the_requirements_of_the_largest_conversation() {
     let [a, b, c, d] = ["prompt.stop-reason", "cancel.no-reply", "fs.read.params", "load.replay-order"];
     let should = about(&["init.agent-info"]);
     let cases = [poor, should, about(&[a]), about(&[b, c]), about(&[c]), about(&[a, d]), about(&[d])];
-    assert_eq!(quick_conversation(&cases), [3, 5]);
+    assert_eq!(quick_cases(&cases), [3, 5]);
 }
 
 #[test]
