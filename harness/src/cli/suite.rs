@@ -93,7 +93,7 @@ pub(super) fn run(
     report.obstacle.clone_from(&obstacle);
     if obstacle.is_none() && partial.is_none() && plan.subject.fault.is_none() {
         let profile = plan.origin.as_ref().map(Origin::name);
-        report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle);
+        report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle, one_of_several);
     }
     report.subject.profile =
         plan.origin.as_ref().map(|origin| Box::new(origin.info(report.subject.version.as_deref())));

@@ -15,13 +15,15 @@ use crate::verdict::Verdict;
 /// The most sentences.
 const MOST: usize = 3;
 
-/// Returns the steps with which the next run decides more; `profile` is the one of this run.
+/// Returns the steps with which the next run decides more; `profile` is the one of this run, which is `one_of_several` if others
+/// test the other versions of the protocol.
 #[must_use]
 pub fn next_steps(
     report: &RunReport,
     subject: &Subject,
     profile: Option<&str>,
     bundle: &'static Bundle,
+    one_of_several: bool,
 ) -> Vec<String> {
     let reason = |kind: &str| report.reasons.iter().find(|reason| reason.kind == kind);
     let mut steps: Vec<String> = Vec::new();
@@ -49,6 +51,8 @@ pub fn next_steps(
         let id = &requirement.id;
         format!("`acp-conformance explain {id}` shows a correct exchange, and often how to fix the failure with an SDK")
     }));
+    let other = report.subject.other_versions.iter().filter(|_| !one_of_several);
+    steps.extend(other.filter_map(|version| in_other_version(*version, subject.party)));
     steps.truncate(MOST);
     steps
 }
@@ -58,6 +62,12 @@ fn in_its_version(reason: &ReasonReport, party: Party) -> Option<String> {
     let version = reason.about.keys().next()?;
     Editions::built_in().of_major(version.parse().ok()?)?;
     Some(format!("the {party} speaks version {version} of the protocol; --protocol v{version} tests it"))
+}
+
+/// Names the option for all versions, if the subject also speaks one that this suite has.
+fn in_other_version(version: u64, party: Party) -> Option<String> {
+    let draft = if Editions::built_in().of_major(version)?.is_draft() { " (draft)" } else { "" };
+    Some(format!("the {party} also speaks version {version}{draft} of the protocol; --protocol all tests each version"))
 }
 
 fn after_login(reason: &ReasonReport, fitting: Option<&str>) -> String {
@@ -149,7 +159,7 @@ mod tests {
         let mut report = collector.finish(Duration::ZERO, false);
         report.reasons = serde_json::from_value(reasons).expect("reasons");
         let subject = Subject { party, ..Subject::agent(vec![command.to_owned()], PathBuf::new()) };
-        next_steps(&report, &subject, None, &V1)
+        next_steps(&report, &subject, None, &V1, false)
     }
 
     #[test]
@@ -173,6 +183,19 @@ mod tests {
         let steps = advice_for(Party::Agent, "mine", reason("2"));
         assert_eq!(steps, ["the agent speaks version 2 of the protocol; --protocol v2 tests it"]);
         assert!(advice_for(Party::Agent, "mine", reason("3")).is_empty());
+    }
+
+    #[test]
+    fn subject_of_several_versions_is_tested_in_each() {
+        let mut report = Collector::new(V1.edition(), Party::Agent, Vec::new()).finish(Duration::ZERO, false);
+        report.subject.other_versions = vec![2, 3];
+        let subject = Subject::agent(vec!["mine".to_owned()], PathBuf::new());
+        let steps = |one_of_several| next_steps(&report, &subject, None, &V1, one_of_several);
+        assert_eq!(
+            steps(false),
+            ["the agent also speaks version 2 (draft) of the protocol; --protocol all tests each version"]
+        );
+        assert!(steps(true).is_empty());
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Collector {
     command: Vec<String>,
     name: Option<String>,
     version: Option<String>,
+    /// The other versions of the protocol that it agreed to.
+    other_versions: BTreeSet<u64>,
     driven: Option<Driven>,
     cases: Vec<CaseReport>,
     model: BTreeMap<String, usize>,
@@ -83,6 +85,7 @@ impl Collector {
             command,
             name: None,
             version: None,
+            other_versions: BTreeSet::new(),
             driven: None,
             cases: Vec::new(),
             model: BTreeMap::new(),
@@ -130,6 +133,7 @@ impl Collector {
             command: self.command.clone(),
             name: self.name.clone(),
             version: self.version.clone(),
+            other_versions: self.other_versions.iter().copied().collect(),
             driven: self.driven,
             profile: None,
         }
@@ -212,6 +216,7 @@ impl Collector {
         if let Some(said) = judged.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
             (self.name, self.version) = (said.name.clone(), said.version.clone());
         }
+        self.other_versions.extend(judged.other_versions());
         for (means, times) in judged.fences() {
             *self.fences.entry(means.clone()).or_default() += times;
         }

@@ -29,7 +29,7 @@ pub enum SuiteLine {
         /// The suite.
         suite: SuiteInfo,
         /// The subject, whose own name is not known yet.
-        subject: SubjectInfo,
+        subject: Box<SubjectInfo>,
         /// The number of cases to run.
         cases: usize,
         /// Whether these are all cases for such a subject.
@@ -60,7 +60,7 @@ impl SuiteLine {
             SuiteEvent::Begin(Begin { suite, subject, cases, whole, .. }) => Self::Begin {
                 format: FORMAT.to_owned(),
                 suite: suite.clone(),
-                subject: subject.clone(),
+                subject: Box::new(subject.clone()),
                 cases: *cases,
                 whole: *whole,
             },

@@ -183,6 +183,9 @@ pub struct SubjectInfo {
     pub name: Option<String>,
     /// Its version in `initialize`.
     pub version: Option<String>,
+    /// The other versions of the protocol that it agreed to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_versions: Vec<u64>,
     /// Who operated it, if a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driven: Option<Driven>,
