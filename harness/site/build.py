@@ -1,5 +1,5 @@
 """Builds the site: copies the documentation with its links changed, makes pages of the cases, faults and file formats, makes the
-board, and runs MkDocs. Usage: build.py PROGRAM OUTPUT WORK [REPORT…]; see scripts/site."""
+board, and runs MkDocs. Usage: build.py PROGRAM OUTPUT WORK PLAYGROUND [REPORT…]; see scripts/site. PLAYGROUND is a folder, or empty."""
 
 import json
 import os
@@ -184,7 +184,7 @@ def escape(text):
 
 
 def main():
-    program, output, work, *reports = sys.argv[1:]
+    program, output, work, playground, *reports = sys.argv[1:]
     docs = Path(work).resolve() / "docs"
     shutil.rmtree(docs, ignore_errors=True)
     site = Site(docs)
@@ -195,6 +195,9 @@ def main():
     navigation += [{"Requirements": requirements}, *site.write_cases(), {"File formats": site.write_formats()}]
     project = [{"Security": "security.md"}, {"Contributing": "contributing.md"}, {"Architecture": "architecture.md"}, {"Changelog": "changelog.md"}]
     navigation.append({"Project": project})
+    if playground:
+        shutil.copytree(playground, docs / "playground")
+        navigation.insert(1, {"Playground": "playground/index.html"})
     if reports:
         subprocess.run([program, "site", *reports, "--docs", "..", "-o", str(docs / "board")], check=True)
         navigation.insert(1, {"Board": "board/index.html"})

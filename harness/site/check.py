@@ -104,6 +104,18 @@ def check_pages(browser, site, pages):
     print(f"pages: {len(pages)} in two themes and on a phone")
 
 
+def check_playground(browser, site):
+    browser.open(f"{site}playground/")
+    browser.value("document.getElementById('example').click()")
+    said = "document.getElementById('state').textContent"
+    wait(lambda: browser.value(f"{said}.includes('is checked')") or browser.value("document.querySelector('.wrong') !== null"), "the example is checked")
+    # The report is in a frame that the page cannot look into.
+    page = browser.value("fetch(document.getElementById('save').href).then((page) => page.text())")
+    assert page and "fs.write.capability" in page, browser.value(said)
+    browser.value("fetch('wasi.js').then((text) => text.blob()).then((text) => choose(new File([text], 'wasi.js')))")
+    print(f"playground: the example has a report of {len(page) // 1000} kB")
+
+
 def main():
     folder = Path(sys.argv[1])
     handler = functools.partial(Handler, directory=folder)
@@ -116,6 +128,8 @@ def main():
         try:
             check_search(browser, site)
             check_pages(browser, site, PAGES + board)
+            if (folder / "playground").exists():
+                check_playground(browser, site)
             wrong = browser.complaints(site)
             assert not wrong, wrong
         finally:

@@ -41,6 +41,7 @@ pub use json::JsonReport;
 pub use junit::JunitReport;
 pub use markdown::MarkdownReport;
 pub use page::{Chart, Charting, Column, PageReport, write_board, write_matrix, write_runs};
+#[cfg(feature = "program")]
 pub(crate) use reasons::calls_tools;
 pub use sarif::SarifReport;
 pub use subjects::write_subjects;
@@ -48,4 +49,6 @@ pub use tap::TapReport;
 pub use text::{Detail, TextReport};
 pub use time::{rfc3339, today};
 pub use words::CASE_PLACE;
-pub(crate) use words::{count, name, partial, protocol, reproduce};
+pub(crate) use words::{count, name};
+#[cfg(feature = "program")]
+pub(crate) use words::{partial, protocol, reproduce};
