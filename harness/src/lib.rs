@@ -20,8 +20,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! To run all cases as tests of your own crate, see [`cargo_test`]. The modules below are grouped in the order in which they
-//! may use each other; ARCHITECTURE.md describes their contents.
+//! To run all cases as tests of your own crate, see [`cargo_test`]. Without the feature `program`, the crate has no processes, no
+//! sockets and no command line: enough to check recordings, also as WebAssembly. The modules below are grouped in the order in
+//! which they may use each other; ARCHITECTURE.md describes their contents.
 
 // Files that people write, and the mistakes in them.
 pub mod diagnostic;
