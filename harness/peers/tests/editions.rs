@@ -209,6 +209,11 @@ fn tests_each_version() -> Result<(), Failed> {
         assert_eq!(report["suite"]["edition"], edition);
     }
     assert!(!report("v2").exists());
+    let alone = ["agent", "--protocol", "v2", "--format", "text", "--format", "json=alone.json"];
+    let said = prints(dir.path(), 3, &[&alone[..], &agent].concat())?;
+    contains(&said, "The agent speaks version 1 of the protocol, and this run tests ACP version 2 (draft)")?;
+    let alone: Value = serde_json::from_str(&std::fs::read_to_string(dir.path().join("alone.json"))?)?;
+    assert_eq!(alone["summary"]["starts"], 1);
     let of_v1 = ["agent", "--protocol", "all", "--case", "v1/agent/init/version-newest"];
     contains(&prints(dir.path(), 1, &[&of_v1[..], &agent].concat())?, "not tested: no agent case matches")?;
     let of_none = ["agent", "--protocol", "all", "--case", "v1/agent/init/version-oldest"];

@@ -11,7 +11,7 @@ use super::output::{say, stdout};
 use super::outputs::Outputs;
 use super::plan::{self, RunPlan};
 use super::progress::ProgressLine as Shown;
-use super::suite::{Driver, Going, Keep, Listener, Wanted, drive};
+use super::suite::{Driver, Going, Keep, Listener, Wanted, drive, speaks_only, version_of};
 use crate::certificate::{CertificatePlace, Claims, Issued, ProfileMark, issue};
 use crate::edition::Bundle;
 use crate::judge::judge;
@@ -54,7 +54,8 @@ fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result
     let met = |trace: &Trace| {
         let judgement = judge(trace, plan.bundle.edition());
         let said = judgement.introductions.get(&party);
-        place.admit(said.and_then(|said| said.name.as_deref())).with_context(|| format!("--output {shown}"))
+        place.admit(said.and_then(|said| said.name.as_deref())).with_context(|| format!("--output {shown}"))?;
+        Ok(version_of(trace, plan.bundle).and_then(|version| speaks_only(version, plan)))
     };
     let outputs = Outputs::open(&[], args.detail.into())?.with(Shown::begin(args.detail.quiet));
     let wanted = Wanted { outputs, keep: Some(keep), snapshots: None, whole: true, fail_fast: None };

@@ -19,14 +19,14 @@ use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
 use crate::case::model::Case;
 use crate::case::{embedded_case, is_handshake};
-use crate::edition::Bundle;
+use crate::edition::{Bundle, Editions};
 use crate::judge::judge;
 use crate::manual::Person;
 use crate::plan::next_steps;
 use crate::protocol::Edition;
 use crate::record::{Aim, record};
 use crate::report::model::{CaseReport, Floor, Partial, PartialReason, Spent, Timings};
-use crate::report::{Chart, Collector, Diagnosis, SuiteEvent, diagnose, rfc3339};
+use crate::report::{Chart, Collector, Diagnosis, SuiteEvent, diagnose, protocol, rfc3339};
 use crate::requirement::{Level, Party};
 use crate::run::{Stop, Subject, bare_starts, run_by_hand, stop, stop_after, stopped};
 use crate::suite::{Settled, Suite, SuiteListener, SuiteOptions};
@@ -74,9 +74,11 @@ pub(super) fn run(
         whole: plan.cases.len() == plan.known.len(),
         fail_fast: args.fail_fast.then_some(FailFast { strict: args.strict, baseline: baseline.as_ref() }),
     };
-    let (mut going, met) = match drive(plan, wanted, &|first| {
-        let other = if one_of_several { version_of(first, plan.bundle) } else { None };
-        other.map_or(Ok(()), |version| Err(OtherVersion(version).into()))
+    let (mut going, met) = match drive(plan, wanted, &|first| match version_of(first, plan.bundle) {
+        Some(version) if one_of_several => Err(OtherVersion(version).into()),
+        // Selected cases may be about versions.
+        Some(version) if !plan.is_selection => Ok(speaks_only(version, plan)),
+        _ => Ok(None),
     })? {
         Driver::Early(exit) => return Ok(exit),
         Driver::Over(going, met) => (going, met),
@@ -137,9 +139,19 @@ pub(super) fn run(
 }
 
 /// Returns the version that the subject speaks in this trace, if it is not that of the edition.
-fn version_of(trace: &Trace, bundle: &'static Bundle) -> Option<u64> {
+pub(super) fn version_of(trace: &Trace, bundle: &'static Bundle) -> Option<u64> {
     let judgement = judge(trace, bundle.edition());
     judgement.not_covered.first().map(|other| other.version).or(judgement.turned_down)
+}
+
+/// Names the option for the version that the subject speaks instead of the tested one, if this program has an edition of it.
+pub(super) fn speaks_only(version: u64, plan: &RunPlan) -> Option<Diagnosis> {
+    Editions::built_in().of_major(version)?;
+    let (party, tested) = (plan.subject.party, protocol(plan.bundle.name()));
+    let text = format!(
+        "The {party} speaks version {version} of the protocol, and this run tests {tested}. --protocol v{version} tests it."
+    );
+    Some(Diagnosis { text, is_wrong_program: false })
 }
 
 /// The folder for the traces of a run.
@@ -197,16 +209,15 @@ pub(super) enum Driver<'r> {
     Over(Box<Going<'r>>, Option<Diagnosis>),
 }
 
-/// Runs the cases of the plan. The caller can end the run after the first conversation.
+/// Runs the cases of the plan, unless `met` finds in the first conversation why the others would show nothing.
 pub(super) fn drive<'r>(
     plan: &RunPlan,
     mut wanted: Wanted<'r>,
-    met: &dyn Fn(&Trace) -> anyhow::Result<()>,
+    met: &dyn Fn(&Trace) -> anyhow::Result<Option<Diagnosis>>,
 ) -> anyhow::Result<Driver<'r>> {
     // A person notices without help whether the client connects.
     let by_hand = plan.subject.agent_folder.is_some();
-    let contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
-    let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.clone());
+    let mut contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
     if contact.is_some()
         && let Some(stop) = stopped()
     {
@@ -217,12 +228,13 @@ pub(super) fn drive<'r>(
             ProgramExit::Incomplete
         }));
     }
+    if let Some(contact) = contact.as_mut().filter(|contact| contact.obstacle.is_none()) {
+        contact.obstacle = met(&contact.trace)?;
+    }
+    let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.clone());
     if contact.as_ref().is_some_and(|contact| not_started(&contact.trace)) {
         say(obstacle.as_ref().map_or("", |obstacle| &obstacle.text));
         return Ok(Driver::Early(ProgramExit::Usage));
-    }
-    if let Some(contact) = contact.as_ref().filter(|contact| contact.obstacle.is_none()) {
-        met(&contact.trace)?;
     }
     if obstacle.is_some() {
         wanted.whole = false;

@@ -1,6 +1,6 @@
 //! Joins the reports of the shards of a run to the report of the whole run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::collect::{summary, unless_stalled};
@@ -53,6 +53,13 @@ fn subjects(one: &RunReport, other: &RunReport) -> Option<String> {
     (mine.driven != others.driven).then(|| "only one of them was driven by hand".to_owned())
 }
 
+/// Joins what two shards know about the subject. It has no name if no case asked for it.
+fn joined(one: SubjectInfo, other: SubjectInfo) -> SubjectInfo {
+    let versions: BTreeSet<u64> = one.other_versions.iter().chain(&other.other_versions).copied().collect();
+    let named = if one.name.is_some() { one } else { other };
+    SubjectInfo { other_versions: versions.into_iter().collect(), ..named }
+}
+
 /// Returns the command of the subject without paths that depend on the machine.
 fn words(subject: &SubjectInfo) -> Vec<&str> {
     let mut words: Vec<&str> = subject.command.iter().map(String::as_str).collect();
@@ -100,7 +107,7 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
     RunReport {
         format: one.format,
         suite: one.suite,
-        subject: if one.subject.name.is_some() { one.subject } else { other.subject },
+        subject: joined(one.subject, other.subject),
         began: one.began.into_iter().chain(other.began).min(),
         verdict: conformance(&requirements, &cases, one.strict),
         strict: one.strict,
