@@ -92,6 +92,8 @@ pub struct Conversation {
     pub unreadable: BTreeMap<Party, usize>,
     /// The last notification that each party sent, by its event and method.
     pub last_notification: BTreeMap<Party, (usize, String)>,
+    /// The last notification of each party before the last answered fence: its event.
+    pub fenced_notification: BTreeMap<Party, usize>,
     /// The notifications that an answer without a request may belong to.
     pub notifications: PendingNotifications,
     /// The number of requests that each party answered.
@@ -180,6 +182,7 @@ impl Conversation {
             terminals: BTreeMap::new(),
             unreadable: BTreeMap::new(),
             last_notification: BTreeMap::new(),
+            fenced_notification: BTreeMap::new(),
             notifications: PendingNotifications::default(),
             answers: BTreeMap::new(),
             methods_used: BTreeMap::new(),

@@ -479,7 +479,10 @@ impl Conversation {
             (StepKind::Must | StepKind::Fence, StepOutcome::TimedOut) => {
                 self.timed_out.extend(step.events.iter().map(|&request| (request, n)));
             }
-            (StepKind::Fence, StepOutcome::Done) => (self.fence, self.fence_us) = (Some(n), us),
+            (StepKind::Fence, StepOutcome::Done) => {
+                (self.fence, self.fence_us) = (Some(n), us);
+                self.fenced_notification = self.last_notification.iter().map(|(party, (n, _))| (*party, *n)).collect();
+            }
             _ => {}
         }
     }

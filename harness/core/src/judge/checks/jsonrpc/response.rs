@@ -49,8 +49,8 @@ fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
 
 /// Exercised when a notification was sent and a later request was answered without an answer in between.
 fn notification_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let last = moment.talk.last_notification.get(&moment.from.other());
-    if last.zip(moment.talk.fence).is_some_and(|((last, _), fence)| *last < fence && moment.talk.is_of_case(*last)) {
+    let served = moment.talk.fenced_notification.get(&moment.from.other());
+    if served.is_some_and(|served| moment.talk.is_of_case(*served)) {
         ruling.pass();
     }
 }
