@@ -186,6 +186,7 @@ pub(in crate::judge) fn waits_for_others(method: &str) -> bool {
         method,
         "session/prompt"
             | "authenticate"
+            | "auth/login"
             | "session/request_permission"
             | "elicitation/create"
             | "terminal/wait_for_exit"
