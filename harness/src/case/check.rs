@@ -7,11 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::case::file::{CaseFile, DurationText, LimitsFile, OneOrMany};
+use crate::case::file::{CaseFile, ContentFile, DurationText, LimitsFile, OneOrMany};
 use crate::case::includes::Includes;
-use crate::case::model::{Case, LimitOverrides, Need, NeedRoot, Step, UserSetup};
+use crate::case::model::{Case, LimitOverrides, Need, NeedRoot, Step, UserSetup, WorkspaceFile};
 use crate::case::scope::{Mark, Refusal, Scope};
 use crate::case::vocabulary::Vocabulary;
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
@@ -85,7 +87,7 @@ pub(crate) fn lower(
     let capabilities = context.and_then(|(_, file)| file.capabilities.clone());
     let mut tester = checker.setup(file.client, file.agent, capabilities);
     checker.user(file.user);
-    checker.workspace(&file.workspace);
+    let workspace = checker.workspace(file.workspace);
     match context {
         Some(context) => checker.transcript_in(context, document, &file.transcript),
         None => checker.transcript(document, &file.transcript),
@@ -101,7 +103,7 @@ pub(crate) fn lower(
         needs,
         tester,
         user: checker.user,
-        workspace: file.workspace.into_iter().collect(),
+        workspace,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         steps: checker.steps,
         source: Arc::clone(&document.source),
@@ -203,24 +205,60 @@ impl Checker<'_> {
         Ok(Need { root, path, unmet: denied.is_some(), text: denied.unwrap_or(text).to_owned() })
     }
 
-    fn workspace(&mut self, files: &BTreeMap<String, String>) {
+    fn workspace(&mut self, files: BTreeMap<String, ContentFile>) -> Vec<(String, WorkspaceFile)> {
         let spot = Spot::root(self.document).down("workspace");
         for path in files.keys() {
-            let sound = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
-                && !path.is_empty()
-                && !path.ends_with('/')
-                && !path.contains(['\\', '<']);
+            let sound = is_below(path);
             let inside =
                 files.keys().find(|other| path.strip_prefix(other.as_str()).is_some_and(|r| r.starts_with('/')));
             let message = match inside {
                 _ if !sound => format!("`{path}` is not a path below the working directory"),
-                Some(other) => format!("`{path}` lies inside `{other}`, which is a file"),
+                Some(other) => format!("`{path}` lies inside `{other}`, which is not a folder"),
                 None => continue,
             };
             let problem = spot.down(path).key_error("case::workspace-path", message);
-            self.problems.push(problem.help("write a relative path without `..`, such as `sub/notes.txt`"));
+            self.problems.push(problem.help(PATH_HELP));
+        }
+        let mut workspace = Vec::new();
+        for (path, file) in files {
+            let file = match file {
+                ContentFile::Text(text) => Some(WorkspaceFile::Bytes(text.into_bytes())),
+                ContentFile::Bytes { base64 } => self.base64(&spot.down(&path), &base64).map(WorkspaceFile::Bytes),
+                ContentFile::Link { link } if is_below(&link) => Some(WorkspaceFile::Link(link)),
+                ContentFile::Link { link } => {
+                    let message = format!("`{link}` is not a path below the working directory");
+                    let problem = spot.down(&path).down("link").error("case::workspace-path", message);
+                    self.problems.push(problem.help(PATH_HELP));
+                    None
+                }
+            };
+            workspace.extend(file.map(|file| (path, file)));
+        }
+        workspace
+    }
+
+    /// Decodes the member `base64` at this place.
+    pub(super) fn base64(&mut self, spot: &Spot<'_>, text: &str) -> Option<Vec<u8>> {
+        match STANDARD.decode(text) {
+            Ok(bytes) => Some(bytes),
+            Err(error) => {
+                let message = format!("this is not base64: {}", error.to_string().to_lowercase());
+                let problem = spot.down("base64").error("case::base64", message);
+                self.problems.push(problem.help("use the alphabet with `+` and `/`, and pad with `=`"));
+                None
+            }
         }
     }
+}
+
+const PATH_HELP: &str = "write a relative path without `..`, such as `sub/notes.txt`";
+
+/// Whether this is the relative path of a file that stays below its folder.
+fn is_below(path: &str) -> bool {
+    Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+        && !path.is_empty()
+        && !path.ends_with('/')
+        && !path.contains(['\\', '<'])
 }
 
 /// Converts the limits of a file.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 pub use self::client::{ActFile, AgentProcessFile, AttachFile, ProcessFile, StdoutFile, UserFile, UserPermissionFile};
 use self::words::present;
-pub use self::words::{DurationText, Label, OneOrMany, ServerName, parse_duration};
+pub use self::words::{ContentFile, DurationText, Label, OneOrMany, ServerName, parse_duration};
 use crate::document::shape;
 use crate::requirement::Party;
 
@@ -66,9 +66,9 @@ pub struct CaseFile {
     pub agent: Option<SetupFile>,
     /// The acts and settings of the client's user, if the subject is a client.
     pub user: Option<UserFile>,
-    /// Files that are created below the working directory: relative path and text.
+    /// Files that are created below the working directory: relative path and content.
     #[serde(default)]
-    pub workspace: BTreeMap<String, String>,
+    pub workspace: BTreeMap<String, ContentFile>,
     /// The time limits that differ from the usual ones.
     pub limits: Option<LimitsFile>,
     /// The steps in order, as a list.

@@ -41,8 +41,8 @@ pub struct Case {
     pub tester: TesterSetup,
     /// The acts and settings of the client's user, if the subject is a client.
     pub user: UserSetup,
-    /// Files created below the working directory: relative path and text.
-    pub workspace: Vec<(String, String)>,
+    /// Files created below the working directory: relative path and content.
+    pub workspace: Vec<(String, WorkspaceFile)>,
     /// The limits that differ from the profile's.
     pub limits: LimitOverrides,
     /// The transcript, in order.
@@ -51,6 +51,21 @@ pub struct Case {
     pub source: Arc<SourceFile>,
     /// Whether the file belongs to the user; other files are built into the program.
     pub is_own: bool,
+}
+
+/// A file below the working directory before a case begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkspaceFile {
+    /// A file with these bytes.
+    Bytes(Vec<u8>),
+    /// A symbolic link to this file or folder, relative to the working directory.
+    Link(String),
+}
+
+impl From<&str> for WorkspaceFile {
+    fn from(text: &str) -> Self {
+        Self::Bytes(text.as_bytes().to_vec())
+    }
 }
 
 impl Case {

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::case::check::Checker;
@@ -192,14 +190,9 @@ impl Checker<'_> {
     fn raw(&mut self, spot: &Spot<'_>, raw: RawFile) {
         let mut bytes = match (raw.text, raw.base64) {
             (Some(text), None) => text.into_bytes(),
-            (None, Some(text)) => match STANDARD.decode(&text) {
-                Ok(bytes) => bytes,
-                Err(error) => {
-                    let message = format!("this is not base64: {}", error.to_string().to_lowercase());
-                    let problem = spot.down("base64").error("case::base64", message);
-                    self.problems.push(problem.help("use the alphabet with `+` and `/`, and pad with `=`"));
-                    return;
-                }
+            (None, Some(text)) => match self.base64(spot, &text) {
+                Some(bytes) => bytes,
+                None => return,
             },
             (Some(_), Some(_)) => {
                 let problem = spot.down("base64").key_error("case::raw", "`base64` cannot be combined with `text`");

@@ -109,7 +109,7 @@ fn run_cases(
 fn prepare(sandbox: &mut Sandbox, conversation: &mut Conversation, number: usize, case: &Case) -> io::Result<()> {
     sandbox.begin_workspace(number, needs_own_workspace(case))?;
     conversation.turn_model_to(&case.id)?;
-    Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))
+    Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, file)| (path, file.clone())))
 }
 
 /// The intents for which an agent may write a file or start a command, which may outlast a cancelled turn.

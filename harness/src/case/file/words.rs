@@ -44,6 +44,44 @@ impl JsonSchema for OneOrMany {
     }
 }
 
+/// The content of a file below the working directory.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum ContentFile {
+    /// A text.
+    Text(String),
+    /// Bytes in base64, for a file that is not UTF-8.
+    Bytes {
+        /// The bytes.
+        base64: String,
+    },
+    /// A symbolic link.
+    Link {
+        /// The file or folder that it leads to, relative to the working directory.
+        link: String,
+    },
+}
+
+impl JsonSchema for ContentFile {
+    fn schema_name() -> Cow<'static, str> {
+        "ContentFile".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The content of a file: a text, bytes, or the target of a symbolic link.",
+            "type": ["string", "object"],
+            "additionalProperties": false,
+            "properties": {
+                "base64": { "type": "string", "description": "Bytes in base64, for a file that is not UTF-8." },
+                "link": { "type": "string", "description": "The target of a symbolic link, relative to the working directory." },
+            },
+            "minProperties": 1,
+            "maxProperties": 1,
+        })
+    }
+}
+
 /// A duration as text.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]

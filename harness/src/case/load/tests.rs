@@ -156,11 +156,11 @@ fn each_shape_of_a_matrix_is_a_case_of_its_own() {
     assert_eq!(zero_none.title, "Ids come back (zero, none)");
     assert_eq!(zero_none.requirements, ["jsonrpc.response-id.agent"]);
     assert_eq!(zero_none.tester.capabilities, json!({ "terminal": true }));
-    assert_eq!(zero_none.workspace, [("notes.txt".to_owned(), "id 0!!!".to_owned())]);
+    assert_eq!(zero_none.workspace, [("notes.txt".to_owned(), "id 0!!!".into())]);
     assert_eq!(cases[1].tester.capabilities, json!({ "fs": null, "terminal": true }));
     assert_eq!(text_read.requirements, ["jsonrpc.response-id.agent", "jsonrpc.response-id-known.agent"]);
     assert_eq!(text_read.tester.wire, WireSetup { ids: Ids::Negative, meta: true });
-    assert_eq!(text_read.workspace, [("notes.txt".to_owned(), "id a b!!!".to_owned())]);
+    assert_eq!(text_read.workspace, [("notes.txt".to_owned(), "id a b!!!".into())]);
 
     let said = |case: &Case| {
         let step = case.steps.iter().find(|step| step.text.contains("echo")).expect("a sound case").clone();

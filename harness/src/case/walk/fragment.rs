@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::turn::{acts, is_walkable, running_turn, stays_in_session, turns_of_client};
-use crate::case::model::{Action, Body, Case, Outgoing, TesterSetup, UserPermission};
+use crate::case::model::{Action, Body, Case, Outgoing, TesterSetup, UserPermission, WorkspaceFile};
 use crate::case::setup::default_capabilities;
 use crate::requirement::Party;
 
@@ -180,22 +180,27 @@ pub(super) fn contains(value: &Value, part: &Value) -> bool {
     }
 }
 
-/// Whether two cases use the same file, unless both find the same text in it and none writes to it.
+/// Whether two cases use the same file, unless both find the same content in it and none writes to it.
 fn have_clashing_files(one: &Case, other: &Case) -> bool {
-    let text = |case: &Case, path: &str| {
+    let content = |case: &Case, path: &str| {
         let mut files = case.workspace.iter().filter(|(known, _)| known == path);
-        files.next().map(|(_, text)| text.clone())
+        files.next().map(|(_, file)| file.clone())
     };
     let of_other = files(other);
     files(one).into_iter().any(|(path, writes)| {
         let mut same = of_other.iter().filter(|(known, _)| *known == path);
-        same.any(|(_, also_writes)| writes || *also_writes || text(one, &path) != text(other, &path))
+        same.any(|(_, also_writes)| writes || *also_writes || content(one, &path) != content(other, &path))
     })
 }
 
 /// The files that a case creates or names, each with whether it may be changed.
 fn files(case: &Case) -> Vec<(String, bool)> {
     let mut files: Vec<(String, bool)> = case.workspace.iter().map(|(path, _)| (path.clone(), false)).collect();
+    // What happens to a file through a link has another name in the messages.
+    files.extend(case.workspace.iter().filter_map(|(_, file)| match file {
+        WorkspaceFile::Link(target) => Some((target.clone(), true)),
+        WorkspaceFile::Bytes(_) => None,
+    }));
     for step in case.steps.iter().filter(|step| case.include_of(step) != Some(COMMANDS)) {
         if let Action::Send(lines) = &step.action {
             lines.iter().for_each(|line| add_files(line, &mut files));

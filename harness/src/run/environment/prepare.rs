@@ -30,7 +30,7 @@ pub struct CaseEnv {
 /// File system errors.
 pub fn prepare_dirs(case: &Case, subject: &Subject, model: Option<&str>) -> io::Result<(Sandbox, Places)> {
     let sandbox = subject.sandbox()?;
-    Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, text)| (path, text.clone())))?;
+    Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, file)| (path, file.clone())))?;
     let places = subject.places(case, &sandbox, model)?;
     subject.write_home(&sandbox, &places)?;
     Ok((sandbox, places))

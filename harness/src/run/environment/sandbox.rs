@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use crate::case::model::WorkspaceFile;
 use crate::trace::SCRATCH;
 use crate::transport::folder::remove_folder;
 use crate::transport::process::{CASE_MARKER, Environment};
@@ -136,16 +137,22 @@ impl Sandbox {
         }
     }
 
-    /// Writes files below one of the folders, by relative path.
+    /// Writes files below one of the folders, by relative path. They replace what has their names.
     ///
     /// # Errors
     ///
     /// File system errors.
-    pub fn write<'f>(base: &Path, files: impl IntoIterator<Item = (&'f String, String)>) -> io::Result<()> {
-        for (path, text) in files {
+    pub fn write<'f>(base: &Path, files: impl IntoIterator<Item = (&'f String, WorkspaceFile)>) -> io::Result<()> {
+        for (path, file) in files {
             let path = base.join(path);
             path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            std::fs::write(path, text)?;
+            if path.is_symlink() {
+                std::fs::remove_file(&path)?;
+            }
+            match file {
+                WorkspaceFile::Bytes(bytes) => std::fs::write(path, bytes)?,
+                WorkspaceFile::Link(target) => std::os::unix::fs::symlink(base.join(target), path)?,
+            }
         }
         Ok(())
     }
@@ -245,7 +252,7 @@ mod tests {
         let sandbox = Sandbox::make().expect("folders");
         let outside = sandbox.home().join("kept");
         let files = ["notes.txt", "src/deep/a.txt", "src/b.txt", ".agent/state"];
-        Sandbox::write(sandbox.workspace(), files.map(str::to_owned).iter().map(|path| (path, String::new())))
+        Sandbox::write(sandbox.workspace(), files.map(str::to_owned).iter().map(|path| (path, "".into())))
             .expect("files");
         fs::write(&outside, "x").expect("a file");
         std::os::unix::fs::symlink(sandbox.home(), sandbox.workspace().join("link")).expect("a link");

@@ -255,7 +255,7 @@ impl Subject {
             // This is the HOME of a person.
             return Ok(());
         }
-        let files = self.home_files.iter().map(|(path, text)| (path, places::fill(text, places)));
+        let files = self.home_files.iter().map(|(path, text)| (path, places::fill(text, places).as_str().into()));
         Sandbox::write(sandbox.home(), files)
     }
 
