@@ -220,13 +220,6 @@ impl Collector {
         for (means, times) in judged.fences() {
             *self.fences.entry(means.clone()).or_default() += times;
         }
-        if verdict.verdict == Verdict::Inconclusive && id.contains('@') {
-            let missed =
-                judged.header().requirements.iter().filter(|id| judged.judgement.verdict(id) == Verdict::NotExercised);
-            for requirement in missed {
-                self.undecided.entry(requirement.clone()).or_default().insert(id.clone());
-            }
-        }
         let report = CaseReport {
             id,
             title: judged.header().title.clone(),
@@ -242,6 +235,12 @@ impl Collector {
             also: Vec::new(),
             notes: gaps::notes(judged),
         };
+        if report.own_verdict().verdict == Verdict::Inconclusive && report.id.contains('@') {
+            let missed = report.requirements.iter().filter(|id| judged.judgement.verdict(id) == Verdict::NotExercised);
+            for requirement in missed {
+                self.undecided.entry(requirement.clone()).or_default().insert(report.id.clone());
+            }
+        }
         self.cases.push(report.clone());
         report
     }

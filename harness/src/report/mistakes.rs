@@ -3,9 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{CaseReport, FindingReport, RequirementReport};
-use crate::judge::signature;
+use crate::judge::{CaseVerdict, signature};
 use crate::requirement::Level;
 use crate::verdict::Verdict;
+
+impl CaseReport {
+    /// Returns the verdict without the violated requirements that the case does not name.
+    #[must_use]
+    pub fn own_verdict(&self) -> CaseVerdict {
+        let all = || CaseVerdict { verdict: self.verdict, reason: self.reason.clone(), cause: self.cause.clone() };
+        self.otherwise.clone().unwrap_or_else(all)
+    }
+}
 
 /// Decides which requirements and which cases fail because of a mistake. Both are sorted; the result does not depend on the
 /// order in which cases ended, and is the same for the joined reports of shards.
@@ -16,8 +25,7 @@ pub(super) fn settle(requirements: &mut [RequirementReport], cases: &mut [CaseRe
         .filter(|case| case.verdict != Verdict::HarnessError && !case.requirements.is_empty())
         .map(|case| (case.id.as_str(), case.requirements.iter().map(String::as_str).collect()))
         .collect();
-    let verdict_without_it = |case: &CaseReport| case.otherwise.as_ref().map_or(case.verdict, |other| other.verdict);
-    let passing = cases.iter().filter(|case| verdict_without_it(case) == Verdict::Pass);
+    let passing = cases.iter().filter(|case| case.own_verdict().verdict == Verdict::Pass);
     let passing: BTreeSet<&str> = passing.map(|case| case.id.as_str()).collect();
     requirements.iter_mut().for_each(|requirement| count_once(requirement, &for_it, &passing));
     cases.iter_mut().for_each(|case| decide_verdict(case, requirements));
@@ -75,8 +83,11 @@ fn decide_verdict(case: &mut CaseReport, requirements: &[RequirementReport]) {
     let Some(otherwise) = &case.otherwise else { return };
     let musts = requirements.iter().filter(|requirement| requirement.level == Level::Must && here(requirement, true));
     match musts.map(|requirement| &requirement.id).min() {
-        Some(id) => (case.verdict, case.reason) = (Verdict::Fail, Some(id.clone())),
-        None => (case.verdict, case.reason) = (otherwise.verdict, otherwise.reason.clone()),
+        Some(id) => (case.verdict, case.reason, case.cause) = (Verdict::Fail, Some(id.clone()), None),
+        None => {
+            (case.verdict, case.reason, case.cause) =
+                (otherwise.verdict, otherwise.reason.clone(), otherwise.cause.clone());
+        }
     }
 }
 
@@ -145,8 +156,10 @@ mod tests {
         let other = "init.respond";
         let report = report(&[("a", other, "Hi"), ("b", other, "Hi"), ("c", other, QUIET)]);
         let [_, b, c] = report.cases.as_slice() else { panic!("three cases") };
-        assert_eq!((b.verdict, &b.reason), (c.verdict, &c.reason));
+        assert_eq!((b.verdict, &b.reason, &b.cause), (c.verdict, &c.reason, &c.cause));
         assert_ne!(b.verdict, Verdict::Fail);
+        let listed = report.reasons.iter().map(|reason| reason.cases.as_slice());
+        assert_eq!(listed.collect::<Vec<_>>(), [["b", "c"]]);
     }
 
     #[test]

@@ -15,7 +15,8 @@ const SLOW: Duration = Duration::from_secs(5);
 pub struct RunProgress {
     cases: usize,
     done: usize,
-    failed: usize,
+    /// The violated MUSTs: one for each failed case, since many cases show the same mistake.
+    failed: BTreeSet<String>,
     /// The cases that are done but not checked yet.
     played: BTreeSet<String>,
     /// The running cases with their starts, the oldest first.
@@ -37,7 +38,9 @@ impl RunProgress {
                 self.played.insert((*case).to_owned());
             }
             SuiteEvent::Case(case, _) => {
-                self.failed += usize::from(case.verdict == Verdict::Fail);
+                if case.verdict == Verdict::Fail {
+                    self.failed.insert(case.reason.clone().unwrap_or_default());
+                }
                 if !self.played.remove(&case.id) {
                     self.end(&case.id);
                 }
@@ -52,9 +55,13 @@ impl RunProgress {
         self.running.retain(|(running, _)| *running != in_one_line(case));
     }
 
-    /// Returns the number of failed cases so far as a phrase that follows others; empty if none failed.
+    /// Returns the number of violated MUSTs so far as a phrase that follows others; empty if none is.
     fn failures(&self) -> String {
-        if self.failed == 0 { String::new() } else { format!(", {} failed", self.failed) }
+        match self.failed.len() {
+            0 => String::new(),
+            1 => ", 1 MUST failed".to_owned(),
+            several => format!(", {several} MUSTs failed"),
+        }
     }
 
     /// Returns the running cases and the progress, in at most `width` characters; `None` when nothing runs.
@@ -150,11 +157,11 @@ mod tests {
         line(SuiteEvent::Start("a"));
         line(SuiteEvent::Played("a"));
         assert_eq!(line(SuiteEvent::Start("b")), "[1/3] 1 running  b");
-        assert_eq!(line(SuiteEvent::Case(&case("a", Verdict::Fail), None)), "[1/3] 1 running, 1 failed  b");
+        assert_eq!(line(SuiteEvent::Case(&case("a", Verdict::Fail), None)), "[1/3] 1 running, 1 MUST failed  b");
         line(SuiteEvent::Played("b"));
-        assert_eq!(line(SuiteEvent::Start("b")), "[1/3] 1 running, 1 failed  b", "it runs again");
+        assert_eq!(line(SuiteEvent::Start("b")), "[1/3] 1 running, 1 MUST failed  b", "it runs again");
         line(SuiteEvent::Case(&case("b", Verdict::Pass), None));
-        assert_eq!(line(SuiteEvent::Start("c")), "[2/3] 1 running, 1 failed  c");
+        assert_eq!(line(SuiteEvent::Start("c")), "[2/3] 1 running, 1 MUST failed  c");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::mem::take;
 
 use super::{Collector, SeenIn};
 use crate::case::Case;
-use crate::judge::{Cause, JudgedTrace, JudgingSession, Trouble};
+use crate::judge::{CaseVerdict, Cause, JudgedTrace, JudgingSession, Trouble};
 use crate::report::model::{CaseReport, OnlyShared};
 use crate::report::reasons::is_about_tools;
 use crate::trace::Trace;
@@ -133,10 +133,12 @@ impl Collector {
     pub fn skip_repeated(&mut self, case: &Case) -> Option<CaseReport> {
         if let Some(first) = case.first_use() {
             let first = self.cases.iter().find(|report| report.id == first)?;
-            return match first.verdict {
+            let CaseVerdict { verdict, reason, cause } = first.own_verdict();
+            return match verdict {
                 Verdict::NotApplicable => {
                     let (id, title) = (case.id.clone(), Some(case.title.clone()));
-                    let report = CaseReport { id, title, duration_ms: 0, trace: None, ..first.clone() };
+                    let own = CaseReport { verdict, reason, cause, otherwise: None, ..first.clone() };
+                    let report = CaseReport { id, title, duration_ms: 0, trace: None, ..own };
                     self.cases.push(report.clone());
                     Some(report)
                 }
@@ -242,11 +244,34 @@ fn decided_nothing(case: &CaseReport) -> bool {
         matches!(cause, Cause::NotExercised { requirements } | Cause::Undecided { requirements }
             if requirements.len() < case.requirements.len())
     };
-    !matches!(case.verdict, Verdict::Pass | Verdict::Fail) && !case.cause.as_ref().is_some_and(is_partial)
+    let own = case.own_verdict();
+    !matches!(own.verdict, Verdict::Pass | Verdict::Fail) && !own.cause.as_ref().is_some_and(is_partial)
 }
 
 /// Whether a case ran to its end and its subject did nothing to which its requirements apply. A case that a refusal, a login or an exit
 /// ended says nothing about other shapes.
 fn exercised_nothing(case: &CaseReport) -> bool {
-    matches!(&case.cause, Some(Cause::NotExercised { requirements }) if requirements.len() == case.requirements.len())
+    matches!(case.own_verdict().cause, Some(Cause::NotExercised { requirements }) if requirements.len() == case.requirements.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::case::embedded_case;
+    use crate::edition::V1;
+    use crate::requirement::Party;
+
+    #[test]
+    fn a_context_is_skipped_although_its_undecided_first_use_shows_another_mistake() {
+        let mut collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
+        let first = r#"{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent","case":"v1/agent/fs/read","requirements":["fs.read.params"]}
+{"n":0,"us":0,"from":"agent","line":"a banner"}"#;
+        collector.add(&Trace::read(first.as_bytes()).expect("a trace"), Duration::ZERO, None);
+        assert_eq!(collector.cases[0].verdict, Verdict::Fail);
+        let again = embedded_case("v1/agent/fs/read@again", &V1).expect("a case");
+        let skipped = collector.skip_repeated(&again).expect("its first use decided nothing");
+        assert!(matches!(skipped.cause, Some(Cause::Skipped { after }) if after == "v1/agent/fs/read"));
+    }
 }
