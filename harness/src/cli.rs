@@ -47,6 +47,7 @@ pub use output::report_error;
 use std::convert::Infallible;
 use std::time::Instant;
 
+use self::versions::Versions;
 use crate::edition::Editions;
 use crate::requirement::Party;
 use crate::run::wait_for_signals;
@@ -60,11 +61,12 @@ use crate::transport::process::{Orphans, kill_all};
 /// The caller prints the error and exits with [`ProgramExit::Usage`].
 pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
     shell::set_color(args.color);
-    let all = args.edition.as_deref() == Some(versions::ALL);
-    if all && !matches!(args.command, args::Command::Agent(_) | args::Command::Client(_)) {
-        anyhow::bail!("--protocol all is an option of `agent` and `client`");
+    let option = args.edition.as_deref();
+    let versions = Versions::of(option);
+    if versions != Versions::One && !matches!(args.command, args::Command::Agent(_) | args::Command::Client(_)) {
+        anyhow::bail!("--protocol {} is an option of `agent` and `client`", option.unwrap_or_default());
     }
-    if let Some(name) = args.edition.as_deref().filter(|_| !all) {
+    if let Some(name) = option.filter(|_| versions == Versions::One) {
         editions.prefer(name).map_err(|error| anyhow::anyhow!("--protocol: {error}"))?;
     }
     let editions = &editions;
@@ -97,7 +99,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
             project::apply(&mut agent.run, Party::Agent, editions.preferred())?;
             plan::take_filters(&mut agent.run, Party::Agent, false)?;
             let plan = |bundle| plan::of_agent(&agent, bundle);
-            driving(|| versions::run(all, editions, (Party::Agent, &agent.run), begun, plan))
+            driving(|| versions::run(versions, editions, (Party::Agent, &agent.run), begun, plan))
         }
         args::Command::Client(mut client) => {
             if !client.manual {
@@ -106,7 +108,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
             plan::take_filters(&mut client.run, Party::Client, client.manual)?;
             let plan = if client.manual { manual::plan } else { plan::of_client };
             let plan = |bundle| plan(&client, bundle);
-            driving(|| versions::run(all, editions, (Party::Client, &client.run), begun, plan))
+            driving(|| versions::run(versions, editions, (Party::Client, &client.run), begun, plan))
         }
         args::Command::Check(check) => check::run(&check, editions),
         args::Command::Certify(certify) => driving(|| certify::run(&certify, editions.preferred())),

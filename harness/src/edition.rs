@@ -4,6 +4,7 @@
 //! and loads them on first use.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
 use include_dir::{Dir, include_dir};
@@ -326,6 +327,14 @@ impl Editions {
     #[must_use]
     pub fn all(&self) -> &[&'static Bundle] {
         &self.0
+    }
+
+    /// Returns all editions, that of the newest version first.
+    #[must_use]
+    pub fn newest_first(&self) -> Vec<&'static Bundle> {
+        let mut bundles = self.0.clone();
+        bundles.sort_by_key(|bundle| Reverse((bundle.files.major, bundle.name())));
+        bundles
     }
 
     /// Returns the edition of this major version, if there is one.

@@ -32,6 +32,18 @@ static TINY: Bundle = Bundle::new(Files {
     lowered: None,
 });
 
+const AGENT_OF_BOTH: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
+
+/// An agent that knows only the parameters of version 1, and so answers those of version 2 with an error.
+const REFUSES_VERSION_2: &str = r#"
+read -r line
+case $line in
+*'"protocolVersion":2'*)
+  id=${line#*'"id":'}
+  echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%[,\}]*},\"error\":{\"code\":-32602,\"message\":\"no clientCapabilities\"}}" ;;
+*) { printf '%s\n' "$line"; cat; } | "$0" ;;
+esac"#;
+
 const CLIENT: &str = env!("CARGO_BIN_EXE_acp-reference-client");
 
 /// A test of this file.
@@ -65,13 +77,14 @@ fn main() -> ExitCode {
             Into::into,
         );
     }
-    let trials: [(&str, Test); 7] = [
+    let trials: [(&str, Test); 8] = [
         ("list-explain-and-lint-show-its-content", shows_content),
         ("an-agent-is-tested-by-it", tests_agents),
         ("a-client-is-tested-by-it", tests_clients),
         ("a-trace-and-a-report-name-it", reads_traces_and_reports),
         ("a-certificate-is-one-of-it", certifies),
         ("all-tests-each-version-that-the-agent-speaks", tests_each_version),
+        ("newest-falls-back-to-what-the-agent-speaks", tests_the_newest_version),
         ("an-unknown-edition-is-refused", refuses_unknown_editions),
     ];
     let trials = trials.map(|(name, test)| Trial::test(name, test).with_kind("edition"));
@@ -220,6 +233,21 @@ fn tests_each_version() -> Result<(), Failed> {
     contains(&prints(dir.path(), 2, &[&of_none[..], &agent].concat())?, "error: no agent case matches")?;
     contains(&prints(dir.path(), 2, &[&common, &["--format", "json"][..], &agent].concat())?, "--format json=FILE")?;
     contains(&prints(dir.path(), 2, &["list", "--protocol", "all"])?, "`agent` and `client`")
+}
+
+fn tests_the_newest_version() -> Result<(), Failed> {
+    let dir = folder();
+    let tested = |subject: &[&str]| -> Result<(String, Value), Failed> {
+        let common = ["agent", "--protocol", "newest", "--case", "*/agent/init/handshake", "--format", "json=r.json"];
+        let said = prints(dir.path(), 0, &[&common[..], subject].concat())?;
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(dir.path().join("r.json"))?)?;
+        Ok((said, report["suite"]["edition"].clone()))
+    };
+    let (_, edition) = tested(&["--", AGENT_OF_BOTH])?;
+    assert_eq!(edition, "v2@2026-11");
+    let (said, edition) = tested(&["--", "sh", "-c", REFUSES_VERSION_2, AGENT_OF_BOTH])?;
+    assert_eq!(edition, "v1@2026-11");
+    contains(&said, "not tested: the agent did not finish the handshake")
 }
 
 fn refuses_unknown_editions() -> Result<(), Failed> {

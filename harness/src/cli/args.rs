@@ -38,10 +38,10 @@ pub struct Args {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// The version of the protocol: v1, v2 (a draft), or one edition such as v1@2026-11; for agent and client also `all`
+    /// The version of the protocol: v1, v2 (a draft), or one edition such as v1@2026-11; for agent and client also `newest` or `all`
     ///
-    /// A trace or report that names an edition is checked against that one. With `all`, each version that the subject speaks
-    /// is tested, and the files of reports have the version in their names.
+    /// A trace or report that names an edition is checked against that one. With `newest`, the newest version that the subject
+    /// speaks is tested. With `all`, each one is, and the files of reports have the version in their names.
     #[arg(long = "protocol", alias = "edition", global = true, value_name = "VERSION", display_order = 900)]
     pub edition: Option<String>,
     /// Use colours: `auto` (in a terminal; respects `NO_COLOR` and `CLICOLOR_FORCE`), `always` or `never`

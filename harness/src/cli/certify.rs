@@ -19,7 +19,7 @@ use crate::plan::profile_file;
 use crate::profile;
 use crate::protocol::sha256;
 use crate::report::model::RunReport;
-use crate::report::{SuiteEvent, rfc3339};
+use crate::report::{Diagnosis, SuiteEvent, rfc3339};
 use crate::trace::Trace;
 use crate::verdict::Conformance;
 
@@ -51,7 +51,10 @@ fn certify(plan: &RunPlan, start: &StartArgs, args: &KeepArgs) -> anyhow::Result
     let (began, started) = (SystemTime::now(), Instant::now());
     let traces = place.traces();
     let keep = Keep { dir: &traces, redact: args.redact };
-    let met = |trace: &Trace| {
+    let met = |trace: &Trace, obstacle: Option<Diagnosis>| {
+        if obstacle.is_some() {
+            return Ok(obstacle);
+        }
         let judgement = judge(trace, plan.bundle.edition());
         let said = judgement.introductions.get(&party);
         place.admit(said.and_then(|said| said.name.as_deref())).with_context(|| format!("--output {shown}"))?;

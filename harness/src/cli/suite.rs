@@ -17,6 +17,7 @@ use super::plan::{Origin, RunPlan};
 use super::progress::ProgressLine;
 use super::redact::{redacted, save};
 use super::snapshots::Snapshots;
+use super::versions::Others;
 use crate::case::model::Case;
 use crate::case::{embedded_case, is_handshake};
 use crate::edition::{Bundle, Editions};
@@ -30,24 +31,31 @@ use crate::report::{Chart, Collector, Diagnosis, SuiteEvent, diagnose, protocol,
 use crate::requirement::{Level, Party};
 use crate::run::{Stop, Subject, bare_starts, run_by_hand, stop, stop_after, stopped};
 use crate::suite::{Settled, Suite, SuiteListener, SuiteOptions};
-use crate::trace::{ProcessEvent, Trace, What};
+use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::verdict::Verdict;
 
 /// The silence after which the user sees what the run waits for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The subject speaks another version of the protocol, so that a run of this one would show nothing.
+/// The subject does not speak the version of the protocol, so that a run of it would show nothing.
 #[derive(Debug, thiserror::Error)]
-#[error("the subject speaks version {0} of the protocol")]
-pub(super) struct OtherVersion(pub(super) u64);
+pub(super) enum NotThisVersion {
+    /// It speaks another one.
+    #[error("speaks version {0} of the protocol")]
+    Other(u64),
+    /// It did not finish the handshake.
+    #[error("did not finish the handshake")]
+    NoHandshake,
+}
 
-/// Runs the plan for a command that began at that time. With `one_of_several`, there are runs of other editions; then this one ends
-/// with [`OtherVersion`] if the subject does not speak its version.
+/// Runs the plan for a command that began at that time. If there are runs of other editions, this one ends with [`NotThisVersion`]
+/// where the subject does not speak its version; before a run of an older one also where the handshake fails, since a program
+/// written for that version may refuse what it does not know.
 pub(super) fn run(
     mut plan: RunPlan,
     args: &RunArgs,
     outputs: &[Output],
-    one_of_several: bool,
+    others: Others,
     begun: Instant,
 ) -> anyhow::Result<ProgramExit> {
     let baseline = plan.baseline.take();
@@ -74,11 +82,16 @@ pub(super) fn run(
         whole: plan.cases.len() == plan.known.len(),
         fail_fast: args.fail_fast.then_some(FailFast { strict: args.strict, baseline: baseline.as_ref() }),
     };
-    let (mut going, met) = match drive(plan, wanted, &|first| match version_of(first, plan.bundle) {
-        Some(version) if one_of_several => Err(OtherVersion(version).into()),
-        // Selected cases may be about versions.
-        Some(version) if !plan.is_selection => Ok(speaks_only(version, plan)),
-        _ => Ok(None),
+    let (mut going, met) = match drive(plan, wanted, &|first, obstacle| {
+        match version_of(first, plan.bundle).filter(|_| obstacle.is_none()) {
+            Some(version) if others != Others::None => Err(NotThisVersion::Other(version).into()),
+            _ if others == Others::Older && (obstacle.is_some() || is_unfinished(first)) => {
+                Err(NotThisVersion::NoHandshake.into())
+            }
+            // Selected cases may be about versions.
+            Some(version) if !plan.is_selection => Ok(speaks_only(version, plan)),
+            _ => Ok(obstacle),
+        }
     })? {
         Driver::Early(exit) => return Ok(exit),
         Driver::Over(going, met) => (going, met),
@@ -95,7 +108,7 @@ pub(super) fn run(
     report.obstacle.clone_from(&obstacle);
     if obstacle.is_none() && partial.is_none() && plan.subject.fault.is_none() {
         let profile = plan.origin.as_ref().map(Origin::name);
-        report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle, one_of_several);
+        report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle, others == Others::Each);
     }
     report.subject.profile =
         plan.origin.as_ref().map(|origin| Box::new(origin.info(report.subject.version.as_deref())));
@@ -142,6 +155,12 @@ pub(super) fn run(
 pub(super) fn version_of(trace: &Trace, bundle: &'static Bundle) -> Option<u64> {
     let judgement = judge(trace, bundle.edition());
     judgement.not_covered.first().map(|other| other.version).or(judgement.turned_down)
+}
+
+/// Whether a line of the subject that must come did not come.
+fn is_unfinished(trace: &Trace) -> bool {
+    let is_missed = |step: &StepEvent| step.kind == StepKind::Must && step.outcome != Outcome::Done;
+    trace.events.iter().any(|event| matches!(&event.what, What::Step(step) if is_missed(step)))
 }
 
 /// Names the option for the version that the subject speaks instead of the tested one, if this program has an edition of it.
@@ -209,12 +228,11 @@ pub(super) enum Driver<'r> {
     Over(Box<Going<'r>>, Option<Diagnosis>),
 }
 
-/// Runs the cases of the plan, unless `met` finds in the first conversation why the others would show nothing.
-pub(super) fn drive<'r>(
-    plan: &RunPlan,
-    mut wanted: Wanted<'r>,
-    met: &dyn Fn(&Trace) -> anyhow::Result<Option<Diagnosis>>,
-) -> anyhow::Result<Driver<'r>> {
+/// Finds in the trace of the first conversation why the others would show nothing; an obstacle that is known already is passed on.
+pub(super) type Meet<'m> = &'m dyn Fn(&Trace, Option<Diagnosis>) -> anyhow::Result<Option<Diagnosis>>;
+
+/// Runs the cases of the plan, unless `met` finds an obstacle.
+pub(super) fn drive<'r>(plan: &RunPlan, mut wanted: Wanted<'r>, met: Meet<'_>) -> anyhow::Result<Driver<'r>> {
     // A person notices without help whether the client connects.
     let by_hand = plan.subject.agent_folder.is_some();
     let mut contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
@@ -228,8 +246,8 @@ pub(super) fn drive<'r>(
             ProgramExit::Incomplete
         }));
     }
-    if let Some(contact) = contact.as_mut().filter(|contact| contact.obstacle.is_none()) {
-        contact.obstacle = met(&contact.trace)?;
+    if let Some(contact) = contact.as_mut() {
+        contact.obstacle = met(&contact.trace, contact.obstacle.take())?;
     }
     let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.clone());
     if contact.as_ref().is_some_and(|contact| not_started(&contact.trace)) {

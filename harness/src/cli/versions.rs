@@ -1,4 +1,4 @@
-//! `agent` and `client` with `--protocol`: one version of the protocol, or each that the subject speaks.
+//! `agent` and `client` with `--protocol`: one version of the protocol, each that the subject speaks, or the newest of those.
 
 use std::time::Instant;
 
@@ -8,30 +8,60 @@ use super::args::RunArgs;
 use super::exit::ProgramExit;
 use super::output::say;
 use super::plan::{RunPlan, is_selection};
-use super::suite::{self, OtherVersion};
+use super::suite::{self, NotThisVersion};
 use crate::edition::{Bundle, Editions};
 use crate::report::protocol;
 use crate::requirement::Party;
 use crate::run::stopped;
 
-/// The value of `--protocol` for each version.
-pub(super) const ALL: &str = "all";
+/// The versions that a run tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Versions {
+    /// The preferred one.
+    One,
+    /// Each that the subject speaks.
+    All,
+    /// The newest that the subject speaks.
+    Newest,
+}
 
-/// Runs the plan of the preferred edition; with `all`, that of each edition in turn. An edition whose version the subject does not
-/// speak has no report then and does not count.
+impl Versions {
+    /// Returns the meaning of the option `--protocol`.
+    pub(super) fn of(option: Option<&str>) -> Self {
+        match option {
+            Some("all") => Self::All,
+            Some("newest") => Self::Newest,
+            _ => Self::One,
+        }
+    }
+}
+
+/// The runs of other editions next to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    /// None.
+    None,
+    /// Each edition has a run.
+    Each,
+    /// An older edition has a run if this one is of no use.
+    Older,
+}
+
+/// Runs the plan of the preferred edition, or that of several in turn. An edition whose version the subject does not speak has no
+/// report among several and does not count.
 ///
 /// # Errors
 ///
 /// Those of a plan or a run.
 pub(super) fn run(
-    all: bool,
+    versions: Versions,
     editions: &Editions,
     (party, args): (Party, &RunArgs),
     begun: Instant,
     plan: impl Fn(&'static Bundle) -> anyhow::Result<RunPlan>,
 ) -> anyhow::Result<ProgramExit> {
-    if !all {
-        return suite::run(plan(editions.preferred())?, args, &args.result.outputs(), false, begun);
+    if versions == Versions::One {
+        return suite::run(plan(editions.preferred())?, args, &args.result.outputs(), Others::None, begun);
     }
     let of_one = [
         ("--expected", args.result.expected.expected.is_some()),
@@ -40,6 +70,9 @@ pub(super) fn run(
     ];
     if let Some((option, _)) = of_one.into_iter().find(|(_, given)| *given) {
         bail!("{option} is about one version of the protocol: use --protocol v1 or --protocol v2");
+    }
+    if versions == Versions::Newest {
+        return run_newest(editions, (party, args), begun, plan);
     }
     let (mut worst, mut spoken, mut nothing_selected) = (ProgramExit::Good, 0, None);
     for bundle in editions.all() {
@@ -60,14 +93,14 @@ pub(super) fn run(
         };
         let outputs = args.result.outputs().into_iter().map(|output| output.of_version(bundle.case_folder()));
         let outputs = outputs.collect::<anyhow::Result<Vec<_>>>()?;
-        match suite::run(plan, args, &outputs, true, begun) {
+        match suite::run(plan, args, &outputs, Others::Each, begun) {
             Ok(exit) => {
                 worst = worst.worse(exit);
                 spoken += 1;
             }
             Err(error) => {
-                let OtherVersion(found) = error.downcast()?;
-                say(&format!("not tested: the {party} speaks version {found} of the protocol"));
+                let other: NotThisVersion = error.downcast()?;
+                say(&format!("not tested: the {party} {other}"));
             }
         }
     }
@@ -76,4 +109,31 @@ pub(super) fn run(
         None if spoken == 0 => Ok(worst.worse(ProgramExit::Incomplete)),
         None => Ok(worst),
     }
+}
+
+/// Runs the plan of the newest edition whose version the subject speaks. The oldest one is run in any case, so that a subject that
+/// speaks none has a report.
+fn run_newest(
+    editions: &Editions,
+    (party, args): (Party, &RunArgs),
+    begun: Instant,
+    plan: impl Fn(&'static Bundle) -> anyhow::Result<RunPlan>,
+) -> anyhow::Result<ProgramExit> {
+    let newest_first = editions.newest_first();
+    let Some((oldest, newer)) = newest_first.split_last() else { bail!("this program has no edition") };
+    for bundle in newer {
+        let plan = match plan(bundle) {
+            // The selected cases may belong to another version.
+            Err(_) if is_selection(args) => continue,
+            plan => plan?,
+        };
+        match suite::run(plan, args, &args.result.outputs(), Others::Older, begun) {
+            Err(error) => {
+                let other: NotThisVersion = error.downcast()?;
+                say(&format!("{}: not tested: the {party} {other}", protocol(bundle.name())));
+            }
+            ended => return ended,
+        }
+    }
+    suite::run(plan(oldest)?, args, &args.result.outputs(), Others::None, begun)
 }
