@@ -76,7 +76,7 @@ impl Nodes {
             reference: reference.and_then(|reference| self.definition(reference.strip_prefix("#/$defs/")?)),
             properties: properties.map(|(name, value)| (name.as_str(), self.add(value))).collect(),
             items: value.get("items").map(|items| self.add(items)),
-            open: value.get("additionalProperties").is_some_and(|more| more != &Value::Bool(false)),
+            open: value.get("additionalProperties").is_some_and(|more| more != &Value::Bool(false)) || is_any(value),
             all: list("allOf").iter().map(|all| self.add(all)).collect(),
             unions: ["oneOf", "anyOf"]
                 .into_iter()
@@ -102,5 +102,17 @@ impl Nodes {
             Some(Tag { name, value, node: *node })
         });
         Branch { node, tag }
+    }
+}
+
+/// Whether a schema allows every value, such as the branch of a union for all that the protocol does not define.
+fn is_any(schema: &Value) -> bool {
+    const SAYS_NOTHING: [&str; 3] = ["title", "description", "default"];
+    match schema {
+        Value::Bool(any) => *any,
+        Value::Object(rules) => {
+            rules.keys().all(|rule| SAYS_NOTHING.contains(&rule.as_str()) || rule.starts_with("x-"))
+        }
+        _ => false,
     }
 }
