@@ -11,6 +11,7 @@ pub(super) mod needs;
 mod page;
 mod process;
 mod reply;
+mod rest;
 pub(super) mod send;
 
 use super::case::{RunningCase, StepResult};
@@ -43,7 +44,10 @@ pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usi
             StepResult::new(StepKind::Send, Outcome::Done)
         }
         Action::CloseStdin => running.close_input(),
-        Action::End => exit::end(running, running.after_act(step.within.unwrap_or(running.limits.exit))).await,
+        Action::End => {
+            let limit = running.after_act(step.within.unwrap_or(running.limits.exit));
+            exit::end(running, !step.decides.is_empty(), limit).await
+        }
         Action::Exit { .. } if running.is_by_hand() => exit::not_visible(),
         Action::Exit { code } => exit::exit(running, *code, step.within.unwrap_or(running.limits.exit)).await,
     }

@@ -36,6 +36,10 @@ pub(super) const WANTED_SERVER: Duration = Duration::from_secs(5);
 /// tool. Servers are local; agents that start them do so within a second.
 pub(super) const SILENT_SERVERS: Duration = Duration::from_secs(2);
 
+/// The time for a line of an agent that has ended all work: updates that follow work come within milliseconds. If one comes later,
+/// its case is undecided.
+pub(super) const AT_REST: Duration = Duration::from_secs(3);
+
 /// The pause between two checks of a file or a process. Short, since a local program writes within milliseconds; long enough to
 /// leave the processor to the subject.
 pub(super) const CHECK_AGAIN: Duration = Duration::from_millis(5);

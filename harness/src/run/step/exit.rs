@@ -9,8 +9,9 @@ use crate::run::channel::Channel;
 use crate::run::timing::FENCE_AFTER_TIMEOUT;
 use crate::trace::{Exit, Expected, Observed, Outcome, StepKind};
 
-/// Waits for the subject to end the connection. A subject that still answers afterwards has not ended it.
-pub(super) async fn end<C: Channel>(running: &mut RunningCase<'_, C>, limit: Duration) -> StepResult {
+/// Waits for the subject to end the connection. If that decides something, a subject that still answers has not ended it. Otherwise
+/// its answer proves as well as the end that no other message comes.
+pub(super) async fn end<C: Channel>(running: &mut RunningCase<'_, C>, decides: bool, limit: Duration) -> StepResult {
     let connection = running.connection;
     let ended = running.until(Instant::now() + limit, |running| running.channel.state().ended(connection)).await;
     let expected = Some(Expected::ConnectionEnd);
@@ -18,6 +19,9 @@ pub(super) async fn end<C: Channel>(running: &mut RunningCase<'_, C>, limit: Dur
         return StepResult { expected, ..StepResult::new(StepKind::Exit, Outcome::Done) };
     }
     let fence = running.fence(FENCE_AFTER_TIMEOUT).await;
+    if fence.outcome == Outcome::Done && !decides {
+        return fence;
+    }
     let (outcome, observed) = match fence.outcome {
         Outcome::Done => (Outcome::Contradicted, Some(Observed::StillConnected { answers: true })),
         Outcome::Ended => (Outcome::Done, None),

@@ -10,6 +10,7 @@ use crate::requirement::Party;
 use crate::run::case::inbox::{Received, compare_answer, is_call};
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{Channel, Order};
+use crate::run::step::rest::Rest;
 use crate::run::timing::FENCE_AFTER_TIMEOUT;
 use crate::trace::{Expected, Observed, Outcome, StepEvent, StepKind, What};
 use crate::wire::{Call, Envelope};
@@ -33,12 +34,13 @@ impl<C: Channel> RunningCase<'_, C> {
         let limit = self.limit(line, within);
         let deadline = self.begin_of_wait(line) + limit;
         let mut doubt = Some(Instant::now() + self.wait_for_unknown());
-        let mut looked = 0;
+        let (mut looked, mut rest) = (0, Rest::default());
         loop {
             match self.look_for(line, looked) {
                 Found::Matched(result) | Found::Contradicted(result) => return result,
                 Found::NotYet => looked = self.inbox.len(),
             }
+            let deadline = rest.deadline(self, line, deadline);
             let until = doubt.map_or(deadline, |doubt| doubt.min(deadline));
             if self.nothing_more(line) {
                 return self.never_came(line, limit).await;
@@ -58,7 +60,7 @@ impl<C: Channel> RunningCase<'_, C> {
     /// Waits for an optional line; gives up when the conversation has passed it.
     pub(super) async fn optional(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> StepResult {
         let deadline = self.begin_of_wait(line) + self.limit(line, within);
-        let mut looked = 0;
+        let (mut looked, mut rest) = (0, Rest::default());
         loop {
             match self.look_for(line, looked) {
                 Found::Matched(result) => {
@@ -80,7 +82,7 @@ impl<C: Channel> RunningCase<'_, C> {
             // Later answers may overtake an answer, but a call that the conversation has passed will not come any more.
             let passed = line.body.answers().is_none() && self.has_passed(index, looked);
             looked = self.inbox.len();
-            if passed || self.nothing_more(line) || !self.next(deadline).await {
+            if passed || self.nothing_more(line) || !self.next(rest.deadline(self, line, deadline)).await {
                 let observed = Some(if passed { Observed::Passed } else { Observed::Nothing });
                 let expected = Some(Expected::Message(self.inbox.describe(line)));
                 return StepResult { expected, observed, ..StepResult::new(StepKind::Optional, Outcome::Missed) };

@@ -134,10 +134,6 @@ impl<C: Channel> RunningCase<'_, C> {
     async fn report_fence(&mut self, sent: &[Sent], came: Option<usize>) -> StepResult {
         let expected = Some(Expected::FenceAnswer);
         let all = sent.iter().map(|sent| sent.n).collect();
-        if self.channel.state().ended(self.connection) {
-            let observed = Some(Observed::Ended(self.how_it_ended().await));
-            return StepResult { events: all, expected, observed, ..StepResult::new(StepKind::Fence, Outcome::Ended) };
-        }
         if let Some(answered) = came.and_then(|came| sent.get(came)) {
             for sent in sent.iter().take_while(|sent| sent.n <= answered.n) {
                 self.subject.fences.note(sent.method, sent.n == answered.n);
@@ -145,6 +141,10 @@ impl<C: Channel> RunningCase<'_, C> {
             self.answers_unknown |= answered.method == FENCE;
             let events = vec![answered.n];
             return StepResult { events, expected, ..StepResult::new(StepKind::Fence, Outcome::Done) };
+        }
+        if self.channel.state().ended(self.connection) {
+            let observed = Some(Observed::Ended(self.how_it_ended().await));
+            return StepResult { events: all, expected, observed, ..StepResult::new(StepKind::Fence, Outcome::Ended) };
         }
         sent.iter().for_each(|sent| self.subject.fences.note(sent.method, false));
         let observed = Some(Observed::FenceUnanswered(sent.iter().map(|sent| sent.method.to_owned()).collect()));
