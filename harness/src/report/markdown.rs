@@ -44,7 +44,7 @@ impl<W: Write> MarkdownReport<W> {
         let is_new = |r: &&RequirementReport| failures(r).any(|broken| broken.expected(report).is_none());
         let (failed, expected): (Vec<_>, Vec<_>) = report.requirements.iter().filter(|r| r.fails()).partition(is_new);
         if !failed.is_empty() {
-            broken_table(&failed, linked, &mut self.out)?;
+            broken_table(&failed, &linked, &mut self.out)?;
             writeln!(self.out)?;
             failed.iter().try_for_each(|requirement| self.evidence(requirement))?;
         }
@@ -137,7 +137,7 @@ fn block(broken: &Broken<'_>) -> String {
 /// Writes a table of the violated requirements with the first finding of each. The caller chooses the links.
 pub(super) fn broken_table(
     failed: &[&RequirementReport],
-    linked: fn(&RequirementReport) -> String,
+    linked: &dyn Fn(&RequirementReport) -> String,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "| failed | level | found | case |\n|---|---|---|---|")?;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::markdown::broken_table;
 use super::model::{Driven, RequirementReport, RunReport};
 use super::visible::in_markdown;
-use super::words::{count, partial, protocol};
+use super::words::{count, is_draft, partial, protocol, protocol_version, requirement_folder};
 use crate::requirement::{Level, Party, page};
 use crate::trace::SCRATCH;
 use crate::verdict::Verdict;
@@ -36,52 +36,31 @@ const GROUPS: [Group; 5] = [
     Group {
         name: "gates",
         what: "nothing is used that the other side did not offer; some of these stand in other groups too",
-        holds: |id| GATES.contains(&id),
+        holds: is_gate,
     },
 ];
 
-/// Requirements to use only capabilities that the other side offers, and to offer only capabilities that work.
-const GATES: [&str; 39] = [
-    "auth.logout.gate",
+/// Requirements to use only capabilities that the other side offers, and to offer only capabilities that work, as far as their
+/// names do not show it.
+const GATES: [&str; 13] = [
     "auth.terminal.capability-honest",
-    "auth.terminal.gate",
-    "close.gate",
-    "compaction.gate",
-    "config.boolean-gate",
     "config.boolean-only-if-advertised",
-    "delete.gate",
-    "dirs.gate",
-    "dirs.list-gated",
-    "dirs.unadvertised-field",
-    "elicit.form-gate",
-    "elicit.unadvertised-mode",
-    "elicit.url-gate",
     "fs.capability-honest",
     "fs.read.capability",
-    "fs.read.unadvertised",
     "fs.write.capability",
-    "fs.write.unadvertised",
     "init.null-is-unsupported.agent",
     "init.null-is-unsupported.client",
     "init.omitted-is-unsupported.agent",
     "init.omitted-is-unsupported.client",
-    "list.gate",
-    "load.gate",
-    "mcp.http.gate",
-    "mcp.sse.gate",
-    "mcp.unadvertised-transport-refused",
     "modes.set-only-if-offered",
-    "notice.gate",
-    "prompt.audio-gate",
-    "prompt.embedded-gate",
-    "prompt.image-gate",
-    "prompt.unadvertised-content",
-    "resume.gate",
     "terminal.capability",
-    "terminal.unadvertised",
     "ext.capability-checked.agent",
     "ext.capability-checked.client",
 ];
+
+fn is_gate(id: &str) -> bool {
+    GATES.contains(&id) || id.split(['.', '-']).any(|word| matches!(word, "gate" | "gated" | "unadvertised"))
+}
 
 fn in_area(id: &str, areas: &[&str]) -> bool {
     id.split('.').next().is_some_and(|area| areas.contains(&area))
@@ -127,9 +106,9 @@ fn table(reports: &[RunReport], out: &mut dyn Write) -> io::Result<()> {
     let groups = GROUPS.map(|group| group.name).join(" | ");
     writeln!(
         out,
-        "\n| subject | kind | version | from | run on | verdict | exercised | kept | MUST broken | SHOULD broken | left open | {groups} |"
+        "\n| subject | kind | version | protocol | from | run on | verdict | exercised | kept | MUST broken | SHOULD broken | left open | {groups} |"
     )?;
-    writeln!(out, "|---|---|---|---|---|---|--:|--:|--:|--:|--:{}|", "|:-:".repeat(GROUPS.len()))?;
+    writeln!(out, "|---|---|---|---|---|---|---|--:|--:|--:|--:|--:{}|", "|:-:".repeat(GROUPS.len()))?;
     for report in reports {
         let count = |verdict| report.requirements.iter().filter(|r| r.verdict == verdict).count();
         let (kept, open) = (count(Verdict::Pass), count(Verdict::Inconclusive));
@@ -137,10 +116,11 @@ fn table(reports: &[RunReport], out: &mut dyn Write) -> io::Result<()> {
         let (musts, shoulds) = (broken(report, Level::Must).count(), broken(report, Level::Should).count());
         writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {} | {} | {kept} | {musts} | {shoulds} | {open} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {kept} | {musts} | {shoulds} | {open} | {} |",
             named(report),
             report.subject.kind,
             in_markdown(version(report)),
+            protocol_version(&report.suite.edition).unwrap_or_else(|| in_markdown(&report.suite.edition)),
             origin(report),
             in_markdown(date(report)),
             verdict(report),
@@ -168,7 +148,10 @@ fn cell(report: &RunReport, group: &Group) -> String {
 
 fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let subject = &report.subject;
-    writeln!(out, "\n## {} {}\n", named(report), in_markdown(version(report)))?;
+    // A subject may have a section for each version of the protocol.
+    let draft = protocol_version(&report.suite.edition).filter(|_| is_draft(&report.suite.edition));
+    let draft = draft.map(|draft| format!(", protocol version {draft}")).unwrap_or_default();
+    writeln!(out, "\n## {} {}{draft}\n", named(report), in_markdown(version(report)))?;
     let driven = if subject.driven == Some(Driven::Manual) { ", driven by hand" } else { "" };
     let suite = &report.suite;
     let cases = count(report.cases.len(), "case was", "cases were");
@@ -184,14 +167,17 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     if let Some(install) = subject.profile.as_ref().and_then(|profile| profile.install.as_deref()) {
         writeln!(out, "Installed by: {}.", in_markdown(install.trim_end_matches('.')))?;
     }
+    let folder = requirement_folder(&report.suite.edition);
+    let linked =
+        |requirement: &RequirementReport| format!("[{0}]({folder}/{1})", requirement.id, page(&requirement.id));
     let [musts, shoulds] = [Level::Must, Level::Should].map(|level| broken(report, level).collect::<Vec<_>>());
     let failed = [musts, shoulds].concat();
     if !failed.is_empty() {
         writeln!(out)?;
-        broken_table(&failed, linked, out)?;
+        broken_table(&failed, &linked, out)?;
     }
     let open = report.requirements.iter().filter(|r| r.verdict == Verdict::Inconclusive);
-    let open: Vec<String> = open.map(linked).collect();
+    let open: Vec<String> = open.map(&linked).collect();
     if !open.is_empty() {
         writeln!(out, "\nLeft open: {}.", open.join(", "))?;
     }
@@ -201,12 +187,6 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
 /// Returns the requirements of a level that a subject violates.
 pub(super) fn broken(report: &RunReport, level: Level) -> impl Iterator<Item = &RequirementReport> {
     report.requirements.iter().filter(move |r| r.level == level && r.fails())
-}
-
-/// Returns a requirement with the link to its page.
-fn linked(requirement: &RequirementReport) -> String {
-    let id = &requirement.id;
-    format!("[{id}](requirements/{})", page(id))
 }
 
 /// Returns the name for people: that of the profile, or else the subject's own.
@@ -259,7 +239,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::edition::V1;
+    use crate::edition::{V1, V2};
     use crate::report::Collector;
     use crate::report::model::{Partial, PartialReason};
 
@@ -267,20 +247,28 @@ mod tests {
     fn the_gates_are_those_of_the_catalogue() {
         let unknown: Vec<_> = GATES.iter().filter(|id| V1.catalogue().find(id).is_none()).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
-        let word = |id: &str| id.split(['.', '-']).any(|word| matches!(word, "gate" | "gated" | "unadvertised"));
-        let missing: Vec<_> = V1.catalogue().iter().map(|r| &r.id).filter(|id| word(id)).collect();
-        let missing: Vec<_> = missing.into_iter().filter(|id| !GATES.contains(&id.as_str())).collect();
-        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    fn page(report: &RunReport) -> String {
+        let mut page = Vec::new();
+        write_subjects(vec![report.clone()], &mut page).expect("a vector takes everything");
+        String::from_utf8(page).expect("a page is UTF-8")
+    }
+
+    #[test]
+    fn a_draft_is_named_and_has_its_own_pages() {
+        let mut report = Collector::new(V2.edition(), Party::Agent, Vec::new()).finish(Duration::ZERO, false);
+        let requirement = report.requirements.iter_mut().find(|requirement| requirement.id == "config.shape");
+        requirement.expect("a requirement of version 2").verdict = Verdict::Fail;
+        let page = page(&report);
+        assert!(page.contains("| unknown | agent | unknown | 2 (draft) |"), "{page}");
+        assert!(page.contains("## unknown unknown, protocol version 2 (draft)"), "{page}");
+        assert!(page.contains("](requirements-v2/config.md#configshape)"), "{page}");
     }
 
     #[test]
     fn a_partial_report_is_marked() {
         let mut report = Collector::new(V1.edition(), Party::Agent, Vec::new()).finish(Duration::ZERO, false);
-        let page = |report: &RunReport| {
-            let mut page = Vec::new();
-            write_subjects(vec![report.clone()], &mut page).expect("a vector takes everything");
-            String::from_utf8(page).expect("a page is UTF-8")
-        };
         assert!(!page(&report).to_lowercase().contains("partial"));
         report.partial = Some(Partial { reason: PartialReason::TimeLimit, not_run: 3 });
         let page = page(&report);

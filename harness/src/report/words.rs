@@ -49,12 +49,26 @@ pub(crate) fn name(subject: &SubjectInfo) -> String {
 
 /// Describes the edition of the protocol, such as `ACP version 1, schema of 2026-11`.
 pub(crate) fn protocol(edition: &str) -> String {
-    let label = edition_label(edition);
-    let draft = if label.ends_with("(draft)") { " (draft)" } else { "" };
-    match edition.strip_prefix('v').and_then(|edition| edition.split_once('@')) {
-        Some((major, schema)) => format!("ACP version {major}{draft}, schema of {schema}"),
-        None => format!("ACP edition {label}"),
+    match edition.split_once('@').zip(protocol_version(edition)) {
+        Some(((_, schema), version)) => format!("ACP version {version}, schema of {schema}"),
+        None => format!("ACP edition {}", edition_label(edition)),
     }
+}
+
+/// Returns the version of the protocol of an edition, such as `2 (draft)`.
+pub(super) fn protocol_version(edition: &str) -> Option<String> {
+    let (major, _) = edition.strip_prefix('v')?.split_once('@')?;
+    Some(format!("{major}{}", if is_draft(edition) { " (draft)" } else { "" }))
+}
+
+/// Whether an edition is a draft of the protocol.
+pub(super) fn is_draft(edition: &str) -> bool {
+    edition_label(edition) != edition
+}
+
+/// Returns the folder below `docs/` with the pages on an edition's requirements.
+pub(super) fn requirement_folder(edition: &str) -> &'static str {
+    if is_draft(edition) { "requirements-v2" } else { "requirements" }
 }
 
 /// Explains the verdict, without a full stop.

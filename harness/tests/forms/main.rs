@@ -186,11 +186,12 @@ fn many_subjects_are_a_table_of_verdicts() {
     assert!(page.links.contains(&"requirements/permission.md#permissionlate-request".to_owned()));
     let [table, hostile, known] = page.tables.as_slice() else { panic!("{} tables", page.tables.len()) };
     assert!(table[1][0].contains(r#"]]><script>&|`*_[x](http://e)"#), "agents come first: {}", table[1][0]);
-    let row = "Plain client (plain)|client|1.2.0|example.org|2026-11-21|not-conformant|5|2|1|1|1|2 / 1|–|0 / 1|–|1 / 0";
+    let row =
+        "Plain client (plain)|client|1.2.0|1|example.org|2026-11-21|not-conformant|5|2|1|1|1|2 / 1|–|0 / 1|–|1 / 0";
     assert_eq!(table[2].join("|"), row);
     // The lines after the table are read into its last cell.
-    assert_eq!(table[3][..6].join("|"), "unknown|client|unknown|unknown|unknown|incomplete");
-    assert_eq!(table[3][6..11].join("|"), "0|0|0|0|0");
+    assert_eq!(table[3][..7].join("|"), "unknown|client|unknown|1|unknown|unknown|incomplete");
+    assert_eq!(table[3][7..12].join("|"), "0|0|0|0|0");
     assert!(hostile[2][2].contains(r#"]]><script>&|`*_[x](http://e)"#), "{:?}", hostile[2]);
     assert_eq!(known[1].join("|"), "permission.late-request|MUST||");
 }

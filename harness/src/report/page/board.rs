@@ -16,7 +16,7 @@ use crate::report::board::{BoardRun, BoardSubject, subjects};
 use crate::report::model::RunReport;
 use crate::report::subjects::{broken, date, title, version};
 use crate::report::visible::visible;
-use crate::report::words::{count, partial};
+use crate::report::words::{count, partial, requirement_folder};
 use crate::requirement::{Level, Party, page};
 use crate::verdict::{Conformance, Verdict};
 
@@ -115,9 +115,8 @@ fn catalogue<'b>(subjects: &[BoardSubject<'b>], docs: Option<&str>) -> BTreeMap<
 /// Returns the address of a requirement's page, as generators of sites make it from the path of its file. If both editions have
 /// the requirement, it is that of the stable one.
 fn address(id: &str) -> Option<String> {
-    let folders = [(&V1, "requirements"), (&V2, "requirements-v2")];
-    let (_, folder) = folders.into_iter().find(|(edition, _)| edition.catalogue().find(id).is_some())?;
-    Some(format!("{folder}/{}", page(id).replacen(".md#", "/#", 1)))
+    let edition = [&V1, &V2].into_iter().find(|edition| edition.catalogue().find(id).is_some())?;
+    Some(format!("{}/{}", requirement_folder(edition.name()), page(id).replacen(".md#", "/#", 1)))
 }
 
 /// Writes the subjects with their history, also for readers without scripts.
