@@ -28,6 +28,23 @@ pub(super) fn failures(requirement: &RequirementReport) -> impl Iterator<Item = 
     requirement.findings.iter().filter(is_own).map(move |finding| Broken { requirement, finding })
 }
 
+/// Returns the violations of [`failures`], the best example first: from a case that fails for it, in the requirement's own area,
+/// and without a shape or context.
+pub(super) fn examples(requirement: &RequirementReport) -> Vec<Broken<'_>> {
+    let own_area = requirement.id.split('.').next();
+    let mut all: Vec<_> = failures(requirement).collect();
+    all.sort_by_key(|Broken { finding, .. }| {
+        (finding.counted_in.is_some(), area(&finding.case).split('/').next() != own_area, finding.case.contains('@'))
+    });
+    all
+}
+
+/// Returns the area of a case: its folder, without edition and party.
+pub(super) fn area(case: &str) -> &str {
+    let folder = case.rsplit_once('/').map_or("", |(folder, _)| folder);
+    folder.splitn(3, '/').nth(2).unwrap_or(folder)
+}
+
 /// Returns all violations by the id of the case.
 pub(super) fn broken_by_case(report: &RunReport) -> BTreeMap<&str, Vec<Broken<'_>>> {
     let mut by_case: BTreeMap<&str, Vec<Broken<'_>>> = BTreeMap::new();
@@ -77,5 +94,38 @@ impl Broken<'_> {
         lines.extend(finding.lines.iter().map(|line| format!("    {line}")));
         lines.extend(requirement.link.as_ref().map(|link| format!("  {link}")));
         lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn plain_case_of_the_area_is_the_first_example() {
+        let finding = |case: &str, counted_in: Option<&str>| json!({"case": case, "verdict": "fail", "text": "", "party": "agent", "events": [], "lines": [], "countedIn": counted_in});
+        let requirement = json!({
+            "id": "prompt.stop-reason", "party": "agent", "level": "must", "verdict": "fail", "source": "", "cases": [],
+            "findings": [
+                finding("v1/agent/fs/read", Some("v1/agent/prompt/text")),
+                finding("v1/agent/jsonrpc/exchange", None),
+                finding("v1/agent/prompt/image@png", None),
+                finding("v1/agent/prompt/text", None),
+            ],
+        });
+        let requirement: RequirementReport = serde_json::from_value(requirement).expect("a requirement");
+        let cases: Vec<_> = examples(&requirement).iter().map(|broken| broken.finding.case.as_str()).collect();
+        let expected =
+            ["v1/agent/prompt/text", "v1/agent/prompt/image@png", "v1/agent/jsonrpc/exchange", "v1/agent/fs/read"];
+        assert_eq!(cases, expected);
+    }
+
+    #[test]
+    fn area_is_the_folder_below_edition_and_party() {
+        assert_eq!(area("v1/agent/fs/read@empty"), "fs");
+        assert_eq!(area("v1/agent/own/deep/case"), "own/deep");
+        assert_eq!((area("mine/case"), area("session.jsonl")), ("mine", ""));
     }
 }

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use super::broken::{Broken, failures};
+use super::broken::{Broken, examples};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{CaseReport, RequirementReport, RunReport};
 use super::visible::{cut, visible};
@@ -45,8 +45,8 @@ impl<W: Write> GithubReport<W> {
 
     /// Writes one command for all violations of a requirement.
     fn requirement(&mut self, command: &str, requirement: &RequirementReport, report: &RunReport) -> io::Result<()> {
-        let mut all: Vec<_> = failures(requirement).filter(|broken| broken.expected(report).is_none()).collect();
-        all.sort_by_key(|broken| broken.finding.counted_in.is_some());
+        let mut all = examples(requirement);
+        all.retain(|broken| broken.expected(report).is_none());
         let Some(first) = all.first() else { return Ok(()) };
         let others = match all.len() - 1 {
             0 => String::new(),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::broken::{Broken, failures};
+use super::broken::{Broken, examples, failures};
 use super::event::{Renderer, SuiteEvent};
 use super::model::{RequirementReport, RunReport};
 use super::visible::{cut, in_markdown, visible};
@@ -84,8 +84,7 @@ impl<W: Write> MarkdownReport<W> {
     }
 
     fn evidence(&mut self, requirement: &RequirementReport) -> io::Result<()> {
-        let mut all: Vec<_> = failures(requirement).collect();
-        all.sort_by_key(|broken| broken.finding.counted_in.is_some());
+        let all = examples(requirement);
         let mut blocks: Vec<String> = requirement.also().into_iter().collect();
         blocks.extend(all.iter().take(SHOWN).map(block));
         blocks.extend((all.len() > SHOWN).then(|| format!("… and {} more like it", all.len() - SHOWN)));
@@ -142,12 +141,13 @@ pub(super) fn broken_table(
 ) -> io::Result<()> {
     writeln!(out, "| failed | level | found | case |\n|---|---|---|---|")?;
     for requirement in failed {
-        let first = failures(requirement).next();
+        let all = examples(requirement);
+        let first = all.first();
         let message = first.map(|broken| in_markdown(&cut(&broken.finding.text, LONGEST))).unwrap_or_default();
         let case = first.map(|broken| in_markdown(&broken.finding.case_name())).unwrap_or_default();
-        let more = match failures(requirement).count() {
+        let more = match all.len() {
             0 | 1 => String::new(),
-            all => format!(" and {} more", all - 1),
+            many => format!(" and {} more", many - 1),
         };
         let also = requirement.also().map(|also| format!("; {}", in_markdown(&also))).unwrap_or_default();
         writeln!(out, "| {} | {} | {message}{also} | {case}{more} |", linked(requirement), level(requirement.level))?;

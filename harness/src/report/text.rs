@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::broken::failures;
+use super::broken::{area, examples, failures};
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
 use super::model::{
@@ -157,7 +157,7 @@ impl<W: Write> TextReport<W> {
     }
 
     fn failure(&mut self, requirement: &RequirementReport) -> io::Result<()> {
-        let examples = if self.detail == Detail::Cases { 3 } else { 1 };
+        let shown = if self.detail == Detail::Cases { 3 } else { 1 };
         let style = style_of(Verdict::Fail);
         let level = level(requirement.level);
         writeln!(self.out, "\n{style}failed{style:#}  {BOLD}{}{BOLD:#}  ({level})", requirement.id)?;
@@ -168,21 +168,16 @@ impl<W: Write> TextReport<W> {
         if let Some(also) = requirement.also() {
             writeln!(self.out, "  {}", visible(&also))?;
         }
-        let mut failed: Vec<&FindingReport> = failures(requirement).map(|broken| broken.finding).collect();
-        failed.sort_by_key(|finding| finding.counted_in.is_some());
-        for finding in failed.iter().take(examples) {
+        let failed: Vec<&FindingReport> = examples(requirement).into_iter().map(|broken| broken.finding).collect();
+        for finding in failed.iter().take(shown) {
             writeln!(self.out, "  case: {}", in_one_line(&finding.case_name()))?;
             writeln!(self.out, "  found: {}", visible(&finding.text))?;
             for line in &finding.lines {
                 writeln!(self.out, "    {DIM}{}{DIM:#}", visible(line))?;
             }
         }
-        if failed.len() > examples {
-            writeln!(
-                self.out,
-                "  {}",
-                count(failed.len() - examples, "more finding like it", "more findings like it")
-            )?;
+        if failed.len() > shown {
+            writeln!(self.out, "  {}", count(failed.len() - shown, "more finding like it", "more findings like it"))?;
         }
         let first = failed.first().and_then(|finding| reproduce(&finding.case, &self.reproduce));
         first.map_or(Ok(()), |line| writeln!(self.out, "  {}", visible(&line)))
@@ -438,12 +433,6 @@ fn by_reason<'r>(requirements: &[&'r RequirementReport]) -> Vec<(String, Vec<&'r
     groups
 }
 
-/// Returns the area of a case: its folder, without edition and party.
-fn area(case: &str) -> &str {
-    let folder = case.rsplit_once('/').map_or("", |(folder, _)| folder);
-    folder.splitn(3, '/').nth(2).unwrap_or(folder)
-}
-
 fn wrap(indent: &str, words: &[&str]) -> String {
     const WIDTH: usize = 100;
     let indent = &indent[1..];
@@ -509,12 +498,5 @@ mod tests {
         assert!(text(&cases[9..], Detail::Areas).contains("fail  v1/agent/cancel/twice"), "few cases are listed");
         let quiet = text(&cases, Detail::Failures);
         assert!(!quiet.contains("area") && !quiet.contains("-v"), "{quiet}");
-    }
-
-    #[test]
-    fn area_is_the_folder_below_edition_and_party() {
-        assert_eq!(area("v1/agent/fs/read@empty"), "fs");
-        assert_eq!(area("v1/agent/own/deep/case"), "own/deep");
-        assert_eq!((area("mine/case"), area("session.jsonl")), ("mine", ""));
     }
 }
