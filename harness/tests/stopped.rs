@@ -38,7 +38,7 @@ impl Run {
     fn start(options: &[&str], agent: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(env!("CARGO_BIN_EXE_acp-conformance"));
-        command.args(["agent", "--jobs", "1", "--format", "events"]).args(options);
+        command.args(["agent", "--format", "events"]).args(options);
         for form in FORMS.iter().chain(["json"].iter()) {
             fs::write(dir.path().join(form), "previous").expect("a file");
             command.args(["--format", &format!("{form}={form}")]);
@@ -104,20 +104,23 @@ fn assert_partial(report: &RunReport, reason: PartialReason) {
 
 #[test]
 fn signal_ends_run_with_partial_reports() {
-    let mut run = Run::start(&[], &[AGENT, "sh", ""]);
-    let mut out = BufReader::new(run.child.stdout.take().expect("a pipe"));
-    Run::wait_for(&mut out, r#""event":"start""#);
-    assert_eq!(run.file("json"), "previous");
-    run.signal();
-    Run::wait_for(&mut out, r#""event":"run""#);
-    let (code, said) = run.end();
-    assert_eq!(code, Some(130), "{said}");
-    assert_partial(&run.partial_report(), PartialReason::Interrupted);
+    // With more jobs, each is interrupted in its first case, and none comes back for the rest of its conversation.
+    for jobs in [&["--jobs", "1"][..], &[]] {
+        let mut run = Run::start(jobs, &[AGENT, "sh", ""]);
+        let mut out = BufReader::new(run.child.stdout.take().expect("a pipe"));
+        Run::wait_for(&mut out, r#""event":"start""#);
+        assert_eq!(run.file("json"), "previous");
+        run.signal();
+        Run::wait_for(&mut out, r#""event":"run""#);
+        let (code, said) = run.end();
+        assert_eq!(code, Some(130), "{said}");
+        assert_partial(&run.partial_report(), PartialReason::Interrupted);
+    }
 }
 
 #[test]
 fn time_limit_ends_run_with_partial_reports() {
-    let mut run = Run::start(&["--time-limit", "5s", "--allow-incomplete"], &[AGENT, "sh", ""]);
+    let mut run = Run::start(&["--jobs", "1", "--time-limit", "5s", "--allow-incomplete"], &[AGENT, "sh", ""]);
     let (code, said) = run.end();
     assert_eq!(code, Some(3), "{said}");
     assert_partial(&run.partial_report(), PartialReason::TimeLimit);
@@ -125,7 +128,7 @@ fn time_limit_ends_run_with_partial_reports() {
 
 #[test]
 fn fail_fast_ends_run_after_first_failure() {
-    let mut run = Run::start(&["--fail-fast"], &[AGENT, "sh", "{}"]);
+    let mut run = Run::start(&["--jobs", "1", "--fail-fast"], &[AGENT, "sh", "{}"]);
     let (code, said) = run.end();
     assert_eq!(code, Some(1), "{said}");
     let report = run.partial_report();
@@ -140,7 +143,7 @@ fn second_signal_ends_program_at_once() {
     let pipe = pipes.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).expect("a pipe");
     let agent = ["trap '' TERM; echo $$ > \"$0\"; exec sleep 300", pipe.to_str().expect("text")];
-    let mut run = Run::start(&["--timeout-start", "5m", "--timeout-exit", "5m"], &agent);
+    let mut run = Run::start(&["--jobs", "1", "--timeout-start", "5m", "--timeout-exit", "5m"], &agent);
     let pid = fs::read_to_string(&pipe).expect("it is ready");
     let pid = Pid::from_raw(pid.trim().parse().expect("a process id")).expect("a process id");
     run.signal();

@@ -68,6 +68,8 @@ struct WorkState {
     running: usize,
     /// The number of jobs that wait in [`Work::take`].
     idle: usize,
+    /// Whether no further conversation begins.
+    closed: bool,
 }
 
 impl Work {
@@ -89,13 +91,19 @@ impl Work {
 
     /// Puts back the cases that a conversation did not reach, so that the next job takes them.
     fn put_back(&self, cases: Vec<usize>) {
-        self.lock().waiting.push_front(cases);
-        self.changed.notify_one();
+        let mut state = self.lock();
+        // A job that has seen the end of the run takes no more, so nothing may wait for it.
+        if !state.closed {
+            state.waiting.push_front(cases);
+            self.changed.notify_one();
+        }
     }
 
-    /// Removes the conversations that no job has taken.
+    /// Removes the conversations that no job has taken, and those that are put back later.
     fn close(&self) {
-        self.lock().waiting.clear();
+        let mut state = self.lock();
+        state.closed = true;
+        state.waiting.clear();
     }
 
     /// Waits at most this long for the end of all work, and returns whether it has ended.
@@ -261,6 +269,7 @@ impl Run<'_> {
                 _ => self.converse(indices, &start, &ending),
             };
             if cases.is_empty() {
+                self.work.close();
                 break;
             }
             let took = begun.elapsed();

@@ -57,3 +57,13 @@ fn waiting_job_ends_with_the_last_conversation() {
     });
     assert!(matches!(*work.lock(), WorkState { running: 0, idle: 0, .. }));
 }
+
+#[test]
+fn closed_work_takes_nothing_back() {
+    let work = work(vec![vec![1, 2], vec![3]]);
+    let interrupted = work.take().expect("a conversation");
+    work.close();
+    work.put_back(interrupted.0);
+    drop(interrupted.1);
+    assert!(work.ends_within(Duration::ZERO) && work.take().is_none());
+}
