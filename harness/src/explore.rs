@@ -15,7 +15,7 @@ pub use random::{Candidates, walk};
 use crate::case::Case;
 use crate::case::walk::{Fragment, Walk};
 use crate::judge::{JudgingSession, Trouble};
-use crate::run::{Jobs, Progress, Subject, run_all, stopped};
+use crate::run::{Jobs, Next, Progress, Subject, run_all, stopped};
 use crate::trace::Trace;
 
 /// The number of walks that run before the failures among them are looked at.
@@ -136,7 +136,7 @@ impl Explorer<'_> {
                     let walked = Walked { walk: walks[position].clone(), trace: *trace, took };
                     found.insert(position, look(walked));
                 }
-                true
+                Next::Continue
             },
         );
         found

@@ -25,7 +25,7 @@ pub use environment::{KnownFences, KnownServers, MODEL_LOG, Subject};
 pub use floor::bare_starts;
 pub use installed::installed_version;
 pub use interrupt::{Stop, signals, stop, stop_after, stopped, wait_for_signals};
-pub use jobs::{Jobs, Progress, run_all, run_by_hand};
+pub use jobs::{Jobs, Next, Progress, run_all, run_by_hand};
 pub use limits::Limits;
 pub use plan::{quick_cases, repeated};
 pub use single::run_case;

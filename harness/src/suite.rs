@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::case::Case;
 use crate::report::model::CaseReport;
 use crate::report::{Again, Collector};
-use crate::run::{Jobs, Progress, Stop, Subject, repeated, run_all, stopped};
+use crate::run::{Jobs, Next, Progress, Stop, Subject, repeated, run_all, stopped};
 use crate::trace::Trace;
 
 /// How the cases of a suite run.
@@ -111,7 +111,9 @@ impl<L: SuiteListener> Suite<'_, L> {
                 break;
             }
         }
-        Ok(())
+        // A run that was stopped reports what is known by now.
+        let (settled, _) = self.collector.review();
+        settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))
     }
 
     /// Decides about cases that repeat others: skips them if the others exercised nothing, and opens those that are worth a start.
@@ -155,6 +157,7 @@ impl<L: SuiteListener> Suite<'_, L> {
         let (mut problem, mut any_ended) = (None, false);
         run_all(cases, subject, options.jobs, alone, |event| {
             any_ended |= matches!(event, Progress::Ended { .. });
+            let is_shared = matches!(&event, Progress::Ended { trace, .. } if trace.header.conversation.is_some());
             let result = match event {
                 Progress::Started(index) => self.listener.started(&cases[index].id),
                 Progress::Played(index) => self.listener.played(&cases[index].id),
@@ -165,7 +168,16 @@ impl<L: SuiteListener> Suite<'_, L> {
             };
             // Cases that were running still end after a problem.
             problem = problem.take().or(result.err());
-            problem.is_none() && !(options.fail_fast && self.collector.has_suspects())
+            if problem.is_some() || (options.fail_fast && self.collector.has_suspects()) {
+                return Next::Stop;
+            }
+            if !is_shared {
+                return Next::Continue;
+            }
+            // A failure is confirmed at once, so that it is known while the rest still runs.
+            let suspects = self.collector.take_suspects();
+            let position = |id: &String| cases.iter().position(|case| case.id == *id);
+            Next::Repeat(suspects.iter().filter_map(position).collect())
         });
         problem.map_or(Ok(any_ended), Err)
     }

@@ -22,6 +22,7 @@ use acp_conformance::trace::{Event, ProcessEvent, Trace, What};
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
+use tempfile::TempDir;
 
 fn main() -> ExitCode {
     // Agents start this program as their MCP servers.
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Trial::test("agent_that_exits_gets_a_new_process", exits),
         Trial::test("failure_only_after_other_cases_fails_nothing", fails_later),
         Trial::test("failure_that_a_case_shows_alone_counts_for_all", fails_always),
+        Trial::test("failure_runs_again_while_other_conversations_go_on", fails_early),
         Trial::test("agent_that_ignores_unknown_requests_goes_on", ignores_unknown),
         Trial::test("agent_that_leaves_a_turn_open_gets_a_new_process", leaves_turn_open),
         Trial::test("shapes_run_only_if_one_exercises_something", skips_repeated_shapes),
@@ -240,6 +242,19 @@ fn fails_always() -> Result<(), Failed> {
     let (starts, again) = (run.report.summary.starts, run.report.summary.again);
     ensure((starts, again) == (2, 1), || format!("{starts} starts, {again} again"))?;
     ensure(run.report.only_shared.is_empty(), || format!("{:?}", run.report.only_shared))
+}
+
+fn fails_early() -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    // The second process opens no session before the third one has started.
+    let wait = format!(
+        r#"[ $n != 1 ] || mkdir {0}/first 2>&- || {{ mkdir {0}/second 2>&- && until [ -e {0}/third ]; do sleep 0.05; done; }} || mkdir {0}/third 2>&-
+        update "unknown-$n""#,
+        folder.path().display()
+    );
+    let run = run_with(&turns(24), &agent(&wait, false), 2, false);
+    let (starts, again) = (run.report.summary.starts, run.report.summary.again);
+    ensure((starts, again) == (3, 1), || format!("{starts} starts, {again} again"))
 }
 
 fn ignores_unknown() -> Result<(), Failed> {

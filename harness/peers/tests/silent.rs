@@ -11,7 +11,7 @@ use acp_conformance::edition::V1;
 use acp_conformance::report::Collector;
 use acp_conformance::report::model::RunReport;
 use acp_conformance::requirement::Party;
-use acp_conformance::run::{Jobs, Progress, Subject, run_all};
+use acp_conformance::run::{Jobs, Next, Progress, Subject, run_all};
 use acp_conformance::trace::FENCE;
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
@@ -71,7 +71,7 @@ fn run(cases: &[Case], subject: &Subject) -> RunReport {
             if let Progress::Ended { trace, .. } = event {
                 collector.add(&trace, Duration::ZERO, None);
             }
-            true
+            Next::Continue
         },
     );
     collector.finish(started.elapsed(), false)

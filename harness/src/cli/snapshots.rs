@@ -12,7 +12,7 @@ use super::output::{say, stdout};
 use super::plan::RunPlan;
 use crate::case::model::Case;
 use crate::report::count;
-use crate::run::{Jobs, Progress, run_all};
+use crate::run::{Jobs, Next, Progress, run_all};
 use crate::snapshot::{self, Bound, Kept, SnapshotFolder, TranscriptChanges, Waiting, changes, text};
 use crate::trace::Trace;
 
@@ -97,7 +97,7 @@ impl Snapshots {
                 {
                     unstable.insert(id.clone());
                 }
-                true
+                Next::Continue
             },
         );
         unstable

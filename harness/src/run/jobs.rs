@@ -37,6 +37,17 @@ pub enum Progress {
     },
 }
 
+/// How a run goes on after an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// As planned.
+    Continue,
+    /// These cases, by their positions, run once more, each alone and before all that wait.
+    Repeat(Vec<usize>),
+    /// No further conversation begins.
+    Stop,
+}
+
 /// The number of conversations that run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jobs {
@@ -96,6 +107,16 @@ impl Work {
         if !state.closed {
             state.waiting.push_front(cases);
             self.changed.notify_one();
+        }
+    }
+
+    /// Lets each of these cases run alone before all that wait. Without a running conversation, the jobs may have ended, so that none
+    /// would take them; then nothing happens.
+    fn put_first(&self, cases: Vec<usize>) {
+        let mut state = self.lock();
+        if state.running > 0 && !state.closed {
+            cases.into_iter().rev().for_each(|index| state.waiting.push_front(vec![index]));
+            self.changed.notify_all();
         }
     }
 
@@ -173,14 +194,14 @@ impl Drop for Slot<'_> {
 /// while up to as many such processes as there are jobs are left.
 ///
 /// A case has a separate conversation if `alone` returns true; otherwise, those of an agent share one if the plan of the run
-/// allows it. When `report` returns false, no further conversation begins. A case that [`stop`](super::stop) or a signal
-/// interrupts has a start and no end.
+/// allows it. `report` decides how the run goes on; it cannot count on a repetition, which takes a conversation that still runs. A
+/// case that [`stop`](super::stop) or a signal interrupts has a start and no end.
 pub fn run_all(
     cases: &[Case],
     subject: &Subject,
     jobs: Jobs,
     alone: impl Fn(&Case) -> bool,
-    mut report: impl FnMut(Progress) -> bool,
+    mut report: impl FnMut(Progress) -> Next,
 ) {
     let planned = conversations(cases, jobs.usual, |case| alone(case) || subject.person.is_some());
     let jobs = Jobs { usual: jobs.usual.clamp(1, cases.len().max(1)), most: jobs.most.min(cases.len()) };
@@ -216,8 +237,10 @@ pub fn run_all(
             }
         });
         for event in events {
-            if !report(event) {
-                run.refused.store(true, Ordering::Relaxed);
+            match report(event) {
+                Next::Continue => {}
+                Next::Repeat(cases) => run.work.put_first(cases),
+                Next::Stop => run.refused.store(true, Ordering::Relaxed),
             }
         }
     });

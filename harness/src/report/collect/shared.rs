@@ -21,6 +21,8 @@ pub(super) struct Shared {
     met: BTreeSet<String>,
     /// The cases that ran in a second conversation.
     retried: BTreeSet<String>,
+    /// The troubles for which a case runs again alone now.
+    suspected: BTreeSet<Trouble>,
 }
 
 /// The cases of shared conversations that must run again, by id.
@@ -113,6 +115,7 @@ impl Collector {
             }
             self.shared.pending.insert(id, pending);
         }
+        self.shared.suspected = chosen;
         (settled, again)
     }
 
@@ -182,6 +185,25 @@ impl Collector {
         let pending = self.shared.pending.iter();
         let mut troubles = pending.flat_map(|(id, pending)| pending.troubles.iter().map(move |trouble| (id, trouble)));
         troubles.any(|(id, trouble)| matches!(trouble, Trouble::Failed { .. }) && !self.is_known(id, trouble))
+    }
+
+    /// Returns a case for each failure that no case has shown alone, and for which none runs again by now. Whether another kind of
+    /// trouble needs a further run depends on all conversations, so [`Self::review`] decides about it.
+    pub fn take_suspects(&mut self) -> Vec<String> {
+        let (mut suspected, mut cases) = (take(&mut self.shared.suspected), Vec::new());
+        for (id, pending) in &self.shared.pending {
+            let is_new = |trouble: &&Trouble| {
+                let is_failure = matches!(trouble, Trouble::Failed { .. });
+                is_failure && !self.is_known(id, trouble) && !suspected.contains(*trouble)
+            };
+            let failures: Vec<Trouble> = pending.troubles.iter().filter(is_new).cloned().collect();
+            if !failures.is_empty() {
+                suspected.extend(failures);
+                cases.push(id.clone());
+            }
+        }
+        self.shared.suspected = suspected;
+        cases
     }
 
     /// Whether a trouble of a case needs no further proof.

@@ -67,3 +67,15 @@ fn closed_work_takes_nothing_back() {
     drop(interrupted.1);
     assert!(work.ends_within(Duration::ZERO) && work.take().is_none());
 }
+
+#[test]
+fn repetition_comes_before_all_that_waits_while_a_conversation_runs() {
+    let work = work(vec![vec![1, 2], vec![3, 4]]);
+    let running = work.take().expect("a conversation");
+    work.put_first(vec![1, 2]);
+    let next = || work.take().map(|(indices, _)| indices);
+    assert_eq!((next(), next(), next()), (Some(vec![1]), Some(vec![2]), Some(vec![3, 4])));
+    drop(running);
+    work.put_first(vec![1]);
+    assert_eq!(next(), None, "the jobs may have ended");
+}
