@@ -21,6 +21,8 @@ pub(super) struct Shared {
     met: BTreeSet<String>,
     /// The cases that ran in a second conversation.
     retried: BTreeSet<String>,
+    /// The new violations that a case did not show alone.
+    suspects: Vec<Suspect>,
 }
 
 /// The cases of shared conversations that must run again, by id.
@@ -40,7 +42,22 @@ impl Again {
     }
 }
 
+/// A violation that a case showed only after other cases of its conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspect {
+    /// The id of the case.
+    pub case: String,
+    /// The requirement.
+    pub requirement: String,
+    /// The kind of the finding.
+    pub kind: String,
+    /// The ids of the cases before it in its conversation, in the order of running.
+    pub before: Vec<String>,
+}
+
 struct Pending {
+    /// The cases before it in its conversation.
+    before: Vec<String>,
     judged: JudgedTrace,
     troubles: BTreeSet<Trouble>,
     /// The part of the trace that belongs to the case.
@@ -56,14 +73,17 @@ impl Collector {
         trace.events.iter().for_each(|event| session.event(event));
         self.count(trace);
         let mut settled = Vec::new();
+        let mut before = Vec::new();
         for (judged, part) in session.close_by_case().into_iter().zip(trace.by_case()) {
+            let id = part.header.case.clone().unwrap_or_default();
             let troubles = judged.troubles(self.kind, &self.edition.catalogue);
             self.shared.met.extend(judged.met());
-            let pending = Pending { judged, troubles, trace: part, file: file.map(str::to_owned) };
+            let file = file.map(str::to_owned);
+            let pending = Pending { before: before.clone(), judged, troubles, trace: part, file };
+            before.push(id.clone());
             if pending.troubles.is_empty() {
                 settled.push(self.settle(pending));
             } else {
-                let id = pending.trace.header.case.clone().unwrap_or_default();
                 self.shared.pending.insert(id, pending);
             }
         }
@@ -176,6 +196,23 @@ impl Collector {
         report
     }
 
+    /// Whether a case showed a violation only after others.
+    #[must_use]
+    pub const fn has_only_shared(&self) -> bool {
+        !self.only_shared.is_empty()
+    }
+
+    /// Returns the violations since the last call that a case showed only after others.
+    pub fn take_suspects(&mut self) -> Vec<Suspect> {
+        take(&mut self.shared.suspects)
+    }
+
+    /// Removes a violation from those that fail no requirement, since a sequence of cases shows it each time.
+    pub fn confirm(&mut self, suspect: &Suspect) {
+        let is_same = |only: &OnlyShared| (&only.requirement, &only.kind) == (&suspect.requirement, &suspect.kind);
+        self.only_shared.retain(|only| !is_same(only));
+    }
+
     /// Whether a requirement failed in a case of a shared conversation that has not run alone yet.
     #[must_use]
     pub fn has_suspects(&self) -> bool {
@@ -215,6 +252,12 @@ impl Collector {
                 let Trouble::Failed { requirement, kind, .. } = trouble else { continue };
                 let tally = pending.judged.judgement.tallies.get(&requirement);
                 let finding = tally.and_then(|tally| tally.findings.iter().find(|finding| finding.fact.kind == kind));
+                self.shared.suspects.push(Suspect {
+                    case: id.to_owned(),
+                    requirement: requirement.clone(),
+                    kind: kind.clone(),
+                    before: pending.before.clone(),
+                });
                 self.only_shared.push(OnlyShared {
                     case: id.to_owned(),
                     requirement,
