@@ -4,6 +4,7 @@
 //! failure shows something that only their order brings about. It counts if it shows again, and is then made as short as possible.
 
 mod random;
+mod sequence;
 mod shrink;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,9 +69,25 @@ pub struct Explorer<'e> {
     pub jobs: Jobs,
 }
 
+/// The violations that walks no longer have to show.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The requirements that failed already.
+    pub failed: BTreeSet<String>,
+    /// How many walks broke a requirement only once each.
+    unconfirmed: BTreeMap<String, usize>,
+}
+
+impl Known {
+    fn has(&self, broken: &Break) -> bool {
+        let times = self.unconfirmed.get(&broken.requirement);
+        self.failed.contains(&broken.requirement) || times.is_some_and(|times| *times >= MOST_UNCONFIRMED)
+    }
+}
+
 impl Explorer<'_> {
-    /// Plays this many walks, which the seed determines, over the cases that passed. `known` are the requirements that a case broke
-    /// alone; walks do not report them again. Returns the number of walks that ran.
+    /// Plays the walks with these numbers, which the seed determines, over the cases that passed. Walks do not report the `known`
+    /// violations again, and add theirs. Returns the number of walks that ran.
     ///
     /// # Errors
     ///
@@ -78,44 +95,40 @@ impl Explorer<'_> {
     pub fn explore<E>(
         &self,
         passed: &BTreeSet<String>,
-        mut known: BTreeSet<String>,
-        (walks, seed): (usize, u64),
+        known: &mut Known,
+        (walks, seed): (Range<usize>, u64),
         mut listen: impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<usize, E> {
         let can = |act: &str| self.subject.controls.acts.contains_key(act);
         let candidates = Candidates::new(self.cases, passed, can);
-        let mut unconfirmed: BTreeMap<String, usize> = BTreeMap::new();
-        let mut done = 0;
-        while done < walks && stopped().is_none() {
-            let round: Vec<Walk> =
-                (done..walks.min(done + ROUND)).filter_map(|number| random::walk(&candidates, seed, number)).collect();
+        let mut next = walks.start;
+        while next < walks.end && stopped().is_none() {
+            let round: Vec<Walk> = (next..walks.end.min(next + ROUND))
+                .filter_map(|number| random::walk(&candidates, seed, number))
+                .collect();
             if round.is_empty() {
                 break;
             }
             let broken = self.play(&round, |walked| (breaks(&walked.trace, self), walked));
-            listen(Event::Walked(done..done + round.len()))?;
-            done += round.len();
+            listen(Event::Walked(next..next + round.len()))?;
+            next += round.len();
             for (_, (breaks, walked)) in broken {
                 for broken in breaks {
-                    if known.contains(&broken.requirement) || stopped().is_some() {
+                    if known.has(&broken) || stopped().is_some() {
                         continue;
                     }
                     listen(Event::Shrinking(&broken, &walked.walk))?;
                     let Some(shortest) = self.shrink(&walked, &broken) else {
                         listen(Event::Unconfirmed(&broken, &walked))?;
-                        let times = unconfirmed.entry(broken.requirement.clone()).or_insert(0);
-                        *times += 1;
-                        if *times == MOST_UNCONFIRMED {
-                            known.insert(broken.requirement);
-                        }
+                        *known.unconfirmed.entry(broken.requirement).or_insert(0) += 1;
                         continue;
                     };
-                    known.extend(self::breaks(&shortest.trace, self).into_iter().map(|broken| broken.requirement));
+                    known.failed.extend(self::breaks(&shortest.trace, self).into_iter().map(|found| found.requirement));
                     listen(Event::Found(&shortest))?;
                 }
             }
         }
-        Ok(done)
+        Ok(next - walks.start)
     }
 
     /// Plays walks, and returns what `look` finds in each, by their position. Impossible walks are left out.

@@ -31,7 +31,7 @@ pub(crate) mod visible;
 mod words;
 
 pub use board::{BoardRun, file_name};
-pub use collect::{Again, Collector, alone};
+pub use collect::{Again, Collector, Suspect, alone};
 pub use diagnosis::{Diagnosis, diagnose};
 pub use event::{Begin, Renderer, SuiteEvent};
 pub use events::EventLines;

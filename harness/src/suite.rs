@@ -102,7 +102,7 @@ impl<L: SuiteListener> Suite<'_, L> {
             self.sort_repeated(&mut repeated, &mut open, &again)?;
             let alone = |case: &Case| options.isolate || again.alone.contains(&case.id);
             // `--fail-fast` asks first whether a failure shows alone; the other cases run only if it does not.
-            let waits = |case: &Case| match options.fail_fast && self.collector.has_suspects() {
+            let waits = |case: &Case| match options.fail_fast && self.collector.has_unconfirmed_failures() {
                 true => !alone(case),
                 false => self.collector.is_pending(&case.id) && !again.contains(&case.id),
             };
@@ -168,16 +168,16 @@ impl<L: SuiteListener> Suite<'_, L> {
             };
             // Cases that were running still end after a problem.
             problem = problem.take().or(result.err());
-            if problem.is_some() || (options.fail_fast && self.collector.has_suspects()) {
+            if problem.is_some() || (options.fail_fast && self.collector.has_unconfirmed_failures()) {
                 return Next::Stop;
             }
             if !is_shared {
                 return Next::Continue;
             }
             // A failure is confirmed at once, so that it is known while the rest still runs.
-            let suspects = self.collector.take_suspects();
+            let failed = self.collector.rerun_failures();
             let position = |id: &String| cases.iter().position(|case| case.id == *id);
-            Next::Repeat(suspects.iter().filter_map(position).collect())
+            Next::Repeat(failed.iter().filter_map(position).collect())
         });
         problem.map_or(Ok(any_ended), Err)
     }

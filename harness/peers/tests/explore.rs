@@ -75,6 +75,9 @@ fn main() -> ExitCode {
         Trial::test("clean-client-passes", || clean(OF_CLIENT)),
         Trial::test("impossible-walk-is-explained", impossible),
         Trial::test("time-limit-ends-the-walks", limited),
+        Trial::test("walks-begin-before-the-last-case", begins_early),
+        Trial::test("sequence-that-fails-each-time-is-a-failure", sequence),
+        Trial::test("sequence-that-fails-once-fails-nothing", sequence_once),
     ];
     let all = FAULTS.map(|fault| (OF_AGENT, fault)).into_iter().chain(FAULTS_OF_CLIENT.map(|fault| (OF_CLIENT, fault)));
     trials.extend(
@@ -146,6 +149,83 @@ fn limited() -> Result<(), Failed> {
     let report: RunReport = serde_json::from_slice(&fs::read(folder.path().join("report.json"))?)?;
     if report.explored.is_none_or(|explored| explored.walks >= 1_000_000) {
         return Err(failure("a limited run", &output));
+    }
+    Ok(())
+}
+
+/// A run of all cases that ends after its first failure plays walks although most cases have not run: the fault shows in none alone.
+fn begins_early() -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    let args = ["--explore", "400", "--seed", "1", "--fail-fast", "--fault", "tool-kind-unknown-after-close"];
+    let output = explore(folder.path(), OF_AGENT, &args)?;
+    let report: RunReport = serde_json::from_slice(&fs::read(folder.path().join("report.json"))?)?;
+    let left = report.partial.map_or(0, |partial| partial.not_run);
+    if report.explored.is_none_or(|explored| explored.walks == 0) || left == 0 {
+        return Err(failure(&format!("{left} cases were left"), &output));
+    }
+    Ok(())
+}
+
+/// An agent that opens sessions and ends turns at once. `$1` runs before each session is opened; then `$n` counts it.
+const TINY: &str = r#"
+    say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
+    late() { say '"method":"session/update","params":{"sessionId":"unknown","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"late"}}}'; }
+    n=0
+    while read -r line; do
+        id=${line#*'"id":'}; id=${id%%[,\}]*}
+        case $line in
+            *'"method":"initialize"'*) say "\"id\":$id,\"result\":{\"protocolVersion\":1,\"agentInfo\":{\"name\":\"tiny\",\"version\":\"1\"}}" ;;
+            *'"method":"session/new"'*) n=$((n+1)); eval "$1"; say "\"id\":$id,\"result\":{\"sessionId\":\"$$-$n\"}" ;;
+            *'"method":"session/prompt"'*) say "\"id\":$id,\"result\":{\"stopReason\":\"end_turn\"}" ;;
+            *'"method":"_'*) say "\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"unknown\"}" ;;
+        esac
+    done
+"#;
+
+/// Runs some cases against [`TINY`] in one conversation.
+fn tiny(folder: &Path, before_session: &str, cases: &[&str]) -> std::io::Result<(Output, RunReport)> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["agent", "--format", "text", "--format", "json=report.json", "--jobs", "1"]).args(cases);
+    command.args(["--", "sh", "-c", TINY, "sh", before_session]).current_dir(folder).stdin(Stdio::null());
+    let output = command.output()?;
+    Ok((output, serde_json::from_slice(&fs::read(folder.join("report.json"))?)?))
+}
+
+/// The requirement that an update for an unknown session violates.
+const KNOWN_SESSION: &str = "update.session-known";
+
+/// Cases that share a conversation, with one session each.
+const IN_ONE_CONVERSATION: [&str; 4] = ["prompt/text", "prompt/resource-link", "prompt/meta", "prompt/next-turn"];
+
+fn sequence() -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    // The third session of a process breaks the requirement.
+    let (output, report) = tiny(folder.path(), "[ $n -lt 3 ] || late", &IN_ONE_CONVERSATION)?;
+    let is_failed = |id: &str| report.requirements.iter().any(|one| one.id == id && one.verdict == Verdict::Fail);
+    let failed = report.cases.iter().find(|case| case.verdict == Verdict::Fail);
+    let walk = failed.and_then(|case| Walk::in_id(&case.id)).ok_or_else(|| failure("no walk failed", &output))?;
+    let is_reported = walk.0.len() <= 3 && is_failed(KNOWN_SESSION) && report.only_shared.is_empty();
+    if !is_reported || output.status.code() != Some(1) {
+        return Err(failure(&walk.to_string(), &output));
+    }
+    for (before_session, code) in [("[ $n -lt 3 ] || late", 1), ("", 0)] {
+        let (again, _) = tiny(folder.path(), before_session, &["--case", &walk.to_string()])?;
+        if again.status.code() != Some(code) {
+            return Err(failure(&walk.to_string(), &again));
+        }
+    }
+    Ok(())
+}
+
+fn sequence_once() -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    let mark = folder.path().join("mark");
+    // Only one process ever breaks the requirement.
+    let once = format!("[ $n -lt 3 ] || [ -e {0} ] || {{ touch {0}; late; }}", mark.display());
+    let (output, report) = tiny(folder.path(), &once, &IN_ONE_CONVERSATION)?;
+    let only: Vec<&str> = report.only_shared.iter().map(|only| only.requirement.as_str()).collect();
+    if only != [KNOWN_SESSION] || report.cases.iter().any(|case| case.verdict == Verdict::Fail) {
+        return Err(failure("a violation that shows once", &output));
     }
     Ok(())
 }

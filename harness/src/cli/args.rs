@@ -139,8 +139,8 @@ pub struct AgentArgs {
     /// agent is slow
     #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "snapshots", "update_expected", "explore"])]
     pub quick: bool,
-    /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check. Selected cases
-    /// always run
+    /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check, and look for
+    /// the shortest sequence of cases that shows a failure seen only after other cases. Selected cases are always run so
     #[arg(long)]
     pub thorough: bool,
 }
@@ -262,8 +262,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time_limit: Option<Duration>,
     /// Also play N random walks over the cases that pass: several cases in one process, in any order and in the same session.
-    /// A walk that breaks a requirement twice is made as short as possible and reported. With --trace-dir, it is also written
-    /// as a case
+    /// The first walks begin after a part of the cases. A walk that breaks a requirement twice is made as short as possible and
+    /// reported. With --trace-dir, it is also written as a case
     #[arg(long, value_name = "N", conflicts_with_all = ["shard", "snapshots", "update_expected"])]
     pub explore: Option<NonZeroUsize>,
     /// The number that determines the walks [default: a random one, which the report names]

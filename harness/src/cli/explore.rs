@@ -1,60 +1,129 @@
-//! `--explore`: random walks after the cases of a run.
+//! `--explore`: random walks over the cases of a run. Also the sequences of cases that show what a case alone does not.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use anyhow::Context;
 
 use super::output::say;
 use super::plan::{RunPlan, Walks};
 use super::suite::Going;
-use crate::explore::{Event, Explorer, Walked};
+use crate::explore::{Event, Explorer, Known, Walked};
 use crate::output_file::write_file;
 use crate::record::{Aim, record};
 use crate::report::SuiteEvent;
 use crate::report::model::{Explored, Unconfirmed};
 use crate::run::stopped;
 
-/// Plays the walks of the plan, if it has any, and adds the shortest of those that break a requirement to the results.
+/// The number of cases that run before the next walks, so that walks over a slow subject begin early. A smaller number makes more
+/// conversations.
+const CASES: usize = 32;
+
+/// The number of sequences without a result after which a violation is no longer looked for.
+const TRIES: usize = 3;
+
+/// Runs the cases of the plan in several parts, and plays an equal number of its walks after each, over the cases that passed until
+/// then. Without walks in the plan, only looks for the sequences of cases that show what a case alone does not, if the plan wants
+/// that. Adds the shortest walks that break a requirement to the results.
 pub(super) fn explore(plan: &RunPlan, going: &mut Going<'_>) -> anyhow::Result<Option<Explored>> {
-    let Some(Walks { count, seed, cases }) = plan.walks.as_ref().filter(|_| stopped().is_none()) else {
+    let Some(moves) = plan.moves.as_ref().filter(|_| plan.walks.is_some() || going.collector.has_only_shared()) else {
         return Ok(None);
     };
-    let explorer = Explorer { cases, subject: &plan.subject, jobs: plan.jobs };
-    let (passed, failed) = (going.collector.passed(), going.collector.failed());
-    if passed.is_empty() {
+    let moves = moves.load()?;
+    let mut exploration = Exploration {
+        plan,
+        going,
+        explorer: Explorer { cases: &moves, subject: &plan.subject, jobs: plan.jobs },
+        known: Known::default(),
+        unconfirmed: Vec::new(),
+    };
+    let Some(Walks { count, seed }) = plan.walks else {
+        exploration.shorten()?;
+        return Ok(None);
+    };
+    let parts = plan.cases.len().div_ceil(CASES).max(1);
+    let mut walks = 0;
+    for part in (0..parts).take_while(|_| stopped().is_none()) {
+        // Each part has cases of all areas.
+        let cases = plan.cases.iter().skip(part).step_by(parts);
+        exploration.going.run_rest(plan, cases)?;
+        exploration.shorten()?;
+        walks += exploration.walk(part * count / parts..(part + 1) * count / parts, seed)?;
+    }
+    if exploration.going.collector.passed().is_empty() {
         say("no case passed, so there is nothing to walk over");
     }
-    let mut unconfirmed = Vec::new();
-    let walks = explorer.explore(&passed, failed, (*count, *seed), |event| match event {
-        Event::Walked(numbers) => numbers.into_iter().try_for_each(|number| {
-            let name = format!("walk {}", number + 1);
-            going.listener.outputs.event(&SuiteEvent::Start(&name))?;
-            going.listener.outputs.event(&SuiteEvent::Played(&name))
-        }),
-        Event::Shrinking(broken, walk) => {
-            say(&format!(
-                "{} failed in a walk of {} moves; looking for the shortest",
-                broken.requirement,
-                walk.0.len()
-            ));
-            Ok(())
-        }
-        Event::Found(Walked { walk, trace, took }) => {
-            if let Some(keep) = going.listener.keep {
-                let origin = format!("acp-conformance --explore, seed {seed}: {walk}");
-                let text = record(trace, &Aim { origin: &origin, subject: None, edition: plan.bundle.edition() })?;
-                let path = keep.dir.join(trace.file_name()).with_extension("yaml");
-                write_file(&path, |out| std::io::Write::write_all(out, text.as_bytes()))
-                    .with_context(|| path.display().to_string())?;
-                say(&format!("wrote the walk as a case: {}", path.display()));
+    Ok(Some(Explored { walks, seed, unconfirmed: exploration.unconfirmed }))
+}
+
+/// An exploration in progress.
+struct Exploration<'e, 'r> {
+    plan: &'e RunPlan,
+    going: &'e mut Going<'r>,
+    explorer: Explorer<'e>,
+    known: Known,
+    unconfirmed: Vec<Unconfirmed>,
+}
+
+impl Exploration<'_, '_> {
+    /// Plays the walks with these numbers.
+    fn walk(&mut self, numbers: Range<usize>, seed: u64) -> anyhow::Result<usize> {
+        let Self { plan, going, explorer, known, unconfirmed } = self;
+        let passed = going.collector.passed();
+        known.failed.extend(going.collector.failed());
+        explorer.explore(&passed, known, (numbers, seed), |event| match event {
+            Event::Walked(numbers) => numbers.into_iter().try_for_each(|number| {
+                let name = format!("walk {}", number + 1);
+                going.listener.outputs.event(&SuiteEvent::Start(&name))?;
+                going.listener.outputs.event(&SuiteEvent::Played(&name))
+            }),
+            Event::Shrinking(broken, walk) => {
+                let moves = walk.0.len();
+                say(&format!("{} failed in a walk of {moves} moves; looking for the shortest", broken.requirement));
+                Ok(())
             }
-            going.suite().ended(trace, *took)
+            Event::Found(walked) => add(plan, going, walked),
+            Event::Unconfirmed(broken, Walked { trace, .. }) => {
+                let file = going.listener.keep_trace(trace)?;
+                let walk = trace.header.case.clone().unwrap_or_default();
+                let (requirement, kind) = (broken.requirement.clone(), broken.kind.clone());
+                unconfirmed.push(Unconfirmed { walk, requirement, kind, trace: file });
+                Ok(())
+            }
+        })
+    }
+
+    /// Looks for the shortest sequences of cases that show what single cases showed only after others.
+    fn shorten(&mut self) -> anyhow::Result<()> {
+        let Self { plan, going, explorer, .. } = self;
+        let mut tries: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for suspect in going.collector.take_suspects() {
+            let tried = tries.entry((suspect.requirement.clone(), suspect.kind.clone())).or_default();
+            let is_known = going.collector.failed().contains(&suspect.requirement);
+            if is_known || *tried == TRIES || stopped().is_some() {
+                continue;
+            }
+            *tried += 1;
+            let (requirement, before) = (&suspect.requirement, suspect.before.len());
+            say(&format!("{requirement} failed only after {before} other cases; looking for the shortest sequence"));
+            if let Some(walked) = explorer.shorten(&suspect) {
+                add(plan, going, &walked)?;
+                going.collector.confirm(&suspect);
+            }
         }
-        Event::Unconfirmed(broken, Walked { trace, .. }) => {
-            let file = going.listener.keep_trace(trace)?;
-            let walk = trace.header.case.clone().unwrap_or_default();
-            let (requirement, kind) = (broken.requirement.clone(), broken.kind.clone());
-            unconfirmed.push(Unconfirmed { walk, requirement, kind, trace: file });
-            Ok(())
-        }
-    })?;
-    Ok(Some(Explored { walks, seed: *seed, unconfirmed }))
+        Ok(())
+    }
+}
+
+/// Adds a walk to the results, and writes it as a case if traces are kept.
+fn add(plan: &RunPlan, going: &mut Going<'_>, Walked { walk, trace, took }: &Walked) -> anyhow::Result<()> {
+    if let Some(keep) = going.listener.keep {
+        let origin = format!("acp-conformance: {walk}");
+        let text = record(trace, &Aim { origin: &origin, subject: None, edition: plan.bundle.edition() })?;
+        let path = keep.dir.join(trace.file_name()).with_extension("yaml");
+        write_file(&path, |out| std::io::Write::write_all(out, text.as_bytes()))
+            .with_context(|| path.display().to_string())?;
+        say(&format!("wrote the walk as a case: {}", path.display()));
+    }
+    going.suite().ended(trace, *took)
 }

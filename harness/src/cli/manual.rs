@@ -50,6 +50,7 @@ pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result
     let planted = args.run.fault.as_ref().map_or_else(String::new, |name| format!("--fault {name} "));
     Ok(RunPlan {
         walks: None,
+        moves: None,
         bundle,
         subject,
         cases,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 
@@ -50,8 +51,10 @@ pub(super) struct RunPlan {
     pub(super) part: Option<ShardPart>,
     /// Whether the user chose some of the cases.
     pub(super) is_selection: bool,
-    /// The random walks to play after the cases.
+    /// The random walks to play over the cases.
     pub(super) walks: Option<Walks>,
+    /// The cases of which walks may be made, if the run looks for walks that fail.
+    pub(super) moves: Option<Moves>,
 }
 
 /// The random walks of a run.
@@ -60,8 +63,27 @@ pub(super) struct Walks {
     pub(super) count: usize,
     /// The number that determines them.
     pub(super) seed: u64,
-    /// All cases of which they may be made.
-    pub(super) cases: Vec<Case>,
+}
+
+/// The cases of which walks may be made: all that exist for the subject.
+pub(super) struct Moves {
+    party: Party,
+    bundle: &'static Bundle,
+    /// The folder of additional cases.
+    dir: Option<PathBuf>,
+}
+
+impl Moves {
+    fn of(args: &RunArgs, party: Party, bundle: &'static Bundle) -> Self {
+        Self { party, bundle, dir: args.case_dir.clone() }
+    }
+
+    /// Loads the cases.
+    pub(super) fn load(&self) -> Result<Vec<Case>, PlanError> {
+        let (mut cases, _) = load_cases(self.dir.as_deref(), Some(self.party), self.bundle)?;
+        cases.retain(|case| case.subject == self.party);
+        Ok(cases)
+    }
 }
 
 /// The facts in the profile of a subject.
@@ -116,7 +138,11 @@ pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Res
     }
     // A user who names cases wants all of them to run.
     let names_cases = !selection(&args.run).is_empty() || args.run.last_failed;
-    Ok(RunPlan { isolate: args.isolate, thorough: args.thorough || names_cases, ..plan })
+    let thorough = args.thorough || names_cases;
+    if thorough {
+        plan.moves = Some(Moves::of(&args.run, Party::Agent, bundle));
+    }
+    Ok(RunPlan { isolate: args.isolate, thorough, ..plan })
 }
 
 /// Plans the run of a client.
@@ -221,7 +247,8 @@ fn make(
         Party::Client => Jobs::exactly(cores),
     };
     let jobs = args.start.jobs.map_or(usual, |jobs| Jobs::exactly(jobs.get()));
-    let walks = args.explore.map(|count| walks(args, count.get(), party, bundle)).transpose()?;
+    let walks = args.explore.map(|count| walks(count.get(), args.seed)).transpose()?;
+    let moves = walks.is_some().then(|| Moves::of(args, party, bundle));
     if walks.is_some() {
         cases.retain(can_walk);
     }
@@ -239,15 +266,13 @@ fn make(
         part,
         is_selection: is_selection(args) || walks.is_some(),
         walks,
+        moves,
     })
 }
 
-/// Plans the walks of a run.
-fn walks(args: &RunArgs, count: usize, party: Party, bundle: &'static Bundle) -> anyhow::Result<Walks> {
-    let (mut cases, _) = load_cases(args.case_dir.as_deref(), Some(party), bundle)?;
-    cases.retain(|case| case.subject == party);
-    let seed = args.seed.map_or_else(|| getrandom::u32().map(u64::from), Ok)?;
-    Ok(Walks { count, seed, cases })
+/// Plans this many walks; without a seed, a random one determines them.
+fn walks(count: usize, seed: Option<u64>) -> anyhow::Result<Walks> {
+    Ok(Walks { count, seed: seed.map_or_else(|| getrandom::u32().map(u64::from), Ok)? })
 }
 
 /// Whether the arguments choose some of the cases.

@@ -26,7 +26,7 @@ use crate::manual::Person;
 use crate::plan::next_steps;
 use crate::protocol::Edition;
 use crate::record::{Aim, record};
-use crate::report::model::{CaseReport, Floor, Partial, PartialReason, Spent, Timings};
+use crate::report::model::{CaseReport, Floor, Partial, PartialReason, RunReport, Spent, Timings};
 use crate::report::{Chart, Collector, Diagnosis, SuiteEvent, diagnose, protocol, rfc3339};
 use crate::requirement::{Level, Party};
 use crate::run::{Stop, Subject, bare_starts, run_by_hand, stop, stop_after, stopped};
@@ -109,6 +109,7 @@ pub(super) fn run(
     if obstacle.is_none() && partial.is_none() && plan.subject.fault.is_none() {
         let profile = plan.origin.as_ref().map(Origin::name);
         report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle, others == Others::Each);
+        report.next_steps.extend(shortening(&report, plan));
     }
     report.subject.profile =
         plan.origin.as_ref().map(|origin| Box::new(origin.info(report.subject.version.as_deref())));
@@ -149,6 +150,14 @@ pub(super) fn run(
     };
     let as_kept = snapshots.map(|snapshots| snapshots.conclude(plan)).transpose()?;
     Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })
+}
+
+/// Names the option that looks for the causes of failures seen only after other cases, if the run did not.
+fn shortening(report: &RunReport, plan: &RunPlan) -> Option<String> {
+    let option = if plan.subject.party == Party::Agent { "--thorough" } else { "--explore 20" };
+    (plan.moves.is_none() && !report.only_shared.is_empty()).then(|| {
+        format!("{option} looks for the shortest sequence of cases that shows each failure seen only after others")
+    })
 }
 
 /// Returns the version that the subject speaks in this trace, if it is not that of the edition.
@@ -231,7 +240,7 @@ pub(super) enum Driver<'r> {
 /// Finds in the trace of the first conversation why the others would show nothing; an obstacle that is known already is passed on.
 pub(super) type Meet<'m> = &'m dyn Fn(&Trace, Option<Diagnosis>) -> anyhow::Result<Option<Diagnosis>>;
 
-/// Runs the cases of the plan, unless `met` finds an obstacle.
+/// Runs the cases of the plan, unless `met` finds an obstacle or [`explore`] runs them.
 pub(super) fn drive<'r>(plan: &RunPlan, mut wanted: Wanted<'r>, met: Meet<'_>) -> anyhow::Result<Driver<'r>> {
     // A person notices without help whether the client connects.
     let by_hand = plan.subject.agent_folder.is_some();
@@ -264,8 +273,8 @@ pub(super) fn drive<'r>(plan: &RunPlan, mut wanted: Wanted<'r>, met: Meet<'_>) -
     }
     if by_hand {
         going.run_by_hand(plan)?;
-    } else if obstacle.is_none() {
-        going.run_rest(plan)?;
+    } else if obstacle.is_none() && plan.walks.is_none() {
+        going.run_rest(plan, plan.cases.iter())?;
     }
     Ok(Driver::Over(Box::new(going), obstacle))
 }
@@ -335,10 +344,10 @@ impl<'r> Going<'r> {
         problem.map_or(Ok(()), Err)
     }
 
-    /// Runs every selected case except the handshake, if that was the first contact.
-    fn run_rest(&mut self, plan: &RunPlan) -> anyhow::Result<()> {
+    /// Runs these cases except the handshake, if that was the first contact.
+    pub(super) fn run_rest<'c>(&mut self, plan: &RunPlan, cases: impl Iterator<Item = &'c Case>) -> anyhow::Result<()> {
         let is_done = |case: &Case| is_handshake(&case.id) && plan.subject.fault.is_none();
-        let rest = plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
+        let rest = cases.filter(|case| !is_done(case)).cloned().collect();
         let options = SuiteOptions {
             jobs: plan.jobs,
             // The cases of a fault are few, and most of them fail.

@@ -26,20 +26,30 @@ impl Explorer<'_> {
         if let Some(found) = self.first_reliable(&self.steadier(&best.walk), broken) {
             best = found;
         }
+        Some(self.shortest(best, broken, Self::first_reliable))
+    }
+
+    /// Leaves out moves as long as `first` finds a shorter walk that breaks the requirement.
+    pub(super) fn shortest(
+        &self,
+        mut best: Walked,
+        broken: &Break,
+        first: fn(&Self, &[Walk], &Break) -> Option<Walked>,
+    ) -> Walked {
         let mut part = best.walk.0.len().div_ceil(2);
         while stopped().is_none() {
             let mut shorter = without_parts(&best.walk, part);
             if part == 1 {
                 shorter.extend(simpler(&best.walk));
             }
-            match self.first_reliable(&shorter, broken) {
+            match first(self, &shorter, broken) {
                 Some(found) => best = found,
                 None if part == 1 => break,
                 None => part = part.div_ceil(2),
             }
             part = part.min(best.walk.0.len().div_ceil(2)).max(1);
         }
-        Some(best)
+        best
     }
 
     /// Returns the walk with a case that cancels a long turn instead of each cancel of a short one, which may come too late in another
@@ -66,7 +76,7 @@ impl Explorer<'_> {
     }
 
     /// Returns the first of these walks that breaks the requirement in each of its runs.
-    fn first_reliable(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
+    pub(super) fn first_reliable(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
         let runs: Vec<Walk> = std::iter::repeat_n(walks, RUNS).flatten().cloned().collect();
         let mut played = self.play(&runs, |walked| breaks(&walked.trace, self).contains(broken).then_some(walked));
         let breaks_again =
@@ -81,7 +91,7 @@ impl Explorer<'_> {
     }
 
     /// Plays all of these walks and returns the first that breaks the requirement.
-    fn first_broken(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
+    pub(super) fn first_broken(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
         let played = self.play(walks, |walked| breaks(&walked.trace, self).contains(broken).then_some(walked));
         played.into_values().flatten().next()
     }

@@ -170,9 +170,11 @@ fn whole(reply: WebReply, status: u16, value: &Value) {
     reply.send(status, &[("content-type", "application/json")], value.to_string());
 }
 
-/// Encodes an event; data that is a text is sent as it is.
+/// Encodes an event; data that is a text is sent as it is. JSON is written without the line separators U+2028 and U+2029: some
+/// SDKs cut events with a regular expression of JavaScript, in which these end a line.
 fn written(piece: &StreamPiece) -> Vec<u8> {
-    let data = piece.data.as_str().map_or_else(|| piece.data.to_string(), str::to_owned);
+    let json = || piece.data.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    let data = piece.data.as_str().map_or_else(json, str::to_owned);
     let name = piece.name.map_or_else(String::new, |name| format!("event: {name}\n"));
     format!("{name}data: {data}\n\n").into_bytes()
 }
@@ -193,6 +195,12 @@ fn readable(bytes: &[u8]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn line_separators_are_escaped() {
+        let piece = StreamPiece::new(serde_json::json!({ "a": "x\u{2028}y\u{2029}" }));
+        assert_eq!(String::from_utf8_lossy(&written(&piece)), "data: {\"a\":\"x\\u2028y\\u2029\"}\n\n");
+    }
 
     #[test]
     fn a_character_is_cut() {

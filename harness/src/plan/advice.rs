@@ -107,7 +107,11 @@ fn missing_controls(acts: Option<&ReasonReport>, settings: Option<&ReasonReport>
     const SHOWN: usize = 4;
     let named = |option: &'static str, reason: Option<&ReasonReport>| {
         let about = reason.into_iter().flat_map(|reason| reason.about.clone());
-        about.map(|(name, cases)| (cases, format!("{option} {name}=…"))).collect::<Vec<_>>()
+        let shown = |name: &str| match name.split_once(" with ") {
+            Some((act, place)) => format!("{option} {act}=… with {place}"),
+            None => format!("{option} {name}=…"),
+        };
+        about.map(|(name, cases)| (cases, shown(&name))).collect::<Vec<_>>()
     };
     let mut all = [named("--act", acts), named("--setting", settings)].concat();
     all.sort_by_key(|(cases, _)| Reverse(*cases));
@@ -201,11 +205,12 @@ mod tests {
     #[test]
     fn client_is_told_the_acts_that_unlock_most_cases() {
         let reason = json!([
-            { "verdict": "inconclusive", "kind": "unknown-act", "about": { "cancel": 9, "list": 2 }, "text": "", "cases": [] },
+            { "verdict": "inconclusive", "kind": "unknown-act", "about": { "cancel": 9, "list": 2, "prompt with {attach}": 7 }, "text": "", "cases": [] },
             { "verdict": "inconclusive", "kind": "unknown-setting", "about": { "mcp-servers": 5 }, "text": "", "cases": [] },
         ]);
         let steps = advice_for(Party::Client, "mine", reason);
-        let order = "--act cancel=… (9 cases), --setting mcp-servers=… (5 cases), --act list=… (2 cases)";
+        let order = "--act cancel=… (9 cases), --act prompt=… with {attach} (7 cases), --setting mcp-servers=… (5 cases), \
+                     --act list=… (2 cases)";
         assert!(steps[0].contains(order), "{steps:?}");
     }
 }

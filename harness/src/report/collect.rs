@@ -17,8 +17,8 @@ use super::model::{
 };
 use super::reasons::reasons;
 
-pub use self::shared::Again;
 use self::shared::Shared;
+pub use self::shared::{Again, Suspect};
 use crate::judge::{Fact, Finding, JudgedTrace, JudgingSession, Tally};
 use crate::protocol::Edition;
 use crate::requirement::{Party, Requirement, Status};

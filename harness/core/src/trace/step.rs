@@ -301,7 +301,7 @@ pub enum Observed {
     },
     /// No option and no profile describes how the user of this client performs an act.
     ActUnknown {
-        /// The act.
+        /// The act; with a placeholder, such as `prompt with {attach}`, if its text lacks that.
         act: String,
     },
     /// No option and no profile describes how this client is started with a setting.

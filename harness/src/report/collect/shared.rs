@@ -22,7 +22,9 @@ pub(super) struct Shared {
     /// The cases that ran in a second conversation.
     retried: BTreeSet<String>,
     /// The troubles for which a case runs again alone now.
-    suspected: BTreeSet<Trouble>,
+    rerunning: BTreeSet<Trouble>,
+    /// The new violations that a case did not show alone.
+    suspects: Vec<Suspect>,
 }
 
 /// The cases of shared conversations that must run again, by id.
@@ -42,7 +44,22 @@ impl Again {
     }
 }
 
+/// A violation that a case showed only after other cases of its conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspect {
+    /// The id of the case.
+    pub case: String,
+    /// The requirement.
+    pub requirement: String,
+    /// The kind of the finding.
+    pub kind: String,
+    /// The ids of the cases before it in its conversation, in the order of running.
+    pub before: Vec<String>,
+}
+
 struct Pending {
+    /// The cases before it in its conversation.
+    before: Vec<String>,
     judged: JudgedTrace,
     troubles: BTreeSet<Trouble>,
     /// The part of the trace that belongs to the case.
@@ -58,14 +75,17 @@ impl Collector {
         trace.events.iter().for_each(|event| session.event(event));
         self.count(trace);
         let mut settled = Vec::new();
+        let mut before = Vec::new();
         for (judged, part) in session.close_by_case().into_iter().zip(trace.by_case()) {
+            let id = part.header.case.clone().unwrap_or_default();
             let troubles = judged.troubles(self.kind, &self.edition.catalogue);
             self.shared.met.extend(judged.met());
-            let pending = Pending { judged, troubles, trace: part, file: file.map(str::to_owned) };
+            let file = file.map(str::to_owned);
+            let pending = Pending { before: before.clone(), judged, troubles, trace: part, file };
+            before.push(id.clone());
             if pending.troubles.is_empty() {
                 settled.push(self.settle(pending));
             } else {
-                let id = pending.trace.header.case.clone().unwrap_or_default();
                 self.shared.pending.insert(id, pending);
             }
         }
@@ -115,7 +135,7 @@ impl Collector {
             }
             self.shared.pending.insert(id, pending);
         }
-        self.shared.suspected = chosen;
+        self.shared.rerunning = chosen;
         (settled, again)
     }
 
@@ -179,9 +199,26 @@ impl Collector {
         report
     }
 
+    /// Whether a case showed a violation only after others.
+    #[must_use]
+    pub const fn has_only_shared(&self) -> bool {
+        !self.only_shared.is_empty()
+    }
+
+    /// Returns the violations since the last call that a case showed only after others.
+    pub fn take_suspects(&mut self) -> Vec<Suspect> {
+        take(&mut self.shared.suspects)
+    }
+
+    /// Removes a violation from those that fail no requirement, since a sequence of cases shows it each time.
+    pub fn confirm(&mut self, suspect: &Suspect) {
+        let is_same = |only: &OnlyShared| (&only.requirement, &only.kind) == (&suspect.requirement, &suspect.kind);
+        self.only_shared.retain(|only| !is_same(only));
+    }
+
     /// Whether a requirement failed in a case of a shared conversation that has not run alone yet.
     #[must_use]
-    pub fn has_suspects(&self) -> bool {
+    pub fn has_unconfirmed_failures(&self) -> bool {
         let pending = self.shared.pending.iter();
         let mut troubles = pending.flat_map(|(id, pending)| pending.troubles.iter().map(move |trouble| (id, trouble)));
         troubles.any(|(id, trouble)| matches!(trouble, Trouble::Failed { .. }) && !self.is_known(id, trouble))
@@ -189,20 +226,20 @@ impl Collector {
 
     /// Returns a case for each failure that no case has shown alone, and for which none runs again by now. Whether another kind of
     /// trouble needs a further run depends on all conversations, so [`Self::review`] decides about it.
-    pub fn take_suspects(&mut self) -> Vec<String> {
-        let (mut suspected, mut cases) = (take(&mut self.shared.suspected), Vec::new());
+    pub fn rerun_failures(&mut self) -> Vec<String> {
+        let (mut rerunning, mut cases) = (take(&mut self.shared.rerunning), Vec::new());
         for (id, pending) in &self.shared.pending {
             let is_new = |trouble: &&Trouble| {
                 let is_failure = matches!(trouble, Trouble::Failed { .. });
-                is_failure && !self.is_known(id, trouble) && !suspected.contains(*trouble)
+                is_failure && !self.is_known(id, trouble) && !rerunning.contains(*trouble)
             };
             let failures: Vec<Trouble> = pending.troubles.iter().filter(is_new).cloned().collect();
             if !failures.is_empty() {
-                suspected.extend(failures);
+                rerunning.extend(failures);
                 cases.push(id.clone());
             }
         }
-        self.shared.suspected = suspected;
+        self.shared.rerunning = rerunning;
         cases
     }
 
@@ -237,6 +274,12 @@ impl Collector {
                 let Trouble::Failed { requirement, kind, .. } = trouble else { continue };
                 let tally = pending.judged.judgement.tallies.get(&requirement);
                 let finding = tally.and_then(|tally| tally.findings.iter().find(|finding| finding.fact.kind == kind));
+                self.shared.suspects.push(Suspect {
+                    case: id.to_owned(),
+                    requirement: requirement.clone(),
+                    kind: kind.clone(),
+                    before: pending.before.clone(),
+                });
                 self.only_shared.push(OnlyShared {
                     case: id.to_owned(),
                     requirement,

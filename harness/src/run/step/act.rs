@@ -58,7 +58,7 @@ fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<()
     let places = places_of(running, act);
     match means {
         Means::Line(text) => {
-            check_placeholders(act, &text).map_err(Observed::Problem)?;
+            check_placeholders(act, &text)?;
             let mut line = places::fill(&text, &places).into_bytes();
             line.push(b'\n');
             running.channel.send(Order::Type(line));
@@ -80,7 +80,7 @@ fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<()
             Err(Observed::Problem("no person is at the terminal to do it".to_owned()))
         }
         Means::Person(text) => {
-            check_placeholders(act, &text).map_err(Observed::Problem)?;
+            check_placeholders(act, &text)?;
             running.instruct(places::fill(&text, &places).trim_end());
             Ok(())
         }
@@ -104,14 +104,11 @@ fn hook<C: Channel>(running: &mut RunningCase<'_, C>, words: Vec<String>) -> Res
 }
 
 /// Checks that a text has a placeholder for every argument of the act, so that no argument is lost.
-fn check_placeholders(act: &Act, text: &str) -> Result<(), String> {
+fn check_placeholders(act: &Act, text: &str) -> Result<(), Observed> {
     let has_place =
         |argument: &str| ["", "_json", "_name"].iter().any(|form| text.contains(&format!("{{{argument}{form}}}")));
     match act.arguments.keys().find(|argument| !has_place(argument)) {
-        Some(argument) => {
-            let name = &act.name;
-            Err(format!("the text for the act `{name}` has no placeholder for `{argument}`"))
-        }
+        Some(argument) => Err(Observed::ActUnknown { act: format!("{} with {{{argument}}}", act.name) }),
         None => Ok(()),
     }
 }

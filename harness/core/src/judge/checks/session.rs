@@ -110,7 +110,7 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
                 let begins_elsewhere = newer.any(|session| {
                     session.opening == Opening::New
                         && session.known > set.n
-                        && session.mode().is_some_and(|mode| mode != set.mode)
+                        && session.first_mode.as_ref().is_some_and(|mode| *mode != set.mode)
                 });
                 match begins_elsewhere {
                     true => ruling.fail(shared(), &[set.n, exchange.n]),

@@ -492,6 +492,9 @@ impl Session {
     /// Reads modes and options from any object that may contain them.
     pub(super) fn learn_state(&mut self, n: usize, value: &Value) {
         if let Some(modes) = value.member("modes").filter(|modes| modes.is_object()) {
+            if self.modes.is_none() {
+                self.first_mode = modes.member("currentModeId").and_then(Value::as_str).map(str::to_owned);
+            }
             self.earlier_modes = self.modes.replace(modes.clone()).map(|before| (before, n));
         }
         if let Some(options) = value.member("configOptions").and_then(Value::as_array) {

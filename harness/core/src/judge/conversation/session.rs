@@ -67,6 +67,8 @@ pub struct Session {
     pub compactions: BTreeMap<String, String>,
     /// The last mode state: a `SessionModeState`.
     pub modes: Option<Value>,
+    /// The mode in the first mode state.
+    pub first_mode: Option<String>,
     /// The mode state before that, with the event that replaced it.
     pub earlier_modes: Option<(Value, usize)>,
     /// Whether an update named the mode.
@@ -170,6 +172,7 @@ impl Session {
             notices: BTreeSet::new(),
             compactions: BTreeMap::new(),
             modes: None,
+            first_mode: None,
             earlier_modes: None,
             told_mode: false,
             mode_kept: None,
