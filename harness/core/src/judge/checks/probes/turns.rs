@@ -115,15 +115,14 @@ fn load_of_running(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     });
 }
 
-/// Returns the sessions of this connection that had a prompt, with their ids, if the answer is the whole list without a filter.
+/// Returns the sessions of this connection that had a prompt, with their ids, and the first page of a list without a filter.
 fn prompted<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Vec<(&'m str, &'m Session)>, &'m Value)> {
     let (exchange, result) = answer.result_of("session/list").filter(|(exchange, _)| !exchange.deliberate)?;
     let filtered = ["cwd", "cursor"].iter().any(|name| exchange.params.member(name).is_some_and(|it| !it.is_null()));
-    let whole = !filtered && result.member("nextCursor").is_none_or(Value::is_null);
     let sessions = moment.talk.sessions.iter().filter(|(_, session)| {
         session.has_history && session.turn.is_none() && !session.was_ended && session.is_introduced()
     });
-    whole.then(|| (sessions.map(|(id, session)| (id.as_str(), session)).collect(), result))
+    (!filtered).then(|| (sessions.map(|(id, session)| (id.as_str(), session)).collect(), result))
 }
 
 fn all_directories(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -131,11 +130,12 @@ fn all_directories(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     let listed: BTreeSet<&str> = entries(result).map(|(id, _)| id).collect();
     let cwds: BTreeSet<&str> = prompted.iter().map(|(_, session)| &*session.cwd).collect();
     let (here, gone): (Vec<_>, Vec<_>) = prompted.iter().partition(|(id, _)| listed.contains(id));
-    if cwds.len() < 2 || here.is_empty() {
+    let shown: BTreeSet<&str> = here.iter().map(|(_, session)| &*session.cwd).collect();
+    let has_more = result.member("nextCursor").is_some_and(|cursor| !cursor.is_null());
+    if cwds.len() < 2 || here.is_empty() || has_more && shown.len() < 2 {
         return;
     }
-    let shown: BTreeSet<&str> = here.iter().map(|(_, session)| &*session.cwd).collect();
-    let left_out = gone.iter().find(|(_, session)| !shown.contains(&*session.cwd));
+    let left_out = gone.iter().filter(|_| !has_more).find(|(_, session)| !shown.contains(&*session.cwd));
     ruling.note(left_out.map_or_else(holds, |(_, session)| {
         fact!(
             "directory-left-out",
