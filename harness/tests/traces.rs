@@ -1,7 +1,7 @@
 //! Trace → findings: each file under `harness/tests/traces/` is a short conversation with the expected verdicts.
 //!
-//! First the expected verdicts, one `requirement: verdict` per line, `#` for comments; then a line `---`; then the
-//! conversation. `conversation` describes the form. Every requirement that fails or is undecided must be listed. A pass need
+//! First the expected verdicts, one `requirement: verdict` per line, or `requirement: noted KIND` for what a probe notes, `#` for
+//! comments; then a line `---`; then the conversation. `conversation` describes the form. Every requirement that fails or is undecided must be listed. A pass need
 //! not be: each trace also passes other requirements that its few lines exercise.
 //!
 //! Every trace is also redacted, and must get the same judgement. All of them also form one run, whose shards must give the
@@ -66,11 +66,18 @@ fn check(path: &Path) -> Result<(), Failed> {
     for line in wanted.lines().filter(|line| !line.starts_with('#') && !heads.contains(line)) {
         let (requirement, verdict) =
             line.split_once(": ").ok_or_else(|| format!("`{line}` does not have the form `requirement: verdict`"))?;
+        listed.push(requirement);
+        if let Some(kind) = verdict.strip_prefix("noted ") {
+            let notes = judgement.tallies.get(requirement).map(|tally| tally.notes.as_slice()).unwrap_or_default();
+            if !notes.iter().any(|note| note.kind == kind.trim()) {
+                wrong.push(format!("{requirement}: `{kind}` is not noted; found {notes:?}"));
+            }
+            continue;
+        }
         let found = judgement.verdict(requirement);
         if found.name() != verdict.trim() {
             wrong.push(format!("{requirement}: wanted {verdict}, found {found}"));
         }
-        listed.push(requirement);
     }
     if listed.is_empty() {
         return Err("the file wants nothing".into());

@@ -144,7 +144,8 @@ pub struct Requirement {
     pub level: Level,
     /// Its text, in a sentence.
     pub text: String,
-    /// The place in the specification: `page#anchor`, `schema#Definition`, `jsonrpc#anchor` or `rfd:name`.
+    /// The place in the specification: `page#anchor`, `schema#Definition`, `jsonrpc#anchor`, `rfd:name`, or
+    /// `registry:PAGE` for a page of the agent registry.
     pub source: String,
     /// The precondition, in words; `always` for a requirement without one.
     pub applies_when: String,
@@ -230,6 +231,9 @@ impl Requirement {
         let source = first.split(" (").next().unwrap_or(first);
         if source.starts_with("rfd:") {
             return Some(format!("https://agentclientprotocol.com/rfds/{}", source.trim_start_matches("rfd:")));
+        }
+        if let Some(page) = source.strip_prefix("registry:") {
+            return Some(format!("https://github.com/agentclientprotocol/registry/blob/main/{page}.md"));
         }
         let (page, anchor) = source.split_once('#').unwrap_or((source, ""));
         if page.contains(' ') {

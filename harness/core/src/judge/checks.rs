@@ -43,6 +43,7 @@ pub(super) fn all() -> Vec<Check> {
         transport::BOTH.as_flattened(),
         transport::delivery::BOTH.as_flattened(),
         jsonrpc::BOTH.as_flattened(),
+        jsonrpc::response::CHECKS,
         jsonrpc::response::BOTH.as_flattened(),
         jsonrpc::duplex::BOTH.as_flattened(),
         jsonrpc::error::CHECKS,
@@ -95,6 +96,8 @@ pub(super) fn all() -> Vec<Check> {
         elicit::CHECKS,
         elicit::client::CHECKS,
         probes::CHECKS,
+        probes::settings::CHECKS,
+        probes::turns::CHECKS,
         &v2::all(),
     ]
     .concat()

@@ -28,7 +28,7 @@ pub use self::forget::{Holes, Memory};
 pub use self::listing::{Listing, all_of_several, entries};
 pub use self::notifications::PendingNotifications;
 pub use self::open::OpenRequests;
-pub use self::options::{option_id, option_text, option_values};
+pub use self::options::{current_values, option_id, option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Terminal, TerminalExit};

@@ -80,7 +80,11 @@ pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[ContentBlock]) -
             tool.fail("this tool always fails");
             turn.say("The tool failed.");
         }
-        Intent::ModelError | Intent::RunInBackground(_) => turn.say("Version 1 of the protocol cannot express that."),
+        Intent::ModelError => {
+            let model = settings::fall_back(&turn.client, &turn.session);
+            turn.say(&format!("The model failed. From now on, {model} answers."));
+        }
+        Intent::RunInBackground(_) => turn.say("Version 1 of the protocol cannot express that."),
         Intent::Refuse => {
             turn.say("I refuse.");
             return Ok(StopReason::Refusal);

@@ -16,7 +16,8 @@ Intents (the last line of this form in a prompt's text blocks is obeyed):
   tool-kinds  fail-tool  refuse  max-tokens  max-turn-requests
   elicit {mode?,choices?,secret?,visits?}
   ext  call-mcp-tool {server,tool,arguments?}
-  run-in-background {command,…}  model-error   in version 2 only
+  model-error                     falls back to the second model, and fails with it
+  run-in-background {command,…}   in version 2 only
 
 A prompt that starts with an announced slash command (/say, /plan, /usage) runs it.
 Sessions are kept in $HOME/.acp-reference-agent/sessions.";

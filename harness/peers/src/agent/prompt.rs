@@ -4,11 +4,13 @@ use agent_client_protocol::{
     Error,
     v1::schema::{ContentBlock, ContentChunk, SessionUpdate, StopReason},
 };
+use serde_json::json;
 
 use super::{
     intent::{Intent, prompt_text},
     obey,
     reply::invalid_params,
+    settings,
     turn::{Cancelled, Turn},
 };
 
@@ -37,10 +39,17 @@ pub(super) fn check(prompt: &[ContentBlock]) -> Result<(), Error> {
     }
 }
 
-/// Runs a turn to its end; withdrawing the request with `$/cancel_request` cancels it too.
-pub(super) async fn run(turn: &Turn, prompt: &[ContentBlock], withdrawn: impl Future<Output = ()>) -> StopReason {
+/// Runs a turn to its end; withdrawing the request with `$/cancel_request` cancels it too. Fails if the model does.
+pub(super) async fn run(
+    turn: &Turn,
+    prompt: &[ContentBlock],
+    withdrawn: impl Future<Output = ()>,
+) -> Result<StopReason, Error> {
     let before = turn.session.record().history.len();
     remember(turn, prompt);
+    if matches!(Intent::of_prompt(prompt), Ok(Intent::ModelError)) && !settings::has_fallback(&turn.session) {
+        return Err(Error::internal_error().data(json!({"reason": "the model failed"})));
+    }
     let mut obeyed = std::pin::pin!(obey_intent(turn, prompt));
     let obeyed = tokio::select! {
         obeyed = &mut obeyed => obeyed,
@@ -56,7 +65,7 @@ pub(super) async fn run(turn: &Turn, prompt: &[ContentBlock], withdrawn: impl Fu
         StopReason::Refusal => turn.session.record().history.truncate(before),
         _ => {}
     }
-    stop
+    Ok(stop)
 }
 
 async fn obey_intent(turn: &Turn, prompt: &[ContentBlock]) -> Result<StopReason, Cancelled> {

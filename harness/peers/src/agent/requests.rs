@@ -228,7 +228,7 @@ impl Agent {
             let stop = prompt::run(&turn, &request.prompt, withdrawn.cancelled()).await;
             agent.sessions.save(&turn.session);
             turn.session.end_turn();
-            answer(responder, Ok(PromptResponse::new(stop)))
+            answer(responder, stop.map(PromptResponse::new))
         })
     }
 

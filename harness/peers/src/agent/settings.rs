@@ -62,6 +62,19 @@ pub(super) fn switch_mode(client: &Client, session: &Session, mode: &str) -> Res
     Ok(())
 }
 
+/// Returns whether another model can take over when that of the session fails.
+pub(super) fn has_fallback(session: &Session) -> bool {
+    session.record().model == MODELS[0].0
+}
+
+/// Replaces the failed model of a session by the second one, announces that, and returns its id.
+pub(super) fn fall_back(client: &Client, session: &Session) -> &'static str {
+    let (model, _) = MODELS[1];
+    model.clone_into(&mut session.record().model);
+    announce_config_options(client, session);
+    model
+}
+
 /// Sets a config option; an unknown option or value changes nothing.
 pub(super) fn set_config_option(
     client: &Client,

@@ -43,6 +43,9 @@ pub(super) async fn prompt(client: &Arc<Client>, text: String, attach: &[Attachm
 /// Runs a slash command, which is a prompt that begins with its name.
 pub(super) async fn command(client: &Arc<Client>, name: &str, input: Option<&str>) -> Result<(), Trouble> {
     let name = name.strip_prefix('/').unwrap_or(name);
+    if client.sessions.current().is_some_and(|session| session.lacks_command(name)) {
+        return Err(Trouble::refused(format!("the agent has no command `{name}`")));
+    }
     let text = match input.filter(|input| !input.is_empty()) {
         Some(input) => format!("/{name} {input}"),
         None => format!("/{name}"),

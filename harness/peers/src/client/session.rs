@@ -54,6 +54,8 @@ pub(super) struct Session {
     pub id: SessionId,
     pub cwd: PathBuf,
     choices: Mutex<Choices>,
+    /// The names in the last list of slash commands; `None` before the first list.
+    commands: Mutex<Option<Vec<String>>>,
     turn: watch::Sender<Turn>,
     prompt: Mutex<Option<RequestCancellationHandle>>,
     is_closing: AtomicBool,
@@ -65,6 +67,7 @@ impl Session {
             id,
             cwd,
             choices: Mutex::default(),
+            commands: Mutex::default(),
             turn: watch::channel(Turn::Idle).0,
             prompt: Mutex::default(),
             is_closing: AtomicBool::new(false),
@@ -77,6 +80,16 @@ impl Session {
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Choices)) {
         change(&mut lock(&self.choices));
+    }
+
+    /// Replaces the list of slash commands.
+    pub(super) fn set_commands(&self, names: Vec<String>) {
+        *lock(&self.commands) = Some(names);
+    }
+
+    /// Returns whether the agent removed a command from its list, or never had it there.
+    pub(super) fn lacks_command(&self, name: &str) -> bool {
+        lock(&self.commands).as_ref().is_some_and(|names| names.iter().all(|known| known != name))
     }
 
     pub(super) fn turn(&self) -> Turn {

@@ -29,6 +29,9 @@ fn take(client: &Client, notification: SessionNotification) {
         SessionUpdate::ConfigOptionUpdate(update) => {
             session.change(|choices| choices.options = Some(update.config_options));
         }
+        SessionUpdate::AvailableCommandsUpdate(update) => {
+            session.set_commands(update.available_commands.into_iter().map(|command| command.name).collect());
+        }
         _ => {}
     }
 }

@@ -2,16 +2,17 @@
 
 pub(super) mod client;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_refused, mentions, proper};
-use super::modes::decide_anytime;
+use super::modes::{client_sets, decide_anytime};
+use super::support::fail_in_case;
 use crate::fact;
 use crate::judge::Fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Exchange, Session, option_id, option_text as text, option_values as values};
+use crate::judge::conversation::{Exchange, SETTERS, Session, option_id, option_text as text, option_values as values};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
@@ -70,6 +71,8 @@ pub(super) const CHECKS: &[Check] = &[
         "session/set_config_option",
         "config_option_update",
     ]),
+    Check::agent("config.in-sync", On::Response(announced_by_both)).only(&["session/prompt"]),
+    Check::agent("config.in-sync", On::Response(shows_set_mode)).only(&[SET]),
 ];
 
 const SET: &str = "session/set_config_option";
@@ -454,19 +457,18 @@ fn update_complete(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
     }
 }
 
+/// Returns the option that has the modes as its values: its category is `mode`, and it offers the ids of the modes.
+fn twin<'m>(options: &'m [Value], modes: &Value) -> Option<&'m Value> {
+    let listed = modes.member("availableModes").and_then(Value::as_array).into_iter().flatten();
+    let listed: BTreeSet<&str> = listed.filter_map(|mode| text(mode, "id")).collect();
+    let same = |option: &&Value| values(option).collect::<BTreeSet<_>>() == listed;
+    options.iter().filter(|option| text(option, "category") == Some("mode")).find(same)
+}
+
 /// "Agents SHOULD keep both in sync": if a result has modes and an option with the same values.
 fn in_sync(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let (Some(options), Some(modes)) = (list(payload.value), payload.value.member("modes")) else { return };
-    let listed: BTreeMap<&str, ()> = modes
-        .member("availableModes")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|mode| Some((text(mode, "id")?, ())))
-        .collect();
-    let same = |option: &&Value| values(option).map(|value| (value, ())).collect::<BTreeMap<_, _>>() == listed;
-    let mut twins = options.iter().filter(|option| text(option, "category") == Some("mode")).filter(same);
-    if let (Some(option), Some(mode)) = (twins.next(), text(modes, "currentModeId")) {
+    if let (Some(option), Some(mode)) = (twin(options, modes), text(modes, "currentModeId")) {
         let value = text(option, "currentValue").unwrap_or_default();
         ruling.decide(value == mode, || {
             fact!(
@@ -475,5 +477,61 @@ fn in_sync(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
                 mode_id = mode, value; method = payload.method
             )
         });
+    }
+}
+
+/// "Agents SHOULD keep both in sync to ensure consistent behavior regardless of which field the Client uses": a change of the
+/// mode that the agent announces through one of them reaches the clients that use the other.
+///
+/// Correct but unusual: the second update comes after the turn, so the end of a later turn decides; the client changed the
+/// mode itself, and needs no update; the option has other values than the modes.
+fn announced_by_both(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, "session/prompt").filter(|_| !client_sets(moment)) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let turn = session.turn.as_ref().filter(|turn| turn.n == exchange.n && !turn.overlapped);
+    if turn.is_none() || session.told_settings.is_none_or(|prompts| prompts >= session.prompts) {
+        return;
+    }
+    let (Some(modes), Some(options)) = (&session.modes, &session.options) else { return };
+    let Some((mode, value)) = session.mode().zip(twin(options, modes).and_then(|option| text(option, "currentValue")))
+    else {
+        return;
+    };
+    if mode == value {
+        return ruling.pass();
+    }
+    let fact = fact!(
+        "announced-by-one",
+        "the agent announced a change of the mode by only one of its updates: the mode is `{mode_id}`, and the option for it has the value `{value}`; expected both updates",
+        mode_id = mode, value; session_id = exchange.session()
+    );
+    fail_in_case(moment, fact, &[], ruling);
+}
+
+/// As above: the list of options that follows a change of the mode shows it.
+///
+/// Correct but unusual: the request changes the option for the mode, other changes are answered at the same time, or the agent
+/// left the mode by itself meanwhile. Only the value from before the change fails.
+fn shows_set_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(exchange), Outcome::Result(result)) = (proper(answer, SET), answer.outcome) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let (Some(set), Some(modes), Some(options)) = (&session.mode_set, &session.modes, list(result)) else { return };
+    let Some(option) = twin(options, modes).filter(|option| option_id(option) != exchange.text("configId")) else {
+        return;
+    };
+    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| SETTERS.contains(&&*open.method));
+    let crossing = open.any(|open| open.n != exchange.n) || set.n > exchange.n || set.after_another;
+    match text(option, "currentValue") {
+        _ if crossing => {}
+        Some(value) if value == set.mode => ruling.pass(),
+        Some(value) if value == set.before => {
+            let fact = fact!(
+                "option-of-old-mode",
+                "the agent sent the value `{value}` of the option for the mode after the client set the mode `{mode_id}`; expected the same",
+                value, mode_id = set.mode; method = SET, pointer = "/result/configOptions"
+            );
+            fail_in_case(moment, fact, &[set.n], ruling);
+        }
+        _ => {}
     }
 }

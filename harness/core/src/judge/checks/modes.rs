@@ -292,7 +292,7 @@ fn silent_change(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 }
 
 /// Whether the client changes modes or options in this conversation, which an agent may apply late.
-fn client_sets(moment: &Moment<'_>) -> bool {
+pub(super) fn client_sets(moment: &Moment<'_>) -> bool {
     SETTERS.iter().any(|method| moment.talk.has_sent(moment.from.other(), method))
 }
 

@@ -1,5 +1,8 @@
 //! Questions that the specification leaves open, as far as any trace answers them: the answers are noted, and never decided.
 
+pub(super) mod settings;
+pub(super) mod turns;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;

@@ -153,6 +153,7 @@ impl Conversation {
             number: session.prompts,
             unanswered: BTreeSet::from([exchange.n]),
             overlapped: false,
+            answered: None,
             cancelled: None,
             closed: None,
             close_answered: None,
@@ -349,6 +350,7 @@ impl Conversation {
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
         let Some(turn) = session.turn.as_mut() else { return };
         if !turn.unanswered.remove(&exchange.n) || !turn.unanswered.is_empty() {
+            turn.note_answer(exchange.n, outcome);
             return;
         }
         session.work.learn_receipt(n, outcome);
@@ -430,6 +432,7 @@ impl Conversation {
         if content {
             session.learn_replay(update);
         }
+        session.note_settings(n, update.variant);
         // The end of the connection also ends work, so an idle state after it does not show that the agent obeyed a cancel.
         let disobeyed = self.shutting_down.and_then(|_| session.work.ending.clone());
         session.work.learn((n, us), update);

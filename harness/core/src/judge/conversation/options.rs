@@ -1,6 +1,6 @@
 //! The config options of a session, and those that a later list left out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -31,6 +31,11 @@ pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
     offered.filter_map(|entry| option_text(entry, "value")).chain(grouped)
 }
 
+/// Returns the current value of each option, by its id.
+pub fn current_values(options: &[Value]) -> BTreeMap<&str, &Value> {
+    options.iter().filter_map(|option| Some((option_id(option)?, option.member("currentValue")?))).collect()
+}
+
 /// Returns each option alone and with each of its values.
 fn choices(options: &[Value]) -> BTreeSet<(String, Option<String>)> {
     let of = |option: &Value| {
@@ -42,6 +47,15 @@ fn choices(options: &[Value]) -> BTreeSet<(String, Option<String>)> {
 }
 
 impl Session {
+    /// Records an update that announces the mode, the options or the commands.
+    pub(super) fn note_settings(&mut self, n: usize, variant: &str) {
+        match variant {
+            "current_mode_update" | "config_option_update" => self.told_settings = Some(self.prompts),
+            "available_commands_update" => (self.commands, self.commands_due) = (Some(n), None),
+            _ => {}
+        }
+    }
+
     /// Records which entries of the previous list a new list leaves out; a client may still be choosing from them.
     pub(super) fn note_dropped(&mut self, n: usize, now: &[Value]) {
         let Some(before) = &self.options else { return };

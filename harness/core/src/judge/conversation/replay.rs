@@ -1,7 +1,7 @@
 //! The replay of a session's history, and the state of a session that was opened again.
 
 use super::session::{Opening, Session};
-use super::{Conversation, Exchange};
+use super::{Conversation, Exchange, current_values};
 use crate::judge::outcome::Outcome;
 use crate::protocol::Update;
 use crate::wire::push_text;
@@ -28,9 +28,15 @@ impl Conversation {
             session.was_reopened = true;
             session.roots = Session::new(opening, n, &exchange.params).roots;
             let before = session.mode().map(str::to_owned);
+            let known = session.options.clone();
             session.learn_state(n, result);
             let kept = before.is_some() && session.mode() == before.as_deref();
             session.mode_kept = kept.then_some(session.prompts);
+            let values = session.options.as_deref().map(current_values);
+            let kept = known.as_deref().is_some_and(|known| values == Some(current_values(known)));
+            session.options_kept = kept.then_some(session.prompts);
+            session.commands_due = session.commands.filter(|&list| list < exchange.n).map(|_| n);
+            session.told_settings = None;
         }
     }
 }

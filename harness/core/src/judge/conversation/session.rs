@@ -75,6 +75,14 @@ pub struct Session {
     pub told_mode: bool,
     /// The number of prompts when a load or a resume last reported the mode that the client knew.
     pub mode_kept: Option<usize>,
+    /// The number of prompts when an update last named the mode or listed the options.
+    pub told_settings: Option<usize>,
+    /// The number of prompts when a load or a resume last reported the option values that the client knew.
+    pub options_kept: Option<usize>,
+    /// The event of the last list of commands.
+    pub commands: Option<usize>,
+    /// The event at which it was loaded or resumed, as long as no list of commands followed although there was one before.
+    pub commands_due: Option<usize>,
     /// The last list of config options.
     pub options: Option<Vec<Value>>,
     /// The first list of them.
@@ -176,6 +184,10 @@ impl Session {
             earlier_modes: None,
             told_mode: false,
             mode_kept: None,
+            told_settings: None,
+            options_kept: None,
+            commands: None,
+            commands_due: None,
             options: None,
             first_options: Vec::new(),
             dropped: BTreeMap::new(),
@@ -254,6 +266,8 @@ pub struct Turn {
     pub unanswered: BTreeSet<usize>,
     /// Whether another prompt came while it ran.
     pub overlapped: bool,
+    /// The last of its prompts that was answered with a result while an earlier or a later one had no answer.
+    pub answered: Option<usize>,
     /// The event of the `session/cancel`.
     pub cancelled: Option<usize>,
     /// The event of a `session/close` during the turn.
@@ -287,6 +301,13 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// Records the answer to one of several prompts.
+    pub(super) fn note_answer(&mut self, prompt: usize, outcome: Outcome<'_>) {
+        if matches!(outcome, Outcome::Result(_)) {
+            self.answered = self.answered.max(Some(prompt));
+        }
+    }
+
     pub(super) const fn note_permission(&mut self, n: usize, decision: Decision) {
         match decision {
             Decision::Allowed => {}

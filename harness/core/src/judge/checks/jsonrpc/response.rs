@@ -9,7 +9,12 @@ use crate::judge::conversation::Exchange;
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::judge::timing::{OUTPUT_SILENCE, between};
+use crate::requirement::Party;
 use crate::wire::{Envelope, Members, RpcId};
+
+pub(in crate::judge::checks) const CHECKS: &[Check] =
+    &[Check::agent("jsonrpc.response-always.agent", On::End(prompt_lost))];
 
 pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
     Check::both(
@@ -113,6 +118,36 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
                 ruling.fail(unanswered(), &[open.n, verdict]);
             }
             None => ruling.inconclusive(unanswered(), &[open.n, verdict]),
+        }
+    }
+}
+
+/// A prompt was lost if the agent ran a later one of the same session to its end, waits for nothing, and has been silent for
+/// long: "the Server MUST reply with a Response".
+///
+/// Correct but unusual: the agent queues prompts, runs several at once, or refuses or cancels one; it answers each of them. An
+/// agent that still works, waits for the client, or answers no fence leaves the check undecided.
+fn prompt_lost(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let prompts = talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
+    for open in prompts {
+        let Some((id, &limit)) = open.session().zip(talk.timed_out.get(&open.n)) else { continue };
+        let Some((session, course)) = talk.session(id).zip(talk.course.session(id)) else { continue };
+        let Some((turn, course)) = session.turn.as_ref().zip(course.turn.as_ref()) else { continue };
+        let Some(later) = turn.answered.filter(|&later| later > open.n) else { continue };
+        let until = talk.course.closed_us.unwrap_or(moment.us);
+        let silent = course.last_output_us.is_some_and(|last| between(last, until) > OUTPUT_SILENCE);
+        let waits = talk.open_of(Party::Agent).any(|request| request.session() == Some(id));
+        let busy = session.tools.values().any(|tool| !tool.is_final());
+        let fact = fact!(
+            "prompt-lost",
+            "the agent answered a later prompt of the session, and never the prompt before it; expected one response to each";
+            method = open.method, session_id = id
+        );
+        if silent && !waits && !busy && talk.fence.is_some_and(|fence| fence > later) {
+            ruling.fail(fact, &[open.n, later, limit]);
+        } else {
+            ruling.inconclusive(fact, &[open.n, later, limit]);
         }
     }
 }
