@@ -1,5 +1,5 @@
 //! Lowers the requirements and the heads of the cases from YAML to JSON, which the program reads faster at each start, and packs
-//! the large texts to a sixth of their size.
+//! the embedded texts and folders to a sixth of their size.
 //!
 //! The YAML remains the source and is also embedded. Tests of the package compare both forms.
 
@@ -24,13 +24,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         let requirements = read(Path::new(&format!("cases/requirements/{version}.yaml")))?;
         pack(&out, &format!("requirements-{version}.json"), &yaml(&requirements)?.to_string())?;
         pack(&out, &format!("requirements-{version}.yaml"), &requirements)?;
+        for kind in ["exchanges", "violations"] {
+            let text = read(Path::new(&format!("cases/requirements/{version}.{kind}.txt")))?;
+            pack(&out, &format!("{kind}-{version}.txt"), &text)?;
+        }
         for kind in ["json", "unstable.json"] {
             let schema = read(Path::new(&format!("schemas/acp/{version}/schema.{kind}")))?;
             pack(&out, &format!("schema-{version}.{kind}"), &schema)?;
         }
-        let mut heads = BTreeMap::new();
-        add_heads(&Path::new("cases").join(version), &mut heads)?;
-        pack(&out, &format!("heads-{version}.json"), &serde_json::to_string(&heads)?)?;
+        let cases = files(&format!("cases/{version}"), "yaml")?;
+        pack(&out, &format!("cases-{version}.json"), &serde_json::to_string(&cases)?)?;
+        pack(&out, &format!("heads-{version}.json"), &serde_json::to_string(&heads(version, &cases))?)?;
+    }
+    let folders =
+        [("cases/faults", "yaml"), ("cases/faults-v2", "yaml"), ("profiles", "toml"), ("profiles/editors", "txt")];
+    for (folder, extension) in folders {
+        let name = folder.rsplit('/').next().unwrap_or(folder);
+        pack(&out, &format!("{name}.json"), &serde_json::to_string(&files(folder, extension)?)?)?;
+    }
+    for (name, schema) in files("schemas", "schema.json")? {
+        pack(&out, &name, &schema)?;
     }
     Ok(())
 }
@@ -40,19 +53,29 @@ fn pack(out: &Path, name: &str, text: &str) -> std::io::Result<()> {
     fs::write(out.join(format!("{name}.deflate")), compress_to_vec(text.as_bytes(), LEVEL))
 }
 
-/// Adds the head of each case below the folder, by its path below `cases/`.
-fn add_heads(folder: &Path, heads: &mut BTreeMap<String, Value>) -> Result<(), Box<dyn Error>> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() && !path.ends_with("include") {
-            add_heads(&path, heads)?;
-        } else if path.extension().is_some_and(|extension| extension == "yaml") {
-            let below = path.strip_prefix("cases")?.to_string_lossy().replace('\\', "/");
-            // A test reports files that are not YAML, with the line of the mistake.
-            heads.insert(below, yaml(&head(&read(&path)?)).unwrap_or_default());
+/// Reads the files with this extension below a folder, by their paths below it.
+fn files(folder: &str, extension: &str) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
+    let (mut files, mut folders) = (BTreeMap::new(), vec![PathBuf::from(folder)]);
+    while let Some(folder_or_below) = folders.pop() {
+        for entry in fs::read_dir(folder_or_below)? {
+            let path = entry?.path();
+            let name = path.strip_prefix(folder)?.to_string_lossy().replace('\\', "/");
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(&format!(".{extension}")) {
+                files.insert(name, read(&path)?);
+            }
         }
     }
-    Ok(())
+    Ok(files)
+}
+
+/// Returns the head of each case, by the path of its file below `cases/`.
+fn heads(version: &str, cases: &BTreeMap<String, String>) -> BTreeMap<String, Value> {
+    let is_case = |path: &str| !path.split('/').any(|folder| folder == "include");
+    let cases = cases.iter().filter(|(path, _)| is_case(path));
+    // A test reports files that are not YAML, with the line of the mistake.
+    cases.map(|(path, text)| (format!("{version}/{path}"), yaml(&head(text)).unwrap_or_default())).collect()
 }
 
 /// Returns the members of a case for a list. The transcript is the largest part of a file, and takes the most time to read.

@@ -7,9 +7,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
-use include_dir::{Dir, include_dir};
-use miniz_oxide::inflate::decompress_to_vec;
-
+use crate::packed::{Folder, Text, packed, packed_folder};
 use crate::protocol::{self, Adapter, Edition, EditionSource, sha256};
 use crate::requirement::{Catalogue, Party, Requirement};
 use crate::trace::Header;
@@ -17,18 +15,10 @@ use crate::trace::Header;
 /// The files of one edition.
 pub struct Bundle {
     files: Files,
+    exchanges: OnceLock<Cow<'static, str>>,
+    violations: OnceLock<Cow<'static, str>>,
     catalogue: OnceLock<Result<Arc<Catalogue>, BuiltInError>>,
     edition: OnceLock<Result<Edition, BuiltInError>>,
-}
-
-/// Returns the text of a file. A large text is packed in the program, and each call unpacks it.
-pub type Text = fn() -> Cow<'static, str>;
-
-/// The text of a file that the build packed, by the name that it has there.
-macro_rules! packed {
-    ($name:literal) => {
-        || unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".deflate")))
-    };
 }
 
 /// The parts of a [`Bundle`].
@@ -47,17 +37,17 @@ pub struct Files {
     /// The requirements as YAML.
     pub catalogue: Text,
     /// Correct exchanges for requirements: the id on a line, then its messages, indented.
-    pub exchanges: &'static str,
+    pub exchanges: Text,
     /// Wrong exchanges in the same form, each with the finding on its last line.
-    pub violations: &'static str,
+    pub violations: Text,
     /// The folder of `cases/` that holds the cases: `v1`.
     pub folder: &'static str,
     /// The content of that folder.
-    pub cases: &'static Dir<'static>,
+    pub cases: Folder,
     /// The folder of `cases/` that holds the deliberate faults: `faults`.
     pub fault_folder: &'static str,
     /// The content of that folder.
-    pub faults: &'static Dir<'static>,
+    pub faults: Folder,
     /// The requirements and cases as lowered by the build; without them, a program reads the YAML at each start.
     pub lowered: Option<Lowered>,
 }
@@ -79,12 +69,12 @@ pub static V1: Bundle = Bundle::new(Files {
     stable: packed!("schema-v1.json"),
     unstable: packed!("schema-v1.unstable.json"),
     catalogue: packed!("requirements-v1.yaml"),
-    exchanges: include_str!("../../cases/requirements/v1.exchanges.txt"),
-    violations: include_str!("../../cases/requirements/v1.violations.txt"),
+    exchanges: packed!("exchanges-v1.txt"),
+    violations: packed!("violations-v1.txt"),
     folder: "v1",
-    cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v1"),
+    cases: packed_folder!("cases-v1.json"),
     fault_folder: "faults",
-    faults: &include_dir!("$CARGO_MANIFEST_DIR/cases/faults"),
+    faults: packed_folder!("faults.json"),
     lowered: Some(Lowered { requirements: packed!("requirements-v1.json"), heads: packed!("heads-v1.json") }),
 });
 
@@ -96,12 +86,12 @@ pub static V2: Bundle = Bundle::new(Files {
     stable: packed!("schema-v2.json"),
     unstable: packed!("schema-v2.unstable.json"),
     catalogue: packed!("requirements-v2.yaml"),
-    exchanges: include_str!("../../cases/requirements/v2.exchanges.txt"),
-    violations: include_str!("../../cases/requirements/v2.violations.txt"),
+    exchanges: packed!("exchanges-v2.txt"),
+    violations: packed!("violations-v2.txt"),
     folder: "v2",
-    cases: &include_dir!("$CARGO_MANIFEST_DIR/cases/v2"),
+    cases: packed_folder!("cases-v2.json"),
     fault_folder: "faults-v2",
-    faults: &include_dir!("$CARGO_MANIFEST_DIR/cases/faults-v2"),
+    faults: packed_folder!("faults-v2.json"),
     lowered: Some(Lowered { requirements: packed!("requirements-v2.json"), heads: packed!("heads-v2.json") }),
 });
 
@@ -117,7 +107,13 @@ impl Bundle {
     /// Creates a bundle of these files; nothing is read yet.
     #[must_use]
     pub const fn new(files: Files) -> Self {
-        Self { files, catalogue: OnceLock::new(), edition: OnceLock::new() }
+        Self {
+            files,
+            exchanges: OnceLock::new(),
+            violations: OnceLock::new(),
+            catalogue: OnceLock::new(),
+            edition: OnceLock::new(),
+        }
     }
 
     /// Returns the name of the edition, such as `v1@2026-11`.
@@ -206,14 +202,14 @@ impl Bundle {
 
     /// Returns a correct exchange for a requirement, one message per line; empty if the edition has none.
     #[must_use]
-    pub fn exchange(&self, requirement: &str) -> Vec<&'static str> {
-        below(self.files.exchanges, requirement)
+    pub fn exchange(&self, requirement: &str) -> Vec<&str> {
+        below(self.exchanges.get_or_init(self.files.exchanges), requirement)
     }
 
     /// Returns a wrong exchange for a requirement in the same form, with the finding at its end.
     #[must_use]
-    pub fn violation(&self, requirement: &str) -> Vec<&'static str> {
-        below(self.files.violations, requirement)
+    pub fn violation(&self, requirement: &str) -> Vec<&str> {
+        below(self.violations.get_or_init(self.files.violations), requirement)
     }
 
     /// Returns the address of the page that a requirement comes from.
@@ -237,8 +233,7 @@ impl Bundle {
     /// Returns the case files and includes: the path below `cases/` and the content of each, in the order of the paths.
     #[must_use]
     pub fn case_files(&self) -> Vec<(String, &'static [u8])> {
-        let below = yaml_files(self.files.cases).into_iter();
-        below.map(|(path, bytes)| (format!("{}/{path}", self.files.folder), bytes)).collect()
+        below_folder(self.files.folder, self.files.cases)
     }
 
     /// Returns the heads of the cases as JSON, if the build made them.
@@ -256,8 +251,7 @@ impl Bundle {
     /// Returns the fault files: the path below `cases/` and the content of each, in the order of the paths.
     #[must_use]
     pub fn fault_files(&self) -> Vec<(String, &'static [u8])> {
-        let below = yaml_files(self.files.faults).into_iter();
-        below.map(|(path, bytes)| (format!("{}/{path}", self.files.fault_folder), bytes)).collect()
+        below_folder(self.files.fault_folder, self.files.faults)
     }
 
     /// Returns the id of the case that only connects, to test whether the subject supports the protocol.
@@ -267,28 +261,13 @@ impl Bundle {
     }
 }
 
-/// Unpacks a text. The tests of this package exclude a broken one, which would be empty.
-fn unpacked(bytes: &[u8]) -> Cow<'static, str> {
-    let text = decompress_to_vec(bytes).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    text.unwrap_or_default().into()
-}
-
 fn requirements(yaml: &str) -> Result<Vec<Requirement>, String> {
     serde_saphyr::from_str(yaml).map_err(|error| error.to_string())
 }
 
-/// Lists the YAML files of a folder with their paths below it, in order.
-fn yaml_files(root: &'static Dir<'static>) -> Vec<(String, &'static [u8])> {
-    let mut files = Vec::new();
-    let mut folders = vec![root];
-    while let Some(folder) = folders.pop() {
-        folders.extend(folder.dirs());
-        for file in folder.files().filter(|file| file.path().extension().is_some_and(|e| e == "yaml")) {
-            files.push((file.path().to_string_lossy().replace('\\', "/"), file.contents()));
-        }
-    }
-    files.sort();
-    files
+/// Lists the files of a folder with their paths below its parent, in order.
+fn below_folder(name: &str, files: Folder) -> Vec<(String, &'static [u8])> {
+    files().iter().map(|(path, text)| (format!("{name}/{path}"), text.as_bytes())).collect()
 }
 
 impl std::fmt::Debug for Bundle {
@@ -386,7 +365,7 @@ impl Editions {
 }
 
 /// Returns the indented lines below the one with this text.
-fn below(text: &'static str, line: &str) -> Vec<&'static str> {
+fn below<'t>(text: &'t str, line: &str) -> Vec<&'t str> {
     let mut lines = text.lines().skip_while(|known| *known != line).skip(1);
     std::iter::from_fn(|| lines.next()?.strip_prefix("  ")).collect()
 }

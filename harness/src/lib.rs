@@ -35,6 +35,8 @@ pub mod source;
 pub use acp_conformance_core::{judge, protocol, recording, redact, requirement, trace, verdict, wire};
 
 // The built-in editions: schemas, requirements, cases.
+pub mod packed;
+
 pub mod edition;
 
 // The input of a run: cases, subjects, known failures, deliberate faults.

@@ -4,15 +4,17 @@
 //! The tiny schema requires a `motto` in the answer to `initialize`, which version 1 does not have. So each result shows which
 //! edition was used. This program is `acp-conformance` with that edition added, if its first argument is a command.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
+use std::sync::OnceLock;
 
 use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::{Bundle, Editions, Files};
 use acp_conformance::protocol::V1;
 use acp_conformance::transport::{between, relay};
 use clap::Parser;
-use include_dir::include_dir;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 
@@ -23,14 +25,35 @@ static TINY: Bundle = Bundle::new(Files {
     stable: || include_str!("edition/schema.json").into(),
     unstable: || include_str!("edition/schema.json").into(),
     catalogue: || include_str!("edition/requirements.yaml").into(),
-    exchanges: "",
-    violations: "",
+    exchanges: || "".into(),
+    violations: || "".into(),
     folder: "tiny",
-    cases: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/cases"),
+    cases: || CASES.get_or_init(|| yaml_files("cases")),
     fault_folder: "faults",
-    faults: &include_dir!("$CARGO_MANIFEST_DIR/tests/edition/faults"),
+    faults: || FAULTS.get_or_init(|| yaml_files("faults")),
     lowered: None,
 });
+
+static CASES: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+static FAULTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+
+/// Reads the files of the tiny edition, by their paths below the folder.
+fn yaml_files(folder: &str) -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/edition").join(folder);
+    let (mut files, mut folders) = (BTreeMap::new(), vec![root.clone()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("the folder can be read") {
+            let path = entry.expect("the folder can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(&root).expect("a path below the folder").display().to_string();
+                files.insert(name, fs::read_to_string(&path).expect("a text"));
+            }
+        }
+    }
+    files
+}
 
 const AGENT_OF_BOTH: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
 

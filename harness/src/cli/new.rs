@@ -64,7 +64,7 @@ pub(super) fn run(args: &NewArgs, bundle: &'static Bundle) -> anyhow::Result<Pro
     let mut out = stdout();
     writeln!(out, "Wrote {shown}")?;
     if let Some(path) = schema.missing {
-        write(&path, schema::text(FileKind::Case))?;
+        write(&path, &schema::text(FileKind::Case))?;
         writeln!(out, "Wrote {}, which lets an editor complete and check the case", path.display())?;
     }
     let is_known = project.is_some() && (args.cases.is_none() || args.cases == of_project) && of_project.is_some();

@@ -192,7 +192,7 @@ impl Outputs {
 
     fn add(&mut self, output: Output, detail: Detail) -> anyhow::Result<()> {
         let Some(path) = output.file else {
-            self.renderers.push(of_form(output.form, stdout(), detail));
+            self.renderers.push(of_form(output.form, Box::new(stdout()), detail));
             return Ok(());
         };
         let file: io::Result<Box<dyn Write>> = match output.form {
@@ -205,7 +205,7 @@ impl Outputs {
             }),
         };
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-        self.renderers.push(of_form(output.form, anstream::StripStream::new(file), detail));
+        self.renderers.push(of_form(output.form, Box::new(anstream::StripStream::new(file)), detail));
         Ok(())
     }
 
@@ -266,7 +266,7 @@ fn complete(wanted: &[Output]) -> anyhow::Result<Vec<Output>> {
     Ok(wanted)
 }
 
-fn of_form(form: Form, out: impl Write + 'static, detail: Detail) -> Box<dyn Renderer> {
+fn of_form(form: Form, out: Box<dyn Write>, detail: Detail) -> Box<dyn Renderer> {
     match form {
         Form::Text => Box::new(TextReport::new(out, detail)),
         Form::Json => Box::new(JsonReport::new(out)),

@@ -1,9 +1,11 @@
 //! `schema`: prints the JSON Schema of a file, for editors and other tools.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::args::{FileKind, SchemaArgs};
 use super::exit::ProgramExit;
+use crate::packed::{Text, packed};
 
 /// Runs the command.
 pub(super) fn run(args: &SchemaArgs) -> anyhow::Result<ProgramExit> {
@@ -12,16 +14,17 @@ pub(super) fn run(args: &SchemaArgs) -> anyhow::Result<ProgramExit> {
 }
 
 /// Returns the schema of a kind of file.
-pub(super) const fn text(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::Case => include_str!("../../../schemas/case.schema.json"),
-        FileKind::Profile => include_str!("../../../schemas/profile.schema.json"),
-        FileKind::Expected => include_str!("../../../schemas/expected.schema.json"),
-        FileKind::Fault => include_str!("../../../schemas/fault.schema.json"),
-        FileKind::Report => include_str!("../../../schemas/report.schema.json"),
-        FileKind::Events => include_str!("../../../schemas/events.schema.json"),
-        FileKind::Trace => include_str!("../../../schemas/trace.schema.json"),
-        FileKind::Certificate => include_str!("../../../schemas/certificate.schema.json"),
-        FileKind::Diff => include_str!("../../../schemas/diff.schema.json"),
-    }
+pub(super) fn text(kind: FileKind) -> Cow<'static, str> {
+    let text: Text = match kind {
+        FileKind::Case => packed!("case.schema.json"),
+        FileKind::Profile => packed!("profile.schema.json"),
+        FileKind::Expected => packed!("expected.schema.json"),
+        FileKind::Fault => packed!("fault.schema.json"),
+        FileKind::Report => packed!("report.schema.json"),
+        FileKind::Events => packed!("events.schema.json"),
+        FileKind::Trace => packed!("trace.schema.json"),
+        FileKind::Certificate => packed!("certificate.schema.json"),
+        FileKind::Diff => packed!("diff.schema.json"),
+    };
+    text()
 }

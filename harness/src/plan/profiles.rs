@@ -3,16 +3,18 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use include_dir::{Dir, include_dir};
-
 use super::{Checked, PlanError, absolute_program};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::edition::Bundle;
+use crate::packed::{Folder, packed_folder};
 use crate::profile::{self, Profile};
 use crate::requirement::Party;
 
-/// The built-in profiles, and the settings of editors.
-static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
+/// The built-in profiles.
+const PROFILES: Folder = packed_folder!("profiles.json");
+
+/// The settings of editors.
+const EDITORS: Folder = packed_folder!("editors.json");
 
 /// Finds a built-in profile by its name, or reads a file.
 ///
@@ -78,12 +80,10 @@ pub fn project_file() -> Option<PathBuf> {
 ///
 /// One of them has mistakes.
 pub fn built_in_profiles(bundle: &'static Bundle) -> Checked<Vec<Profile>> {
-    let files = PROFILES.files().filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
     let mut profiles = Vec::new();
     let mut all_problems: Vec<Diagnostic> = Vec::new();
-    for file in files {
-        let path = file.path().display().to_string();
-        let (profile, problems) = profile::load_bytes(&path, file.contents(), bundle.catalogue());
+    for (path, text) in PROFILES() {
+        let (profile, problems) = profile::load_bytes(path, text.as_bytes(), bundle.catalogue());
         match profile {
             Some(profile) => profiles.push(profile),
             None => return Err(PlanError::mistakes(format!("the built-in profile {path} has mistakes"), problems)),
@@ -100,8 +100,8 @@ pub fn built_in_profiles(bundle: &'static Bundle) -> Checked<Vec<Profile>> {
 ///
 /// The profile does not exist, or its file cannot be read.
 pub fn profile_file(name: &str) -> Result<(String, Cow<'static, [u8]>), PlanError> {
-    if let Some(file) = PROFILES.get_file(format!("{name}.toml")) {
-        return Ok((format!("profiles/{name}.toml"), file.contents().into()));
+    if let Some(text) = PROFILES().get(&format!("{name}.toml")) {
+        return Ok((format!("profiles/{name}.toml"), text.as_bytes().into()));
     }
     let path = Path::new(name);
     if path.is_dir() {
@@ -116,7 +116,7 @@ pub fn profile_file(name: &str) -> Result<(String, Cow<'static, [u8]>), PlanErro
 
 /// Whether a built-in profile has this name.
 pub(super) fn is_built_in(name: &str) -> bool {
-    PROFILES.contains(format!("{name}.toml"))
+    PROFILES().contains_key(&format!("{name}.toml"))
 }
 
 /// Explains that the profile does not exist. A name that looks like a path is treated as a path.
@@ -124,7 +124,7 @@ fn no_profile(name: &str) -> String {
     if name.contains('/') || name.ends_with(".toml") {
         return "no such file".to_owned();
     }
-    let names: Vec<&str> = PROFILES.files().filter_map(|file| file.path().file_stem()?.to_str()).collect();
+    let names: Vec<&str> = PROFILES().keys().filter_map(|file| file.strip_suffix(".toml")).collect();
     match nearest(name, names.iter().copied()) {
         Some(near) => format!("no such file, and no built-in profile; did you mean `{near}`?"),
         None => format!(
@@ -137,9 +137,7 @@ fn no_profile(name: &str) -> String {
 /// Returns the names of the editors whose settings are built in; the one for every other editor comes last.
 #[must_use]
 pub fn editors() -> Vec<&'static str> {
-    let folder = PROFILES.get_dir("editors");
-    let files = folder.into_iter().flat_map(|folder| folder.files());
-    let mut names: Vec<_> = files.filter_map(|file| file.path().file_stem()?.to_str()).collect();
+    let mut names: Vec<_> = EDITORS().keys().filter_map(|file| file.strip_suffix(".txt")).collect();
     names.sort_by_key(|name| (*name == "other", *name));
     names
 }
@@ -147,5 +145,5 @@ pub fn editors() -> Vec<&'static str> {
 /// Returns the text that shows the settings of an editor.
 #[must_use]
 pub fn editor_settings(editor: &str) -> Option<&'static str> {
-    PROFILES.get_file(format!("editors/{editor}.txt")).and_then(|file| file.contents_utf8())
+    EDITORS().get(&format!("{editor}.txt")).map(String::as_str)
 }

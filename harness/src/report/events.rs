@@ -87,8 +87,7 @@ impl<W: Write> EventLines<W> {
 impl<W: Write> Renderer for EventLines<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
         let Some(line) = SuiteLine::of(event) else { return Ok(()) };
-        serde_json::to_writer(&mut self.out, &line)?;
-        writeln!(self.out)?;
+        writeln!(self.out, "{}", serde_json::to_string(&line)?)?;
         self.out.flush()
     }
 }

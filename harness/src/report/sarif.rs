@@ -40,8 +40,7 @@ impl<W: Write> Renderer for SarifReport<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
         let SuiteEvent::Run(report) = event else { return Ok(()) };
         let log = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run(report)] });
-        serde_json::to_writer_pretty(&mut self.out, &log)?;
-        writeln!(self.out)?;
+        writeln!(self.out, "{}", serde_json::to_string_pretty(&log)?)?;
         self.out.flush()
     }
 }
