@@ -88,6 +88,8 @@ pub struct Conversation {
     pub mcp_servers: Vec<Value>,
     /// The terminals that the client made, by id.
     pub terminals: BTreeMap<String, Terminal>,
+    /// The ids of those that the agent has not released.
+    pub unreleased: BTreeSet<String>,
     /// The last line of each party that could not be read as a message: its event.
     pub unreadable: BTreeMap<Party, usize>,
     /// The last notification that each party sent, by its event and method.
@@ -119,7 +121,7 @@ pub struct Conversation {
     /// Cursors that `session/list` handed out.
     pub cursors: BTreeSet<String>,
     /// The detailed history.
-    pub course: Course,
+    pub course: Box<Course>,
     /// Sessions that were deleted and not named since, by id, with the event of the answer.
     pub deleted: BTreeMap<String, usize>,
     /// The events of lines in which the tester violated the protocol on purpose.
@@ -180,6 +182,7 @@ impl Conversation {
             sessions: BTreeMap::new(),
             mcp_servers: Vec::new(),
             terminals: BTreeMap::new(),
+            unreleased: BTreeSet::new(),
             unreadable: BTreeMap::new(),
             last_notification: BTreeMap::new(),
             fenced_notification: BTreeMap::new(),
@@ -194,7 +197,7 @@ impl Conversation {
             errors: BTreeMap::new(),
             invented_sessions: BTreeSet::new(),
             cursors: BTreeSet::new(),
-            course: Course::default(),
+            course: Box::default(),
             deleted: BTreeMap::new(),
             deliberate: BTreeSet::new(),
             listing: None,

@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use super::check::{Check, KINDS, On, Seen};
-use super::conversation::Holes;
 use super::recording_gaps::{is_about_one_message, needs, tells};
 use super::registry::Registry;
 use crate::protocol::{Edition, NameMap};
@@ -23,8 +22,8 @@ pub(super) struct Look {
     pub timeless: bool,
     /// Whether it is about messages in general, or about the agreement on a version.
     pub versionless: bool,
-    /// The kinds of messages that must not be missing.
-    pub needs: Holes,
+    /// The kinds of messages that must not be missing, as [`Holes::bits`].
+    pub needs: u8,
     party: Party,
     subjects: Option<&'static [&'static str]>,
 }
@@ -38,7 +37,7 @@ impl Look {
             place,
             timeless: timeless(requirement),
             versionless: versionless(requirement),
-            needs: needs(requirement),
+            needs: needs(requirement).bits(),
             party,
             subjects,
         }

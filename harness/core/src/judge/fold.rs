@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::by_case::CaseShares;
 use super::check::Seen;
-use super::conversation::{Conversation, Introduction, Memory};
+use super::conversation::{Conversation, Course, Introduction, Memory};
 use super::dispatch::{Dispatch, Look};
 use super::fences::Fences;
 use super::judgement::{Judgement, NotCovered};
@@ -47,6 +47,8 @@ pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
 pub struct Judge {
     /// The conversation on the current connection.
     talk: Conversation,
+    /// Takes the place of the detailed history of `talk` while that reads an event; empty otherwise.
+    course: Box<Course>,
     /// The conversations on the other connections.
     parked: BTreeMap<usize, Conversation>,
     connection: usize,
@@ -86,6 +88,7 @@ impl Judge {
         let parties = header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]);
         Self {
             talk: Conversation::new(edition, header.is_of_cases()),
+            course: Box::default(),
             parked: BTreeMap::new(),
             connection: 0,
             tallies: Tallies::new(&header.lacks, edition),
@@ -147,7 +150,7 @@ impl Judge {
                     return;
                 }
                 let content = read_line(bytes);
-                let line = LineSeen { bytes, end: *end, content: &content };
+                let line = LineSeen { bytes, is_ascii: bytes.is_ascii(), end: *end, content: &content };
                 self.show(*from, Seen::Line(&line));
                 if content.is_cut() {
                     self.talk.cut = Some(event.n);
@@ -352,14 +355,14 @@ impl Judge {
 
     fn call(&mut self, from: Party, call: &Call<'_>, deliberate: bool, failures: usize) {
         let kind = if call.id.is_some() { Kind::Request } else { Kind::Notification };
-        let seen = CallSeen { kind, id: call.id, method: call.method, params: call.params };
+        let edition = self.talk.edition;
+        let form = edition.methods.kind_of(from, call.method);
+        let seen = CallSeen { kind, id: call.id, method: call.method, params: call.params, known: form.is_some() };
         self.show(from, Seen::Call(&seen));
         if from == Party::Client {
             self.logins.called(self.connection, self.now.0, call.method);
         }
-        let edition = self.talk.edition;
-        let stable =
-            edition.methods.kind_of(from, call.method).and_then(|kind| edition.methods.find(from, kind, call.method));
+        let stable = form.and_then(|kind| edition.methods.find(from, kind, call.method));
         if let (Some(method), Some(params)) = (stable, call.params) {
             self.payload(from, &method.params, call.method, false, params);
         }
@@ -380,9 +383,9 @@ impl Judge {
         } else {
             self.show(from.other(), Seen::ReceivedCall(&seen));
         }
-        let mut course = std::mem::take(&mut self.talk.course);
-        course.call(&self.talk, self.now, from, call, update.as_ref());
-        self.talk.course = course;
+        std::mem::swap(&mut self.talk.course, &mut self.course);
+        self.course.call(&self.talk, self.now, from, call, update.as_ref());
+        std::mem::swap(&mut self.talk.course, &mut self.course);
         self.talk.apply_call(self.now, from, call, update.as_ref(), deliberate);
     }
 
@@ -576,9 +579,9 @@ fn look_at(
         (Seen::Payload(_) | Seen::Update(_), Some(cut)) if cut == n => Some(Unread::Here),
         (_, Some(cut)) => Some(Unread::Before(cut)),
     };
-    let (foreign, holes) = (talk.is_foreign(), talk.holes);
+    let (foreign, holes) = (talk.is_foreign(), talk.holes.bits());
     for look in checks.of(party, seen) {
-        if (!foreign || look.timeless) && !look.needs.meet(holes) && fits(look) {
+        if (!foreign || look.timeless) && look.needs & holes == 0 && fits(look) {
             look.on.look(moment, seen, &mut tallies.ruling_at(look.place, n));
         }
     }

@@ -13,6 +13,8 @@ use crate::wire::{Content, LineEnd, Members, RpcId};
 pub struct LineSeen<'m> {
     /// The bytes before the line end.
     pub bytes: &'m [u8],
+    /// Whether all of them are ASCII.
+    pub is_ascii: bool,
     /// The line end.
     pub end: LineEnd,
     /// The parsed content.
@@ -30,6 +32,8 @@ pub struct CallSeen<'m> {
     pub method: &'m str,
     /// The params; `None` if absent.
     pub params: Option<&'m Value>,
+    /// Whether the edition has the method for its sender, in any form.
+    pub known: bool,
 }
 
 impl<'m> CallSeen<'m> {
@@ -98,7 +102,8 @@ impl<'m> Payload<'m> {
 
     /// Returns every place at which an object follows the definition.
     pub fn places<'p>(&'p self, definition: &'p str) -> impl Iterator<Item = (&'p str, &'m Value)> {
-        let objects = self.parts.objects.iter().filter(move |object| object.definitions.contains(&definition));
+        let objects =
+            self.parts.objects.iter().filter(move |object| object.definitions().any(|known| known == definition));
         objects.map(|object| (&*object.at, object.value))
     }
 

@@ -1,6 +1,6 @@
 //! The shapes of the values that a schema describes: members, items and definitions.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A node in the definition that owns it.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ pub(super) struct Shape {
     pub members: Vec<(&'static str, Described)>,
     /// The rules for the items of a list; several if a union has several kinds of list.
     pub items: Vec<Described>,
-    pub definitions: Vec<&'static str>,
+    pub definitions: Arc<[&'static str]>,
     pub open: bool,
 }
 

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
@@ -36,8 +36,17 @@ pub struct Object<'v> {
     pub at: Rc<str>,
     /// The object as it was sent.
     pub value: &'v Value,
-    /// The definitions, from the outermost to the variant that its tag chose.
-    pub definitions: Vec<&'static str>,
+    /// The definition that a payload is compared with, if the object is the payload.
+    root: Option<&'static str>,
+    /// The definitions that its node refers to.
+    inner: Arc<[&'static str]>,
+}
+
+impl Object<'_> {
+    /// Returns the definitions, from the outermost to the variant that its tag chose.
+    pub fn definitions(&self) -> impl Iterator<Item = &'static str> {
+        self.root.into_iter().chain(self.inner.iter().copied())
+    }
 }
 
 impl Member<'_> {
@@ -68,30 +77,47 @@ pub enum Site {
     Custom,
 }
 
+/// The initial capacities of the lists, which are enough for most payloads.
+const USUAL_OBJECTS: usize = 4;
+const USUAL_MEMBERS: usize = 12;
+
+/// The parts so far, and the JSON pointer to the current value.
+struct Walk<'v> {
+    parts: Parts<'v>,
+    at: String,
+}
+
+impl Walk<'_> {
+    /// Visits a value below the current one; `token` must be escaped.
+    fn below(&mut self, token: &str, visit: impl FnOnce(&mut Self)) {
+        let length = self.at.len();
+        self.at.push('/');
+        self.at.push_str(token);
+        visit(self);
+        self.at.truncate(length);
+    }
+}
+
 impl Nodes {
     /// Splits `value` into the parts that the definition describes; it skips free-form values.
     pub(super) fn parts<'v>(&self, definition: &str, value: &'v Value) -> Parts<'v> {
-        let mut parts = Parts::default();
-        if let Some((owner, node)) = self.definition(definition) {
-            let root: Rc<str> = Rc::from("");
-            self.visit(Described { node, owner }, value, &root, &mut parts);
-            if let Some(root) = parts.objects.first_mut().filter(|root| root.at.is_empty()) {
-                root.definitions.insert(0, owner);
-            } else if value.is_object() {
-                parts.objects.insert(0, Object { at: root, value, definitions: vec![owner] });
-            }
-        }
-        parts
+        let Some((owner, node)) = self.definition(definition) else { return Parts::default() };
+        let parts = Parts { objects: Vec::with_capacity(USUAL_OBJECTS), members: Vec::with_capacity(USUAL_MEMBERS) };
+        let mut walk = Walk { parts, at: String::new() };
+        self.visit(Described { node, owner }, value, Some(owner), &mut walk);
+        walk.parts
     }
 
-    fn visit<'v>(&self, described: Described, value: &'v Value, at: &Rc<str>, into: &mut Parts<'v>) {
+    /// Visits the value at the current pointer; `root` is its definition if it is the payload.
+    fn visit<'v>(&self, described: Described, value: &'v Value, root: Option<&'static str>, walk: &mut Walk<'v>) {
         match value {
-            Value::Object(object) => self.visit_object(described, (value, object), at, into),
+            Value::Object(object) => self.visit_object(described, (value, object), root, walk),
             Value::Array(items) => {
                 let shape = self.shape(described, None);
                 for (index, item) in items.iter().enumerate() {
-                    if let Some(described) = self.meant(&shape.items, item) {
-                        self.visit(described, item, &below(at, &index.to_string()).into(), into);
+                    let described = self.meant(&shape.items, item).filter(|_| item.is_object() || item.is_array());
+                    if let Some(described) = described {
+                        walk.below(&index.to_string(), |walk| self.visit(described, item, None, walk));
                     }
                 }
             }
@@ -103,13 +129,13 @@ impl Nodes {
         &self,
         described: Described,
         (value, object): (&'v Value, &'v Map<String, Value>),
-        at: &Rc<str>,
-        into: &mut Parts<'v>,
+        root: Option<&'static str>,
+        walk: &mut Walk<'v>,
     ) {
         let shape = self.shape(described, Some(object));
-        if !shape.definitions.is_empty() {
-            let definitions = shape.definitions.clone();
-            into.objects.push(Object { at: Rc::clone(at), value, definitions });
+        let at: Rc<str> = Rc::from(walk.at.as_str());
+        if root.is_some() || !shape.definitions.is_empty() {
+            walk.parts.objects.push(Object { at: Rc::clone(&at), value, root, inner: Arc::clone(&shape.definitions) });
         }
         for (name, value) in object {
             let defined = shape.members.iter().find(|(known, _)| known == name);
@@ -119,9 +145,9 @@ impl Nodes {
                 None => shape.misspelt(name).map_or(Site::Custom, Site::Misspelt),
             };
             let owner = defined.map_or(described.owner, |(_, described)| described.owner);
-            into.members.push(Member { object: Rc::clone(at), owner, name, value, known });
+            walk.parts.members.push(Member { object: Rc::clone(&at), owner, name, value, known });
             if let Some((_, member)) = defined.filter(|_| value.is_object() || value.is_array()) {
-                self.visit(*member, value, &below(at, &escaped(name)).into(), into);
+                walk.below(&escaped(name), |walk| self.visit(*member, value, None, walk));
             }
         }
     }
@@ -130,9 +156,9 @@ impl Nodes {
     /// branch that its tag chooses determines the shape, so these shapes are cached.
     fn shape(&self, described: Described, object: Option<&Map<String, Value>>) -> Cow<'_, Shape> {
         let collected = || {
-            let mut shape = Shape::default();
-            self.collect(described, object, &mut shape);
-            shape
+            let (mut shape, mut definitions) = (Shape::default(), Vec::new());
+            self.collect(described, object, &mut definitions, &mut shape);
+            Shape { definitions: definitions.into(), ..shape }
         };
         let shapes = self.node(described.node).shapes.get_or_init(|| self.shapes(described.node));
         let choice = match shapes.union {
@@ -190,12 +216,18 @@ impl Nodes {
     }
 
     /// Collects the rules of a node for an object with these members, or for a list, through references and unions.
-    fn collect(&self, described: Described, object: Option<&Map<String, Value>>, shape: &mut Shape) {
+    fn collect(
+        &self,
+        described: Described,
+        object: Option<&Map<String, Value>>,
+        definitions: &mut Vec<&'static str>,
+        shape: &mut Shape,
+    ) {
         let Described { node, owner } = described;
         let node = self.node(node);
         if let Some((owner, node)) = node.reference {
-            shape.definitions.push(owner);
-            return self.collect(Described { node, owner }, object, shape);
+            definitions.push(owner);
+            return self.collect(Described { node, owner }, object, definitions, shape);
         }
         // The properties of one node have unique names.
         let known = shape.members.len();
@@ -207,10 +239,10 @@ impl Nodes {
         shape.items.extend(node.items.map(|node| Described { node, owner }));
         shape.open |= node.open;
         for &node in &node.all {
-            self.collect(Described { node, owner }, object, shape);
+            self.collect(Described { node, owner }, object, definitions, shape);
         }
         for union in &node.unions {
-            self.collect_union(union, owner, object, shape);
+            self.collect_union(union, owner, object, definitions, shape);
         }
     }
 
@@ -219,17 +251,18 @@ impl Nodes {
         branches: &[Branch],
         owner: &'static str,
         object: Option<&Map<String, Value>>,
+        definitions: &mut Vec<&'static str>,
         shape: &mut Shape,
     ) {
         let untagged = || branches.iter().filter(|branch| branch.tag.is_none());
         if let Some(branch) = object.and_then(|object| chosen(branches, object)) {
-            self.collect(Described { node: branches[branch].node, owner }, object, shape);
+            self.collect(Described { node: branches[branch].node, owner }, object, definitions, shape);
         } else if untagged().next().is_some() {
             // A tag may be present where its absence means the same, or name a variant that the sender invented.
             let tags = || branches.iter().filter_map(|branch| branch.tag);
             shape.members.extend(tags().map(|tag| (tag.name, Described { node: NOTHING, owner })));
             for branch in untagged() {
-                self.collect(Described { node: branch.node, owner }, object, shape);
+                self.collect(Described { node: branch.node, owner }, object, definitions, shape);
             }
             // The tag itself is a member of the union, even if it names no tagged branch.
             shape.members.extend(tags().map(|tag| (tag.name, Described { node: tag.node, owner })));
@@ -292,7 +325,8 @@ mod tests {
         let update =
             json!({ "sessionId": "s", "update": { "sessionUpdate": "tool_call", "toolCallId": "t", "title": "x" } });
         let parts = v1().stable.parts("SessionNotification", &update);
-        assert_eq!(parts.objects[1].definitions, ["SessionUpdate", "ToolCall"]);
+        assert!(parts.objects[0].definitions().eq(["SessionNotification"]));
+        assert!(parts.objects[1].definitions().eq(["SessionUpdate", "ToolCall"]));
     }
 
     #[test]

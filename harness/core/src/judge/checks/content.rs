@@ -170,12 +170,11 @@ fn groups(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
 fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(id), Some(session)) = (message_id(update), update.known) else { return };
     let Some((first, prompt)) = session.message_ids.get(id) else { return ruling.pass() };
-    let turn = moment.talk.course.session(update.session).and_then(|course| course.turn.as_ref());
-    let Some(turn) =
-        turn.filter(|_| *prompt != session.prompts && first == update.variant && session.loading.is_none())
-    else {
+    if *prompt == session.prompts || first != update.variant || session.loading.is_some() {
         return;
-    };
+    }
+    let turn = moment.talk.course.session(update.session).and_then(|course| course.turn.as_ref());
+    let Some(turn) = turn else { return };
     let fact = fact!(
         "id-reused",
         "the agent used the messageId `{message_id}` of an earlier turn again; expected a new one",

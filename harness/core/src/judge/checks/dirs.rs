@@ -104,7 +104,7 @@ fn effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     const WORDS: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
     let session = update.known.filter(|session| session.turn.is_some() && moment.talk.whole);
     let tool = session.and_then(|session| session.tools.get(update.body.member("toolCallId")?.as_str()?));
-    let (Some(session), Some(tool), true) = (session, tool, moment.talk.agent_has(&CAPABILITY)) else { return };
+    let (Some(session), Some(tool)) = (session, tool.filter(|_| moment.talk.agent_has(&CAPABILITY))) else { return };
     let Some(root) =
         session.roots.iter().find(|root| !tool.paths.is_empty() && tool.paths.iter().all(|path| lies_in(root, path)))
     else {

@@ -253,7 +253,7 @@ fn is_traceparent(text: &str) -> bool {
 /// Correct but unusual: methods of drafts and of earlier schemas, which are only noted, and `_` alone.
 fn method_underscore(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let edition = moment.talk.edition;
-    if edition.methods.knows(moment.from, call.method) {
+    if call.known {
         return ruling.pass();
     }
     let plain = |name: &str| name.replace(['_', '-', '/', '.'], "").to_lowercase();
@@ -278,10 +278,9 @@ fn method_underscore(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 /// Correct but unusual: `$/cancel_request`, which both parties send, and an extension named after a method of the other party,
 /// such as `_session/prompt`.
 fn direction(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let methods = &moment.talk.edition.methods;
-    if methods.knows(moment.from, call.method) {
+    if call.known {
         ruling.pass();
-    } else if methods.knows(moment.from.other(), call.method) {
+    } else if moment.talk.edition.methods.knows(moment.from.other(), call.method) {
         ruling.fail(fact!("wrong-direction", "the {party} called {method}, which only {owner}s call", party = moment.from, method = call.method, owner = moment.from.other(); pointer = "/method"), &[]);
     }
 }

@@ -125,7 +125,7 @@ fn method_string(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, r
 /// makes it a custom method.
 fn method_spelling(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let methods = &moment.talk.edition.methods;
-    if methods.knows(moment.from, call.method) {
+    if call.known {
         return ruling.pass();
     }
     let plain = |name: &str| name.replace(['_', '-', '/', '.'], "").to_lowercase();

@@ -247,8 +247,7 @@ fn act_in_spite_of(moment: &Moment<'_>, call: &CallSeen<'_>, refusal: Decision, 
 /// Exercised by a turn with a refused permission that ended without the act.
 fn respected(moment: &Moment<'_>, answer: &Answer<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.session.has_denied) else { return };
-    let mut tools = finish.session.tools.values().filter(|tool| tool.turn == finish.turn.number);
-    if tools.any(|tool| refused(tool, refusal).is_some()) {
+    if finish.session.tools_of_prompt().any(|(_, tool)| refused(tool, refusal).is_some()) {
         ruling.pass();
     }
 }
@@ -258,7 +257,7 @@ fn respected(moment: &Moment<'_>, answer: &Answer<'_>, refusal: Decision, ruling
 fn tool_call_linked(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer) else { return };
     let Some(course) = finish.exchange.session().and_then(|id| moment.talk.course.session(id)) else { return };
-    for (id, tool) in finish.session.tools.iter().filter(|(_, tool)| tool.turn == finish.turn.number) {
+    for (id, tool) in finish.session.tools_of_prompt() {
         let asked: Vec<usize> = tool.permissions.iter().map(|permission| permission.n).collect();
         let allowed = tool.permissions.iter().any(|it| it.answer.is_some_and(|(_, it)| it == Decision::Allowed));
         match course.reported.contains(id) {

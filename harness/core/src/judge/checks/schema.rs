@@ -12,7 +12,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, Payload};
-use crate::protocol::{Kind, is_absolute};
+use crate::protocol::{Kind, Member, is_absolute};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -40,9 +40,11 @@ pub(super) const BOTH: &[[Check; 2]] = &[
 ///
 /// Correct but unusual: absent params of a method that requires no member, such as `session/list`.
 fn params_there(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if call.params.is_some() || call.method == "initialize" {
+        return;
+    }
     let edition = moment.talk.edition;
-    let method = edition.methods.find(moment.from, call.kind, call.method);
-    let Some(method) = method.filter(|_| call.params.is_none() && call.method != "initialize") else { return };
+    let Some(method) = edition.methods.find(moment.from, call.kind, call.method) else { return };
     if let Some(problem) = edition.stable.problems(&method.params, &json!({})).first() {
         let fact = fact!(
             "missing-params",
@@ -133,11 +135,19 @@ const PATHS: &[(&str, &str)] = &[
     ("TerminalUpdate", "cwd"),
 ];
 
+/// The names in [`PATHS`].
+const PATH_NAMES: [&str; 5] = ["path", "oldPath", "cwd", "additionalDirectories", "command"];
+
 /// "All file paths in the protocol MUST be absolute."
 ///
 /// Correct but unusual: paths of Windows, and an agent that accepts a relative path of the client, and lists the session with
 /// it. If the client gave the session a relative `cwd`, or gave the listed path itself, the path proves nothing.
 fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    // Most payloads have no path, and a comparison of each member with all places is slow.
+    let named = |member: &Member<'_>| PATH_NAMES.contains(&member.name);
+    if !payload.parts.members.iter().any(named) {
+        return;
+    }
     for member in payload.members(PATHS) {
         let list = member.value.as_array().map_or(std::slice::from_ref(member.value), Vec::as_slice);
         for path in list.iter().filter_map(Value::as_str) {
@@ -186,5 +196,15 @@ fn line_numbers(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<
                 fact!("line-zero", "the {party} sent line 0 in {method}; expected a line number from 1", party = moment.from, method = payload.method; pointer = member.at())
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_names_cover_all_paths() {
+        assert!(PATHS.iter().all(|(_, name)| PATH_NAMES.contains(name)));
     }
 }

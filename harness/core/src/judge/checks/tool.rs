@@ -1,5 +1,7 @@
 //! Area `tool`: reports of tool calls.
 
+use std::cell::LazyCell;
+
 use serde_json::Value;
 
 use super::common::{decide_absolute, proper};
@@ -78,8 +80,7 @@ fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
         return;
     }
     let Some(write) = turn.writes.first().filter(|_| matches!(answer.outcome, Outcome::Result(_))) else { return };
-    let asked = session.tools.values().any(|tool| tool.turn == turn.number);
-    if turn.tools.is_empty() && !asked {
+    if turn.tools.is_empty() && session.tools_of_prompt().next().is_none() {
         let fact = fact!(
             "tool-call-not-reported",
             "the agent wrote `{path}` in a turn without a tool call; expected it to report one",
@@ -206,11 +207,11 @@ fn title_not_empty(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
 fn final_status(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let by_itself = |finish: &Finish<'_>| finish.reason() == Some("end_turn") && !finish.was_cancelled();
     let Some(finish) = Finish::of(moment, answer).filter(by_itself) else { return };
-    let background = moment.talk.has_live_terminal(finish.turn);
+    let background = || moment.talk.has_live_terminal(finish.turn);
     for (id, tool) in finish.turn.tools.iter().filter_map(|id| Some((id, finish.session.tools.get(id)?))) {
         match tool.status.as_str() {
             _ if tool.is_final() => ruling.pass(),
-            _ if !tool.is_allowed() || background => {}
+            _ if !tool.is_allowed() || background() => {}
             status => {
                 let fact = fact!(
                     "unfinished-tool-call",
@@ -444,7 +445,7 @@ fn reported_before_effects(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling:
     let Some((session, id, None)) = known_in("tool_call", moment, update) else { return };
     let edits = update.body.member("kind").and_then(Value::as_str) == Some("edit");
     let over = matches!(update.body.member("status").and_then(Value::as_str), Some("completed" | "failed"));
-    let report = update.body.to_string();
+    let report = LazyCell::new(|| update.body.to_string());
     let turn = session.turn.as_ref().filter(|turn| !turn.overlapped);
     let mut silent = turn.into_iter().flat_map(|turn| &turn.writes).filter(|write| !write.reported && edits && over);
     if let Some(write) = silent.find(|write| report.contains(&Value::from(write.path.as_str()).to_string())) {

@@ -47,7 +47,7 @@ fn utf8(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
             ),
             &[],
         ),
-        _ if !line.bytes.is_ascii() => ruling.pass(),
+        _ if !line.is_ascii => ruling.pass(),
         _ => {}
     }
 }

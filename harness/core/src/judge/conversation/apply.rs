@@ -147,6 +147,7 @@ impl Conversation {
         session.uneven |= session.loading.is_some();
         session.replay.clear();
         session.prompts += 1;
+        session.new_tools.clear();
         session.plan.clear();
         session.turn = Some(Turn {
             n: exchange.n,
@@ -235,8 +236,7 @@ impl Conversation {
         self.note_tool_report(exchange.n);
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
         let Some(id) = call.member("toolCallId").and_then(Value::as_str) else { return };
-        let turn = session.prompts;
-        let tool = session.tools.entry(id.to_owned()).or_insert_with(|| ToolCall::unannounced(exchange.n, turn));
+        let tool = session.tool(exchange.n, id);
         tool.learn(call);
         tool.permissions.push(Permission { n: exchange.n, answer: None });
     }
@@ -408,6 +408,7 @@ impl Conversation {
         terminal.turn = turn;
         terminal.limit = exchange.params.member("outputByteLimit").and_then(Value::as_u64);
         self.terminals.insert(id.to_owned(), terminal);
+        self.unreleased.insert(id.to_owned());
     }
 
     fn apply_update(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
@@ -416,14 +417,15 @@ impl Conversation {
             self.note_tool_report(n);
         }
         let content = self.edition.adapter.is_turn_content(update.variant);
-        let Some(session) = self.sessions.get(update.session) else { return };
+        let Some(mut session) = self.sessions.get_mut(update.session) else { return };
         let fresh = session.prompts == 0 && session.opening == Opening::New;
         if content && fresh && session.loading.is_none() && session.resuming.is_none() {
             for turn in self.sessions.values_mut().filter_map(|session| session.turn.as_mut()) {
                 turn.strayed = turn.strayed.or(Some(n));
             }
+            let Some(again) = self.sessions.get_mut(update.session) else { return };
+            session = again;
         }
-        let Some(session) = self.sessions.get_mut(update.session) else { return };
         if let Some(turn) = session.turn.as_mut().filter(|_| content && update.variant != "user_message_chunk") {
             turn.first_output = turn.first_output.or(Some(n));
             turn.output_after_close |= turn.close_answered.is_some();
@@ -433,10 +435,12 @@ impl Conversation {
             session.learn_replay(update);
         }
         session.note_settings(n, update.variant);
-        // The end of the connection also ends work, so an idle state after it does not show that the agent obeyed a cancel.
-        let disobeyed = self.shutting_down.and_then(|_| session.work.ending.clone());
-        session.work.learn((n, us), update);
-        session.work.ending = disobeyed.or(session.work.ending.take());
+        if !self.edition.adapter.response_ends_turn() {
+            // The end of the connection also ends work, so an idle state after it does not show that the agent obeyed a cancel.
+            let disobeyed = self.shutting_down.and_then(|_| session.work.ending.clone());
+            session.work.learn((n, us), update);
+            session.work.ending = disobeyed.or(session.work.ending.take());
+        }
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => session.learn_chunk(update),
             "tool_call" | "tool_call_update" => session.learn_tool(n, update),
@@ -557,8 +561,7 @@ impl Session {
     fn learn_tool(&mut self, n: usize, update: &Update<'_>) {
         let Some(id) = update.body.member("toolCallId").and_then(Value::as_str) else { return };
         self.pause();
-        let number = self.prompts;
-        let tool = self.tools.entry(id.to_owned()).or_insert_with(|| ToolCall::unannounced(n, number));
+        let tool = self.tool(n, id);
         tool.announced |= update.variant == "tool_call";
         tool.learn(update.body);
         if let Some(turn) = self.turn.as_mut() {
@@ -568,19 +571,6 @@ impl Session {
 }
 
 impl ToolCall {
-    fn unannounced(n: usize, turn: usize) -> Self {
-        Self {
-            n,
-            announced: false,
-            title: String::new(),
-            status: "pending".to_owned(),
-            kind: "other".to_owned(),
-            turn,
-            paths: BTreeSet::new(),
-            permissions: Vec::new(),
-        }
-    }
-
     fn learn(&mut self, report: &Value) {
         if let Some(title) = report.member("title").and_then(Value::as_str) {
             title.clone_into(&mut self.title);

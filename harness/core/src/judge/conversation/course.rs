@@ -294,7 +294,7 @@ impl Course {
             self.note_garbled(from, garbled);
         }
         let text = || std::str::from_utf8(line.bytes).unwrap_or_default();
-        if !line.bytes.is_ascii() && text().contains(['\u{2028}', '\u{2029}', '\u{85}']) {
+        if !line.is_ascii && text().contains(['\u{2028}', '\u{2029}', '\u{85}']) {
             self.separated.insert(from, n);
         }
     }
@@ -320,9 +320,8 @@ impl Course {
         if let Some(twin) = call.id.and_then(|id| talk.open.get(&(from.other(), RpcId::new(id)))) {
             self.twins.insert(n, twin.n);
         }
-        let known = session.filter(|id| talk.session(id).is_some());
         let asks = from == Party::Client && call.method != "session/prompt" && call.id.is_some();
-        if let Some(id) = known.filter(|_| asks) {
+        if let Some(id) = session.filter(|id| asks && talk.session(id).is_some()) {
             self.sessions.entry(id.to_owned()).or_default().asked = Some(n);
         }
         match (from, call.method) {
@@ -441,10 +440,10 @@ impl Course {
             return;
         };
         let content = talk.edition.adapter.is_turn_content(update.variant);
-        if !self.sessions.contains_key(update.session) {
-            self.sessions.insert(update.session.to_owned(), SessionCourse::default());
-        }
-        let Some(course) = self.sessions.get_mut(update.session) else { return };
+        let course = match self.sessions.get_mut(update.session) {
+            Some(course) => course,
+            None => self.sessions.entry(update.session.to_owned()).or_default(),
+        };
         if let Some(turn) = course.turn.as_mut().filter(|turn| content && turn.ended.is_none()) {
             turn.last_output_us = Some(us);
             turn.acted |= update.variant != "user_message_chunk";

@@ -48,14 +48,14 @@ pub struct Holes {
 }
 
 impl Holes {
-    /// Whether both have a hole at the same place; a hole at any place matches every other hole.
+    /// Returns a bit for each kind, so that two values have a hole in common if any bit is set in both.
     #[must_use]
-    pub const fn meet(self, other: Self) -> bool {
-        (self.anywhere && other.anywhere)
-            || (self.requests && other.requests)
-            || (self.sessions && other.sessions)
-            || (self.terminals && other.terminals)
-            || (self.tools && other.tools)
+    pub const fn bits(self) -> u8 {
+        (self.anywhere as u8)
+            | (self.requests as u8) << 1
+            | (self.sessions as u8) << 2
+            | (self.terminals as u8) << 3
+            | (self.tools as u8) << 4
     }
 }
 
@@ -99,6 +99,7 @@ impl Conversation {
             (holes.terminals, holes.tools) = (true, true);
             keep_newest_of(&mut self.terminals, memory.terminals, |terminal| terminal.created);
         }
+        self.unreleased.retain(|id| self.terminals.contains_key(id));
         for session in self.sessions.values_mut() {
             holes.tools |= session.forget_old(memory);
         }
@@ -147,6 +148,9 @@ impl Session {
 
     fn forget_old(&mut self, memory: Memory) -> bool {
         let forgot = keep_newest_of(&mut self.tools, memory.tools, |tool| tool.n);
+        if forgot {
+            self.new_tools.retain(|id| self.tools.contains_key(id));
+        }
         let ids = keep_newest(&mut self.message_ids, memory.tools, |(_, prompt)| *prompt);
         if ids {
             self.finished_messages.retain(|id| self.message_ids.contains_key(id));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Conversation, Exchange, Session, Turn};
+use super::{Conversation, Exchange, Session, Terminal, Turn};
 use crate::judge::outcome::Outcome;
 use crate::requirement::Party;
 use crate::wire::Members;
@@ -37,10 +37,15 @@ const MOST_NOTED: usize = 64;
 impl Conversation {
     /// Records a request of the agent to the client.
     pub(super) fn note_service_call(&mut self, exchange: &Exchange) {
-        if let Some(terminal) = exchange.text("terminalId").and_then(|id| self.terminals.get_mut(id)) {
+        if let Some(id) = exchange.text("terminalId")
+            && let Some(terminal) = self.terminals.get_mut(id)
+        {
             match exchange.method.as_str() {
                 "terminal/kill" => terminal.killed = terminal.killed.or(Some(exchange.n)),
-                "terminal/release" => terminal.released = terminal.released.or(Some(exchange.n)),
+                "terminal/release" => {
+                    terminal.released = terminal.released.or(Some(exchange.n));
+                    self.unreleased.remove(id);
+                }
                 _ => {}
             }
         }
@@ -105,7 +110,12 @@ impl Conversation {
     /// Whether a terminal of this turn has not been released: its command may run on after the turn.
     #[must_use]
     pub fn has_live_terminal(&self, turn: &Turn) -> bool {
-        self.terminals.values().any(|terminal| terminal.turn == Some(turn.n) && terminal.released.is_none())
+        self.live_terminals().any(|terminal| terminal.turn == Some(turn.n))
+    }
+
+    /// Returns the terminals that the agent has not released.
+    pub fn live_terminals(&self) -> impl Iterator<Item = &Terminal> {
+        self.unreleased.iter().filter_map(|id| self.terminals.get(id))
     }
 
     /// Whether the party answered a request sent after the event `n`.

@@ -59,6 +59,8 @@ pub struct Session {
     pub has_history: bool,
     /// Its tool calls, by id.
     pub tools: BTreeMap<String, ToolCall>,
+    /// The tool calls that were created since the last prompt, and are still known.
+    pub new_tools: BTreeSet<String>,
     /// The tool calls that were known when the last `session/load` was sent, with whether each was over.
     pub earlier_tools: BTreeMap<String, bool>,
     /// The titles of notices that were shown in the turn of a prompt which contains the title.
@@ -176,6 +178,7 @@ impl Session {
             prompts: 0,
             has_history: false,
             tools: BTreeMap::new(),
+            new_tools: BTreeSet::new(),
             earlier_tools: BTreeMap::new(),
             notices: BTreeSet::new(),
             compactions: BTreeMap::new(),
@@ -230,6 +233,21 @@ impl Session {
     #[must_use]
     pub fn mode(&self) -> Option<&str> {
         self.modes.as_ref()?.member("currentModeId")?.as_str()
+    }
+
+    /// Returns the tool call with this id; the event `n` creates it if it is unknown.
+    pub(super) fn tool(&mut self, n: usize, id: &str) -> &mut ToolCall {
+        let (prompts, created) = (self.prompts, &mut self.new_tools);
+        self.tools.entry(id.to_owned()).or_insert_with(|| {
+            created.insert(id.to_owned());
+            ToolCall::unannounced(n, prompts)
+        })
+    }
+
+    /// Returns the tool calls of the current prompt, or of the last one, by id.
+    pub fn tools_of_prompt(&self) -> impl Iterator<Item = (&String, &ToolCall)> {
+        let known = self.new_tools.iter().filter_map(|id| Some((id, self.tools.get(id)?)));
+        known.filter(|(_, tool)| tool.turn == self.prompts)
     }
 
     /// Records an interruption of the agent's text, so that the next piece starts a new line.
@@ -352,6 +370,19 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
+    fn unannounced(n: usize, turn: usize) -> Self {
+        Self {
+            n,
+            announced: false,
+            title: String::new(),
+            status: "pending".to_owned(),
+            kind: "other".to_owned(),
+            turn,
+            paths: BTreeSet::new(),
+            permissions: Vec::new(),
+        }
+    }
+
     /// Whether it was reported as finished.
     #[must_use]
     pub fn is_final(&self) -> bool {

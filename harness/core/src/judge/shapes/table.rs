@@ -122,7 +122,7 @@ impl Table {
     /// Counts the passes of a payload without problems.
     fn pass(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies) {
         for object in &payload.parts.objects {
-            for (place, row) in object.definitions.iter().filter_map(|name| self.index.get(name)).flatten() {
+            for (place, row) in object.definitions().filter_map(|name| self.index.get(name)).flatten() {
                 if row.is_exercised(object.value) {
                     tallies.ruling_at(*place, event).pass();
                 }

@@ -93,7 +93,7 @@ fn members(message: &mut Message, choices: &mut Choices, change: fn(&mut Map<Str
     let Some(payload) = message.value.get(member).cloned() else { return };
     let parts = schema.parts(definition, &payload);
     for object in &parts.objects {
-        for name in &object.definitions {
+        for name in object.definitions() {
             let Some(definition) = schema.definition(name) else { continue };
             let required = definition.get("required").and_then(Value::as_array);
             let required = |name: &String| required.is_some_and(|list| list.iter().any(|known| known == name));

@@ -255,12 +255,13 @@ fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let talk = moment.talk;
     let other = moment.from.other();
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
+    if answer.exchange.is_some() {
+        return ruling.pass();
+    }
     let answered = talk.answered.contains_key(&(other, id.clone()));
     let same = |open: &Exchange| converted(&open.id) == converted(id) || !open.id.is_exact() && !id.is_exact();
     let converted_one = talk.open_of(other).any(same);
-    if answer.exchange.is_some() {
-        ruling.pass();
-    } else if !answered && !converted_one && !is_read_in_garbage(moment, id) {
+    if !answered && !converted_one && !is_read_in_garbage(moment, id) {
         ruling.fail(fact!("unknown-id", "the {party} answered with the id {id}; expected the id of an open request", party = moment.from, id = id.to_string(); pointer = "/id"), &[]);
     }
 }

@@ -165,7 +165,7 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
             "the client created a terminal with the id `{terminal_id}` of a released one or of another session",
             terminal_id = id; pointer = "/result/terminalId"
         )),
-        None if moment.talk.terminals.values().any(living) => ruling.pass(),
+        None if moment.talk.live_terminals().any(living) => ruling.pass(),
         None => {}
     }
 }
