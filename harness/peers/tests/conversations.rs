@@ -146,7 +146,7 @@ const COMPANY: [&str; 10] = [
     "v1/client/fs/read",
     "v1/client/modes/set",
     "v1/client/permission/allowed",
-    "v1/client/session/interleaved",
+    "v1/client/message-id/null",
 ];
 
 /// Returns the faults of a party, each with the cases that show it and their company.

@@ -52,7 +52,7 @@ fn in_incoming(line: &mut Incoming, number: usize) {
     };
     let mut written = pattern.written().clone();
     rename(&mut written, number);
-    // A longer id is no other kind of pattern.
+    // A longer id stays the same kind of pattern.
     if let Ok(renamed) = Pattern::compile(&written) {
         *pattern = renamed;
     }
