@@ -16,6 +16,7 @@ pub mod matching;
 mod matrix;
 mod mcp;
 pub mod model;
+pub mod own_sessions;
 pub mod pattern;
 mod repeat;
 mod scope;

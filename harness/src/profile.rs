@@ -78,7 +78,7 @@
 //! | those of a client | `{agent}`, `{agent_json}`, `{agent_dir}`, `{cwd}`, `{home}`, `{cache}`, `{prompt}`, `{prompt_json}`, `{protocol}` |
 //! | the command of a client, as a whole word | `{args}`: the words of the settings; else they come at the end |
 //! | the settings `mcp-servers` and `directories` | `{mcp_servers}` and `{directories}`, as JSON |
-//! | an act | its arguments, each also as JSON with `_json` and as the name that people see with `_name`, and `{cwd}`, `{home}`, `{agent}` |
+//! | an act | its arguments, each also as JSON with `_json` and as the name that people see with `_name`, and `{cwd}`, `{cwd_json}`, `{home}`, `{agent}` |
 
 mod check;
 mod file;
@@ -208,6 +208,8 @@ pub struct Controls {
     pub terminal: bool,
     /// The meaning of exit codes of the client, for people.
     pub exit_codes: BTreeMap<i32, String>,
+    /// Whether several cases may share a process, if the profile says so; otherwise its acts decide.
+    pub share: Option<bool>,
 }
 
 /// The means by which an act reaches the client. The texts may contain arguments of the act, such as `{text}`, or `{text_json}`
@@ -249,6 +251,18 @@ impl Controls {
         self.agent_name = other.agent_name.or(self.agent_name.take());
         self.terminal |= other.terminal;
         self.exit_codes.extend(other.exit_codes);
+        self.share = other.share.or(self.share);
+    }
+
+    /// Whether several cases can share a process: its user can open a session in another directory and prompt there, in this order.
+    #[must_use]
+    pub fn can_share(&self) -> bool {
+        let typed = |act: &str| match self.acts.get(act) {
+            Some(Means::Line(text) | Means::Keys(text)) => Some(text),
+            _ => None,
+        };
+        let names_folder = |text: &String| places::words(text).any(|word| places::CWD.contains(&word));
+        self.share != Some(false) && typed("prompt").is_some() && typed("new-session").is_some_and(names_folder)
     }
 }
 

@@ -89,7 +89,7 @@ impl<L: SuiteListener> Suite<'_, L> {
     /// Errors of the listener.
     pub fn run(&mut self, cases: Vec<Case>, subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
         let is_thorough = options.isolate || options.thorough;
-        let positions = if is_thorough { Vec::new() } else { repeated(&cases) };
+        let positions = if is_thorough { Vec::new() } else { repeated(&cases, subject.shares()) };
         let (mut open, mut repeated) = (Vec::new(), Vec::new());
         for (index, case) in cases.into_iter().enumerate() {
             let list = if positions.contains(&index) { &mut repeated } else { &mut open };

@@ -1,4 +1,5 @@
-//! Agents whose conversations hold many cases: the verdicts are those of runs alone, and a failure never rests on sharing alone.
+//! Agents and clients whose conversations hold many cases: the verdicts are those of runs alone, and a failure never rests on
+//! sharing alone.
 
 #[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
@@ -25,12 +26,17 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
 fn main() -> ExitCode {
-    // Agents start this program as their MCP servers.
+    // Agents start this program as their MCP servers, and clients as their agent.
     if let Some(code) = relay::run_if_asked() {
         return code;
     }
     let trials: Vec<Trial> = vec![
-        Trial::test("reference_agent_has_the_verdicts_of_isolated_cases", same_verdicts),
+        Trial::test("reference_agent_has_the_verdicts_of_isolated_cases", || same_verdicts(Party::Agent, MOST_STARTS)),
+        Trial::test("reference_client_has_the_verdicts_of_isolated_cases", || {
+            same_verdicts(Party::Client, MOST_CLIENT_STARTS)
+        }),
+        Trial::test("client_that_exits_gets_a_new_process", client_exits),
+        Trial::test("client_of_a_profile_without_sharing_starts_for_each_case", client_does_not_share),
         Trial::test("trace_of_a_conversation_is_judged_alike_from_its_file", from_file),
         Trial::test("agent_that_exits_gets_a_new_process", exits),
         Trial::test("failure_only_after_other_cases_fails_nothing", fails_later),
@@ -44,7 +50,8 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Agents with a fault mostly wait, so more tests run than there are cores.
     arguments.test_threads.get_or_insert(8 * available_parallelism().map_or(2, usize::from));
-    let faults = killed_faults().into_iter().enumerate().map(|(number, (fault, cases))| {
+    let faults = [Party::Agent, Party::Client].into_iter().flat_map(killed_faults);
+    let faults = faults.enumerate().map(|(number, (fault, cases))| {
         let trial = Trial::test(fault.id.clone(), move || killed(&fault, &cases)).with_kind("fault");
         trial.with_ignored_flag(number % SAMPLE != 0)
     });
@@ -63,7 +70,7 @@ fn run(cases: &[Case], subject: &Subject) -> Run {
 }
 
 fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -> Run {
-    let mut collector = Collector::new(V1.edition(), Party::Agent, subject.command.clone());
+    let mut collector = Collector::new(V1.edition(), subject.party, subject.command.clone());
     let mut traces = Traces(Vec::new());
     let options = SuiteOptions { jobs: Jobs::exactly(jobs), isolate, thorough: false, fail_fast: false };
     let mut suite = Suite { collector: &mut collector, listener: &mut traces };
@@ -96,12 +103,16 @@ impl SuiteListener for Traces {
 }
 
 fn agent_cases() -> Vec<Case> {
-    embedded(&V1).0.into_iter().filter(|case| case.subject == Party::Agent).collect()
+    cases_of(Party::Agent)
 }
 
-fn same_verdicts() -> Result<(), Failed> {
-    let cases = agent_cases();
-    let subject = reference::subject(Party::Agent, &[]);
+fn cases_of(party: Party) -> Vec<Case> {
+    embedded(&V1).0.into_iter().filter(|case| case.subject == party).collect()
+}
+
+fn same_verdicts(party: Party, most_starts: usize) -> Result<(), Failed> {
+    let cases = cases_of(party);
+    let subject = reference::subject(party, &[]);
     let alone = run_with(&cases, &subject, 2, true);
     let shared = run_with(&cases, &subject, 2, false);
     let verdicts = |run: &Run| -> BTreeMap<String, Verdict> {
@@ -114,30 +125,40 @@ fn same_verdicts() -> Result<(), Failed> {
     ensure(alone.report.summary.starts == cases.len(), || format!("{} starts alone", alone.report.summary.starts))?;
     let shared = &shared.report;
     ensure(shared.only_shared.is_empty(), || format!("{:?}", shared.only_shared))?;
-    ensure(shared.summary.starts <= MOST_STARTS, || format!("{} starts", shared.summary.starts))
+    ensure(shared.summary.starts <= most_starts, || format!("{} starts", shared.summary.starts))
 }
 
 /// The most starts of an agent that follows all requests of the cases.
 const MOST_STARTS: usize = 38;
 
+/// The same for a client. Cases of which something stays unanswered need a process each.
+const MOST_CLIENT_STARTS: usize = 125;
+
 /// One of this many faults is tested in every run. `-- --include-ignored` tests all, which takes minutes.
 const SAMPLE: usize = 10;
 
 /// Cases that share the conversation of each fault with those that show it, so that the agent has a history.
-const COMPANY: [&str; 5] = [
+const COMPANY: [&str; 10] = [
     "v1/agent/cancel/after-turn",
     "v1/agent/fs/read",
     "v1/agent/modes/set",
     "v1/agent/permission/request",
     "v1/agent/session/independent",
+    "v1/client/cancel/next-prompt",
+    "v1/client/fs/read",
+    "v1/client/modes/set",
+    "v1/client/permission/allowed",
+    "v1/client/message-id/null",
 ];
 
-/// Returns the faults of agents, each with the cases that show it and their company.
-fn killed_faults() -> Vec<(Fault, Vec<Case>)> {
-    let cases = agent_cases();
+/// Returns the faults of a party, each with the cases that show it and their company.
+fn killed_faults(party: Party) -> Vec<(Fault, Vec<Case>)> {
+    let cases = cases_of(party);
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    assert!(COMPANY.iter().all(|id| ids.contains(id)), "{COMPANY:?}");
-    let (faults, _) = fault::load_dir(&reference::root().join("cases/faults/agent"), V1.edition(), &ids);
+    let company = COMPANY.iter().filter(|id| ids.contains(id)).count();
+    assert!(company == COMPANY.len() / 2, "{company} of {COMPANY:?} are cases of {party:?}");
+    let folder = format!("cases/faults/{}", party.name());
+    let (faults, _) = fault::load_dir(&reference::root().join(folder), V1.edition(), &ids);
     let with_cases = |fault: Fault| {
         let is_chosen = |id: &str| COMPANY.contains(&id) || fault.cases.iter().any(|case| case == id);
         let chosen = cases.iter().filter(|case| is_chosen(&case.id)).cloned().collect();
@@ -149,7 +170,7 @@ fn killed_faults() -> Vec<(Fault, Vec<Case>)> {
 /// A fault violates the same requirements in shared conversations as in a process for each case.
 fn killed(fault: &Fault, cases: &[Case]) -> Result<(), Failed> {
     let subject =
-        Subject { fault: Some(Planted::new(fault.clone())), ..reference::subject(Party::Agent, &fault.peer_args) };
+        Subject { fault: Some(Planted::new(fault.clone())), ..reference::subject(fault.party, &fault.peer_args) };
     let failed = |isolate: bool| -> BTreeSet<String> {
         let report = run_with(cases, &subject, 1, isolate).report;
         report.requirements.into_iter().filter(|found| found.verdict == Verdict::Fail).map(|found| found.id).collect()
@@ -276,6 +297,36 @@ fn leaves_turn_open() -> Result<(), Failed> {
     let spawned = |event: &&Event| matches!(event.what, What::Process(ProcessEvent::Spawned { .. }));
     let starts = run.traces.iter().flat_map(|trace| &trace.events).filter(spawned).count();
     ensure(starts == 3, || format!("{starts} starts"))
+}
+
+/// Turns in which the client reads a file.
+fn reads() -> Vec<Case> {
+    cases_of(Party::Client).into_iter().filter(|case| Case::file_of(&case.id) == "v1/client/fs/read").collect()
+}
+
+fn client_exits() -> Result<(), Failed> {
+    let mut subject = reference::subject(Party::Client, &[]);
+    // Its input ends after the acts of one further case.
+    let words = ["sh", "-c", r#"head -n 2 | "$0" "$@""#].map(str::to_owned);
+    subject.command.splice(0..0, words);
+    let cases: Vec<Case> = reads().into_iter().filter(|case| case.context.is_none()).collect();
+    let cases: Vec<Case> = (0..6).map(|n| Case { id: format!("v1/client/fs/read-{n}"), ..cases[0].clone() }).collect();
+    let run = run(&cases, &subject);
+    let verdicts: Vec<Verdict> = run.report.cases.iter().map(|case| case.verdict).collect();
+    ensure(verdicts == [Verdict::Pass; 6], || format!("{:#?}", run.report.cases))?;
+    let starts = run.report.summary.starts;
+    ensure((3..6).contains(&starts), || format!("{starts} starts"))
+}
+
+fn client_does_not_share() -> Result<(), Failed> {
+    let cases = reads();
+    let mut subject = reference::subject(Party::Client, &[]);
+    let starts = |subject: &Subject| run(&cases, subject).report.summary.starts;
+    let shared = starts(&subject);
+    ensure(shared < cases.len() / 2, || format!("{shared} starts"))?;
+    subject.controls.share = Some(false);
+    let alone = starts(&subject);
+    ensure(alone == cases.len(), || format!("{alone} starts for {} cases", cases.len()))
 }
 
 fn skips_repeated_shapes() -> Result<(), Failed> {

@@ -161,6 +161,12 @@ pub struct ClientArgs {
     /// How the harness operates the client.
     #[command(flatten)]
     pub user: UserArgs,
+    /// Run each case in its own process; by default, cases with the same start share one if the client can open several sessions
+    #[arg(long, conflicts_with_all = ["explore", "manual"])]
+    pub isolate: bool,
+    /// Also run cases that repeat a case in which the client did nothing that they check. Selected cases always run
+    #[arg(long, conflicts_with = "manual")]
+    pub thorough: bool,
     /// Let a person operate the client by instructions on the terminal, for editors that cannot be scripted
     #[arg(long, conflicts_with_all = NOT_BY_HAND)]
     pub manual: bool,

@@ -31,7 +31,8 @@ pub(super) fn run(args: &CertifyArgs, bundle: &'static Bundle) -> anyhow::Result
             certify(&plan::of_agent(&whole, bundle)?, &agent.start, &agent.keep)
         }
         CertifyParty::Client(client) => {
-            let whole = ClientArgs { run: whole(&client.start), user: client.user.clone(), ..ClientArgs::default() };
+            let (run, user) = (whole(&client.start), client.user.clone());
+            let whole = ClientArgs { run, user, isolate: true, ..ClientArgs::default() };
             certify(&plan::of_client(&whole, bundle)?, &client.start, &client.keep)
         }
     }

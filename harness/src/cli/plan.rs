@@ -136,13 +136,16 @@ pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Res
     if args.quick {
         plan.cases = quick_cases(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
     }
-    // A user who names cases wants all of them to run.
-    let names_cases = !selection(&args.run).is_empty() || args.run.last_failed;
-    let thorough = args.thorough || names_cases;
+    let thorough = args.thorough || names_cases(&args.run);
     if thorough {
         plan.moves = Some(Moves::of(&args.run, Party::Agent, bundle));
     }
     Ok(RunPlan { isolate: args.isolate, thorough, ..plan })
+}
+
+/// Whether the user names cases, and so wants all of them to run.
+fn names_cases(args: &RunArgs) -> bool {
+    !selection(args).is_empty() || args.last_failed
 }
 
 /// Plans the run of a client.
@@ -151,14 +154,14 @@ pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Res
 ///
 /// As for an agent.
 pub(super) fn of_client(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let mut plan = make(&args.run, Party::Client, controls(args), false, bundle)?;
+    let mut plan = make(&args.run, Party::Client, controls(args), args.isolate, bundle)?;
     plan.subject.check_client().map_err(anyhow::Error::msg)?;
     if plan.subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
         plan.subject.person = person::at_a_terminal(args.run.start.timeout_start);
         // A person operates one client at a time.
         plan.jobs = if plan.subject.person.is_some() { Jobs::exactly(1) } else { plan.jobs };
     }
-    Ok(plan)
+    Ok(RunPlan { isolate: args.isolate, thorough: args.thorough || names_cases(&args.run), ..plan })
 }
 
 /// Returns the acts and settings of the client's user in the arguments.
@@ -169,6 +172,7 @@ pub(super) fn controls(args: &ClientArgs) -> Controls {
         agent_name: args.user.agent_name.clone(),
         terminal: args.user.terminal,
         exit_codes: BTreeMap::new(),
+        share: None,
     }
 }
 

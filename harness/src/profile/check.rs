@@ -36,7 +36,14 @@ pub(super) fn lower(
         agent_name: file.agent_name,
         terminal,
         exit_codes: exit_codes(&root.down("exit-codes"), file.exit_codes, &mut problems),
+        share: file.share,
     };
+    if file.share == Some(true) && file.profile.is_none() && file.kind == Party::Client && !controls.can_share() {
+        let problem =
+            root.down("share").error("profile::share", "its user cannot begin another case in the same process");
+        problems
+            .push(problem.help("`prompt` and `new-session` have to be lines or keys, and `new-session` needs `{cwd}`"));
+    }
     let command = file.command.unwrap_or_default();
     let program = command.first().map(|program| program.rsplit('/').next().unwrap_or(program).to_owned());
     let name = file.name.or_else(|| file.profile.clone()).or(program).unwrap_or_default();
@@ -118,7 +125,7 @@ fn tools(file: ToolsFile) -> BTreeMap<Role, String> {
 /// Reports keys that are for profiles of the other party.
 fn misplaced_keys(root: &Spot<'_>, kind: Party) -> Vec<Diagnostic> {
     let foreign: &[&str] = match kind {
-        Party::Agent => &["agent-name", "terminal", "settings", "acts", "exit-codes"],
+        Party::Agent => &["agent-name", "terminal", "share", "settings", "acts", "exit-codes"],
         Party::Client => &["prompts", "intent-line", "model"],
     };
     let given = foreign.iter().map(|key| (key, root.down(key))).filter(|(_, spot)| spot.value().is_some());

@@ -76,6 +76,9 @@ pub(crate) struct ProfileFile {
     pub agent_name: Option<String>,
     /// Client: whether it runs on a terminal; no if absent.
     pub terminal: Option<bool>,
+    /// Client: whether several cases may share one process. If absent, they do if `prompt` and `new-session` are lines or keys, and
+    /// `new-session` has `{cwd}` or `{cwd_json}`.
+    pub share: Option<bool>,
     /// Client: the words of its command for settings that a case needs.
     #[serde(default)]
     pub settings: SettingsFile,

@@ -63,6 +63,9 @@ pub(crate) const PROTOCOL: &str = "protocol";
 /// The places that give a client its agent, of which it needs one.
 pub(crate) const AGENT: [&str; 3] = ["agent", "agent_json", "agent_dir"];
 
+/// The places of the working directory in an act, also as JSON.
+pub(crate) const CWD: [&str; 2] = ["cwd", "cwd_json"];
+
 /// The word of a client's command that is replaced by the words of its settings.
 pub(crate) const ARGS: &str = "args";
 
@@ -80,7 +83,7 @@ pub(crate) fn of_an_act(act: &str) -> Vec<String> {
     let arguments = ACTS.into_iter().find(|(name, _)| *name == act).map_or(&[][..], |(_, arguments)| arguments);
     let arguments = arguments.iter().map(|name| name.trim_start_matches('?'));
     let places = arguments.flat_map(|name| [name.to_owned(), format!("{name}_json"), format!("{name}_name")]);
-    places.chain(["cwd", "home", "agent"].map(str::to_owned)).collect()
+    places.chain(CWD.into_iter().chain(["home", "agent"]).map(str::to_owned)).collect()
 }
 
 #[cfg(test)]

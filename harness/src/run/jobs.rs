@@ -193,8 +193,8 @@ impl Drop for Slot<'_> {
 /// A process that only has to exit does not count, since many use up their whole time for that. The next conversations begin
 /// while up to as many such processes as there are jobs are left.
 ///
-/// A case has a separate conversation if `alone` returns true; otherwise, those of an agent share one if the plan of the run
-/// allows it. `report` decides how the run goes on; it cannot count on a repetition, which takes a conversation that still runs. A
+/// A case has a separate conversation if `alone` returns true; otherwise, some share one if the subject and the plan of the run
+/// allow it. `report` decides how the run goes on; it cannot count on a repetition, which takes a conversation that still runs. A
 /// case that [`stop`](super::stop) or a signal interrupts has a start and no end.
 pub fn run_all(
     cases: &[Case],
@@ -203,7 +203,7 @@ pub fn run_all(
     alone: impl Fn(&Case) -> bool,
     mut report: impl FnMut(Progress) -> Next,
 ) {
-    let planned = conversations(cases, jobs.usual, |case| alone(case) || subject.person.is_some());
+    let planned = conversations(cases, jobs.usual, |case| alone(case) || !subject.shares());
     let jobs = Jobs { usual: jobs.usual.clamp(1, cases.len().max(1)), most: jobs.most.min(cases.len()) };
     let work =
         Work { state: Mutex::new(WorkState { waiting: planned.into(), ..WorkState::default() }), ..Work::default() };

@@ -2,13 +2,15 @@
 //!
 //! Cases that send the same `initialize` share one; what they do afterwards stays in sessions of their own. Cases that change what
 //! later ones would see, whatever the agent does, come last. A case that is about the start of the process is alone.
+//!
+//! Cases of a client share one if they answer `initialize` in the same way and the client starts with the same settings.
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::step::send;
-use crate::case::model::{Action, Body, Case, Ids, Presence, WireSetup};
+use crate::case::model::{Action, Body, Case, Ids, IncomingBody, Outgoing, Presence, WireSetup};
 use crate::case::template::Bindings;
 use crate::case::walk::Walk;
 use crate::requirement::{Level, Party};
@@ -48,13 +50,14 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
 /// Returns the positions of cases that repeat others: the contexts of a case, and the shapes of a case that cost further starts.
 ///
 /// The latter are those in conversations that hold only shapes of case files whose other shapes share a larger conversation.
+/// `shares` says whether the subject can share conversations.
 #[must_use]
-pub fn repeated(cases: &[Case]) -> Vec<usize> {
+pub fn repeated(cases: &[Case], shares: bool) -> Vec<usize> {
     let ids: HashSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let is_context = |case: &Case| case.first_use().is_some_and(|first| ids.contains(first));
     let mut files = HashSet::new();
     let mut repeated = Vec::new();
-    for mut conversation in conversations(cases, 1, |_| false) {
+    for mut conversation in conversations(cases, 1, |_| !shares) {
         conversation.retain(|&index| !is_context(&cases[index]));
         let is_repeated = |&index: &usize| {
             let id = &cases[index].id;
@@ -92,22 +95,69 @@ pub fn quick_cases(cases: &[Case]) -> Vec<usize> {
     largest
 }
 
-/// Returns how a case that can share a conversation begins: the params of `initialize` on the wire. `None` if the case must be
-/// alone.
+/// Returns how a case that can share a conversation begins: the params of `initialize` on the wire, or how the tester answers that
+/// of a client and what decides the settings of the client. `None` if the case must be alone.
 fn opening(case: &Case) -> Option<Value> {
+    let shares = Walk::in_id(&case.id).is_none()
+        && !case.tester.page
+        && case.steps.iter().all(|step| effect(&step.action, case.subject).is_some());
+    let opening = match case.subject {
+        Party::Agent => to_agent(case),
+        Party::Client => from_client(case),
+    };
+    opening.filter(|_| shares)
+}
+
+fn to_agent(case: &Case) -> Option<Value> {
     let [first, second, ..] = case.steps.as_slice() else { return None };
     let (label, params) = send::initialize(&first.action)?;
     let answered = match &second.action {
         Action::Expect { line, presence: Presence::Must } => line.body.answers() == Some(label),
         _ => false,
     };
-    let shares = case.subject == Party::Agent
-        && Walk::in_id(&case.id).is_none()
-        && answered
-        && second.decides.is_empty()
-        && !case.tester.page
-        && case.steps.iter().all(|step| effect(&step.action).is_some());
+    let shares = answered && second.decides.is_empty();
     shares.then(|| Bindings::for_case(case, "", "").interpolate(params))
+}
+
+/// A client gets its MCP servers and directories at its start, with paths of the case. One that has to open no session, or does
+/// not get the usual answer to `initialize`, is at its start all the time.
+fn from_client(case: &Case) -> Option<Value> {
+    let (first, rest) = case.steps.split_first()?;
+    let is_plain = first.decides.is_empty() && case.user.mcp_servers.is_empty() && case.user.directories.is_empty();
+    let initializes = |action: &Action| requires(action) == Some("initialize");
+    let opens = || rest.iter().any(|step| requires(&step.action) == Some("session/new"));
+    let setup = &case.tester;
+    let is_usual =
+        setup.mcp.is_empty() && !setup.by_hand.contains("initialize") && !setup.answers.contains_key("initialize");
+    let is_of_whole = case.requirements.iter().any(|id| OF_THE_WHOLE.contains(&id.as_str()));
+    let shares = is_plain
+        && is_usual
+        && !is_of_whole
+        && !case.sent().any(takes_its_id)
+        && initializes(&first.action)
+        && !rest.iter().any(|step| initializes(&step.action))
+        && opens();
+    let permission = format!("{:?}", case.user.permission);
+    let answer = json!([setup.capabilities, setup.info, setup.auth_methods, permission]);
+    shares.then(|| Bindings::for_case(case, "", "").interpolate(&answer))
+}
+
+/// The requirements that the judge decides by a whole conversation: by all methods that were called in it, or by the first message
+/// that names a session before the client can know it.
+const OF_THE_WHOLE: [&str; 3] = ["prompt.session-first", "session.await-new", "terminal.all-methods"];
+
+/// Whether the tester's request has an id of the client. In a long conversation, the tester may have used it before.
+fn takes_its_id(line: &Outgoing) -> bool {
+    matches!(&line.body, Body::Request { wire_id: Some(Value::String(id)), .. } if id.starts_with('<'))
+}
+
+/// Returns the method of the request that a step requires of the subject.
+fn requires(action: &Action) -> Option<&str> {
+    let Action::Expect { line, presence: Presence::Must } = action else { return None };
+    match &line.body {
+        IncomingBody::Call { label: Some(_), method, .. } => Some(method),
+        _ => None,
+    }
 }
 
 /// The place of a case in its conversation.
@@ -115,8 +165,8 @@ fn opening(case: &Case) -> Option<Value> {
 /// An agent may fail to survive a line that breaks the protocol; then only cases of the same kind need another process. The first
 /// case sends `initialize`, so it should write as most do.
 fn place(case: &Case) -> (Option<Effect>, bool, bool) {
-    let effect = case.steps.iter().skip(1).filter_map(|step| effect(&step.action)).max();
-    (effect, breaks_the_protocol(case), !writes_as_usual(case))
+    let effect = case.steps.iter().skip(1).filter_map(|step| effect(&step.action, case.subject)).max();
+    (effect, breaks_the_protocol(case) || refuses(case), !writes_as_usual(case))
 }
 
 /// Whether a case comes after those that do not change the process.
@@ -134,8 +184,11 @@ enum Effect {
     Ends,
 }
 
+/// The acts of a client's user that change more than sessions.
+const ACTS_ON_THE_PROCESS: [&str; 3] = ["authenticate", "logout", "quit"];
+
 /// What a step changes for the process; `None` for a step that needs a conversation of its own.
-fn effect(action: &Action) -> Option<Effect> {
+fn effect(action: &Action, subject: Party) -> Option<Effect> {
     let of_line = |body: &Body| match body {
         Body::Request { method, .. } => match method.as_str() {
             "authenticate" | "auth/login" => Effect::Authenticates,
@@ -157,8 +210,10 @@ fn effect(action: &Action) -> Option<Effect> {
         | Action::Mcp(_)
         | Action::Forget(_)
         | Action::Raw(_) => Some(Effect::None),
-        Action::CloseStdin | Action::End | Action::Exit { .. } => Some(Effect::Ends),
-        Action::Page(_) | Action::Act(_) | Action::AgentProcess(_) | Action::Login => None,
+        Action::Act(act) => (!ACTS_ON_THE_PROCESS.contains(&act.name.as_str())).then_some(Effect::None),
+        // The exit code of a client may tell of any case before.
+        Action::CloseStdin | Action::End | Action::Exit { .. } => (subject == Party::Agent).then_some(Effect::Ends),
+        Action::Page(_) | Action::AgentProcess(_) | Action::Login => None,
     }
 }
 
@@ -175,6 +230,11 @@ fn breaks_the_protocol(case: &Case) -> bool {
         Action::Send(lines) => lines.iter().any(|line| line.illegal || line.split.is_some()),
         _ => false,
     })
+}
+
+/// Whether the tester answers a client with an error. A client may exit after some.
+fn refuses(case: &Case) -> bool {
+    case.subject == Party::Client && case.sent().any(|line| matches!(line.body, Body::Error { .. }))
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! Runs several cases in one conversation with an agent: one process and one `initialize`, and a separate session for each case.
-//! Cases that list sessions, or cancel a turn that may write, have separate workspaces; the others share one, which is empty when a
-//! case begins.
+//! Runs several cases in one conversation: one process and one `initialize`, and a separate session for each case.
+//!
+//! Cases of an agent that list sessions, or cancel a turn that may write, have separate workspaces; the others share one, which is
+//! empty when a case begins. Each case of a client has a workspace of its own, in which the client's user opens a new session.
 //!
 //! The trace covers the whole conversation. A failure that a case shows only here does not count by itself: the caller runs the
 //! case again alone.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
@@ -15,11 +17,12 @@ use tokio::runtime::Runtime;
 use super::case::RunningCase;
 use super::channel::Channel;
 use super::conversation::Conversation;
-use super::environment::{Sandbox, Subject, bindings, open_services, services};
+use super::environment::{CaseEnv, Sandbox, Subject, bindings, open_services, services};
 use super::interrupt::{listen, stopped};
 use super::single::{Ending, ReadyCase, conversation_header, finish, run_transcript, start};
 use super::timing::FENCE_BETWEEN_CASES;
-use crate::case::model::{Action, Body, Case, Outgoing};
+use crate::case::model::{Action, Body, Case, Outgoing, TesterSetup};
+use crate::case::own_sessions::with_own_sessions;
 use crate::case::template::Bindings;
 use crate::model::ASKED_FILE;
 use crate::requirement::Party;
@@ -63,9 +66,9 @@ fn run_cases(
             Ok(ready) => ready,
             Err(recorder) => return (recorder.finish(), 1),
         };
-    let mut done = 0;
+    let (mut done, mut current) = (0, Cow::Borrowed(cases[0]));
     loop {
-        let mut running = RunningCase::new(cases[done], subject, &env, &mut conversation, bindings.clone());
+        let mut running = RunningCase::new(&current, subject, &env, &mut conversation, bindings.clone());
         let end = runtime.block_on(run_transcript(&mut running));
         if end != Ending::Over {
             let closing = running.close();
@@ -84,10 +87,11 @@ fn run_cases(
         runtime.block_on(conversation.end_services());
         conversation.take_in_model();
         env.sandbox.clear_workspace(named_files(cases[done - 1], &bindings).iter().map(PathBuf::as_path));
+        let next = next.map(|next| for_place(next, done));
         let ready = next.filter(|_| can_go_on).and_then(|next| {
-            prepare(&mut env.sandbox, &mut conversation, done, next).ok()?;
-            bindings = self::bindings(next, subject, &env.sandbox);
-            let servers = runtime.block_on(open_services(next, &env.sandbox, &mut bindings)).ok()?;
+            prepare(&mut env, &mut conversation, (done, &next), subject).ok()?;
+            bindings = self::bindings(&next, subject, &env.sandbox);
+            let servers = runtime.block_on(open_services(&next, &env.sandbox, &mut bindings)).ok()?;
             Some((next, servers))
         });
         let Some((next, servers)) = ready else {
@@ -96,28 +100,45 @@ fn run_cases(
         };
         started(done);
         let setup = next.tester.filled(&bindings);
-        conversation = conversation.go_on(
-            services(next.edition.adapter, &setup, subject, &env.sandbox),
-            servers,
-            setup,
-            begins(next),
-        );
+        let services = |setup: &TesterSetup| services(next.edition.adapter, setup, subject, &env.sandbox);
+        conversation = conversation.go_on(services, servers, setup, begins(&next));
+        current = next;
     }
 }
 
-/// Makes the workspace of another case.
-fn prepare(sandbox: &mut Sandbox, conversation: &mut Conversation, number: usize, case: &Case) -> io::Result<()> {
-    sandbox.begin_workspace(number, needs_own_workspace(case))?;
+/// Returns the case for its place in the conversation. A client remembers the ids of the sessions that the cases before named.
+fn for_place(case: &Case, number: usize) -> Cow<'_, Case> {
+    match case.subject {
+        Party::Agent => Cow::Borrowed(case),
+        Party::Client => Cow::Owned(with_own_sessions(case, number)),
+    }
+}
+
+/// Makes the workspace of another case, with its number in the conversation.
+fn prepare(
+    env: &mut CaseEnv,
+    conversation: &mut Conversation,
+    (number, case): (usize, &Case),
+    subject: &Subject,
+) -> io::Result<()> {
+    env.sandbox.begin_workspace(number, needs_own_workspace(case))?;
+    if case.subject == Party::Client {
+        env.places = subject.places(case, &env.sandbox, None)?;
+    }
     conversation.turn_model_to(&case.id)?;
-    Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, file)| (path, file.clone())))
+    Sandbox::write(env.sandbox.workspace(), case.workspace.iter().map(|(path, file)| (path, file.clone())))
 }
 
 /// The intents for which an agent may write a file or start a command, which may outlast a cancelled turn.
 const WRITING: [&str; 6] =
     ["ask-and-wait", "ask-permission", "edit-file", "run-command", "run-in-background", "write-file"];
 
-/// Whether the case lists the sessions of a workspace, or cancels a turn that may still write a file after the case.
+/// Whether the case lists the sessions of a workspace, or cancels a turn that may still write a file after the case. The cases of a
+/// client each have their own.
 fn needs_own_workspace(case: &Case) -> bool {
+    if case.subject == Party::Client {
+        return true;
+    }
     let calls = |wanted: &str| {
         case.sent().any(|line| match &line.body {
             Body::Request { method, .. } | Body::Notification { method, .. } => method == wanted,
@@ -172,7 +193,7 @@ fn begins(case: &Case) -> What {
 }
 
 /// Ends a case, and returns whether the process can serve another one: it answers a fence, and every request of the tester has
-/// its answer.
+/// its answer. A client must also keep to one connection.
 ///
 /// An unanswered request may belong to a turn that still runs; its late messages would arrive in the next case.
 async fn leave(running: &mut RunningCase<'_, Conversation>) -> bool {
@@ -182,21 +203,23 @@ async fn leave(running: &mut RunningCase<'_, Conversation>) -> bool {
     let fence = running.fence(FENCE_BETWEEN_CASES).await;
     let is_answered = fence.outcome == Outcome::Done;
     running.channel.record(What::Step(StepEvent { text: "a fence between two cases".to_owned(), ..fence.event() }));
-    is_answered && !awaits_answers(running.channel.state.recorder.of_case())
+    let subject = running.case.subject;
+    let is_connected = subject == Party::Agent || running.channel.is_one_connection();
+    is_answered && is_connected && !awaits_answers(subject, running.channel.state.recorder.of_case())
 }
 
-/// Whether the agent has not answered a request of the tester.
-fn awaits_answers<'e>(events: impl Iterator<Item = &'e Event>) -> bool {
+/// Whether the subject has not answered a request of the tester.
+fn awaits_answers<'e>(subject: Party, events: impl Iterator<Item = &'e Event>) -> bool {
     let mut open = HashSet::new();
     for event in events {
         let What::Line { from, bytes, deliberate, .. } = &event.what else { continue };
         let Content::One { value, .. } = read_line(bytes) else { continue };
-        match (from, Envelope::of(&value)) {
-            // An agent may ignore a line that breaks the protocol, and some ignore requests that they do not know.
-            (Party::Client, Envelope::Call(call)) if !deliberate && !call.method.starts_with(INVENTED) => {
+        match Envelope::of(&value) {
+            // A subject may ignore a line that breaks the protocol, and some ignore requests that they do not know.
+            Envelope::Call(call) if *from != subject && !deliberate && !call.method.starts_with(INVENTED) => {
                 open.extend(call.id.map(RpcId::new));
             }
-            (Party::Agent, Envelope::Response { id: Some(id), .. }) => {
+            Envelope::Response { id: Some(id), .. } if *from == subject => {
                 open.remove(&RpcId::new(id));
             }
             _ => {}

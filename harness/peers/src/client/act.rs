@@ -1,5 +1,7 @@
 //! The acts of a user, read from lines of standard input.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 
 /// One act of the user.
@@ -14,8 +16,10 @@ pub(super) enum Act {
     },
     /// Stops the running turn of the current session.
     Cancel,
-    /// Opens another session, which becomes the current one.
-    NewSession,
+    /// Opens another session, which becomes the current one. The user goes to the directory first, if there is one.
+    NewSession {
+        cwd: Option<PathBuf>,
+    },
     Load {
         session_id: String,
     },

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 const ACTS: &str = "\
 Acts, one JSON object a line on standard input with --acts:
   {\"act\":\"prompt\",\"text\":\"hi\",\"attach\":[\"image\",\"audio\",\"file\",\"mention\"]}
-  {\"act\":\"cancel\"}  {\"act\":\"cancel-request\"}  {\"act\":\"new-session\"}  {\"act\":\"list\"}
+  {\"act\":\"cancel\"}  {\"act\":\"cancel-request\"}  {\"act\":\"list\"}
+  {\"act\":\"new-session\",\"cwd\":\"/dir\"}; without a directory in that of the last session
   {\"act\":\"load\",\"sessionId\":\"s\"}, and so resume, close, delete and switch
   {\"act\":\"set-mode\",\"modeId\":\"ask\"}  {\"act\":\"set-option\",\"configId\":\"model\",\"value\":\"fast\"}
   {\"act\":\"command\",\"name\":\"plan\",\"input\":\"tests\"}  {\"act\":\"decide\",\"optionId\":\"allow\"}

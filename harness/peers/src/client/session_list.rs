@@ -18,7 +18,7 @@ pub(super) async fn list(client: &Arc<Client>, dir: Option<&str>) -> Result<(), 
     if client.agent().capabilities.session_capabilities.list.is_none() {
         return Err(Trouble::refused("the agent does not advertise session/list"));
     }
-    let dir = dir.map(|dir| client.options.cwd.join(dir));
+    let dir = dir.map(|dir| client.cwd().join(dir));
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
         let request = ListSessionsRequest::new().cwd(dir.clone()).cursor(cursor);

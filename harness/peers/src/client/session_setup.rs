@@ -34,14 +34,15 @@ pub(super) async fn new_session(client: &Arc<Client>) -> Result<(), Trouble> {
 }
 
 async fn open(client: &Arc<Client>) -> Result<(), Error> {
-    let request = NewSessionRequest::new(&client.options.cwd)
+    let cwd = client.cwd();
+    let request = NewSessionRequest::new(&cwd)
         .mcp_servers(mcp_servers(client))
         .additional_directories(directories(client, &client.options.directories.0));
     let noted = Arc::clone(client);
     let answer = client.connection.call::<Value>("session/new", request, move |answer| {
         let Ok(answer) = answer else { return };
         let Some(id) = answer["sessionId"].as_str() else { return };
-        let session = Session::new(SessionId::new(id), noted.options.cwd.clone());
+        let session = Session::new(SessionId::new(id), cwd);
         session.change(|choices| *choices = Choices::read(answer));
         noted.sessions.make_current(&session.id);
         noted.sessions.add(Arc::new(session));
@@ -93,7 +94,7 @@ fn place(client: &Client, id: &SessionId) -> Result<(PathBuf, Vec<PathBuf>), Tro
         Some(listed) if own.is_empty() => listed.directories,
         _ => own.clone(),
     };
-    Ok((known.unwrap_or_else(|| client.options.cwd.clone()), directories(client, &wanted)))
+    Ok((known.unwrap_or_else(|| client.cwd()), directories(client, &wanted)))
 }
 
 /// Loads or resumes: the session is open to the agent's requests and updates before the answer comes.

@@ -1,8 +1,11 @@
 //! The state of the client during one connection.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{
@@ -14,7 +17,7 @@ use super::{
     options::{Feature, Options},
     output::Printer,
     question::Questions,
-    session::Sessions,
+    session::{Sessions, lock},
     terminal::Terminals,
 };
 
@@ -29,6 +32,8 @@ pub(super) struct Client {
     pub terminals: Terminals,
     pub printer: Printer,
     agent: OnceLock<AgentInfo>,
+    /// The directory of the user.
+    cwd: Mutex<PathBuf>,
     has_failed: AtomicBool,
 }
 
@@ -36,6 +41,7 @@ impl Client {
     pub(super) fn new(options: Options, launcher: Arc<dyn Launcher>) -> Self {
         Self {
             files: Files::new(options.unsaved),
+            cwd: Mutex::new(options.cwd.clone()),
             options,
             launcher,
             connection: Connection::default(),
@@ -51,6 +57,18 @@ impl Client {
     /// Returns whether a feature is advertised and served.
     pub(super) fn has(&self, feature: Feature) -> bool {
         self.options.with(feature)
+    }
+
+    /// Returns the directory of new sessions.
+    pub(super) fn cwd(&self) -> PathBuf {
+        lock(&self.cwd).clone()
+    }
+
+    /// Changes the directory of new sessions, if another one is given.
+    pub(super) fn go_to(&self, cwd: Option<PathBuf>) {
+        if let Some(cwd) = cwd {
+            *lock(&self.cwd) = cwd;
+        }
     }
 
     /// Stores the answer to `initialize`.

@@ -118,7 +118,10 @@ async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
         Act::Command { name, input } => prompt::command(client, &name, input.as_deref()).await,
         Act::Cancel => prompt::cancel(client),
         Act::CancelRequest => prompt::cancel_request(client),
-        Act::NewSession => session_setup::new_session(client).await,
+        Act::NewSession { cwd } => {
+            client.go_to(cwd);
+            session_setup::new_session(client).await
+        }
         Act::Load { session_id } => session_setup::load(client, session_id.into()).await,
         Act::Resume { session_id } => session_setup::resume(client, session_id.into()).await,
         Act::Close { session_id } => session_setup::close(client, session_id.into()).await,

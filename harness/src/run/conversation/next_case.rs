@@ -1,4 +1,4 @@
-//! Continues the conversation of an agent with another case.
+//! Continues a conversation with another case.
 
 use std::collections::HashSet;
 use std::io;
@@ -10,8 +10,8 @@ use super::serve::Role;
 use crate::case::model::TesterSetup;
 use crate::fault::Injector;
 use crate::requirement::Party;
-use crate::run::channel::{Message, State};
-use crate::run::tester::{McpServers, Services};
+use crate::run::channel::{Message, OpenRequest, State};
+use crate::run::tester::{Answer, McpServers, Services};
 use crate::trace::{Event, What};
 use crate::transport::web::Web;
 use crate::wire::{Envelope, RpcId, read_line};
@@ -28,7 +28,7 @@ pub(super) struct EarlierCases {
 }
 
 impl EarlierCases {
-    /// Whether a message of the agent is about one of the sessions, or answers one of the requests.
+    /// Whether a message of the subject is about one of the sessions, or answers one of the requests.
     pub(super) fn is_about(&self, message: &Value) -> bool {
         match Envelope::of(message) {
             Envelope::Call(call) => {
@@ -47,15 +47,21 @@ impl EarlierCases {
         }
     }
 
-    /// Adds the sessions and requests of a case.
-    fn extend<'e>(&mut self, events: impl Iterator<Item = &'e Event>) {
+    /// Adds the sessions and requests of a case with this subject.
+    fn extend<'e>(&mut self, subject: Party, events: impl Iterator<Item = &'e Event>) {
         for event in events {
             let What::Line { from, bytes, .. } = &event.what else { continue };
             let Some(message) = read_line(bytes).one() else { continue };
             match (from, Envelope::of(&message)) {
-                (Party::Client, Envelope::Call(call)) => self.requests.extend(call.id.map(RpcId::new)),
+                (from, Envelope::Call(call)) if *from == subject.other() => {
+                    self.requests.extend(call.id.map(RpcId::new));
+                }
+                // A session that a client loads has its id from an earlier process.
+                (Party::Client, Envelope::Call(call)) if OPENING_OLD.contains(&call.method) => {
+                    self.sessions.extend(call.params.and_then(session_in));
+                }
                 (Party::Agent, Envelope::Response { result: Some(result), .. }) => {
-                    self.sessions.extend(result.get("sessionId").and_then(Value::as_str).map(str::to_owned));
+                    self.sessions.extend(session_in(result));
                 }
                 _ => {}
             }
@@ -63,26 +69,42 @@ impl EarlierCases {
     }
 }
 
+/// The requests of a client that open an old session.
+const OPENING_OLD: [&str; 2] = ["session/load", "session/resume"];
+
+fn session_in(value: &Value) -> Option<String> {
+    value.get("sessionId").and_then(Value::as_str).map(str::to_owned)
+}
+
 impl Conversation {
-    /// Continues with another case and prepares the tester's side for it; `mark` is recorded as its beginning.
+    /// Continues with another case and prepares the tester's side for it; `mark` is recorded as its beginning. `services` makes
+    /// what an agent may use.
     pub(in crate::run) fn go_on(
         self,
-        services: Services,
+        services: impl FnOnce(&TesterSetup) -> Services,
         (mcp, web): (McpServers, Option<Web>),
         setup: TesterSetup,
         mark: What,
     ) -> Self {
-        if let Role::Client(before) = &self.role {
-            services.continue_after(before);
-        }
+        let role = match &self.role {
+            Role::Client(before) => {
+                let services = services(&setup);
+                services.continue_after(before);
+                Role::Client(services)
+            }
+            Role::Agent(before) => Role::Agent(Box::new(before.with_setup(&setup))),
+        };
+        let subject = self.state.subject;
         let mut earlier = self.earlier.unwrap_or_default();
-        earlier.extend(self.state.recorder.of_case());
+        earlier.extend(subject, self.state.recorder.of_case());
         let Self { edition, link, state, mut connections, stdout, stderr, mut writing, model, .. } = self;
+        let Self { base, n_inserted, fault, .. } = self;
         let State { recorder, connections: opened, exit, flooded, .. } = state;
         writing.turn_to(setup.wire);
-        let fresh = Self::new(link, State::new(Party::Agent, recorder), Role::Client(services), setup, edition);
+        let fresh = Self::new(link, State::new(subject, recorder), role, setup, edition);
         connections.iter_mut().filter_map(|connection| connection.injector.as_mut()).for_each(Injector::begin_case);
-        let mut conversation = Self { connections, stdout, stderr, writing, model, web, ..fresh };
+        let kept = Self { connections, stdout, stderr, writing, model, base, n_inserted, fault, ..fresh };
+        let mut conversation = Self { web, ..kept };
         let state = &mut conversation.state;
         (state.connections, state.exit, state.flooded, state.goes_on) = (opened, exit, flooded, true);
         state.mcp = mcp;
@@ -90,6 +112,11 @@ impl Conversation {
         conversation.state.recorder.begin_case(mark);
         conversation.earlier = Some(earlier);
         conversation
+    }
+
+    /// Whether another case can use the same connection: it is the only one, and nothing has ended it.
+    pub(in crate::run) fn is_one_connection(&self) -> bool {
+        matches!(self.state.connections.as_slice(), [only] if !only.ended)
     }
 
     /// Makes the model write its exchanges to the record of another case.
@@ -101,27 +128,50 @@ impl Conversation {
         self.model.as_mut().map_or(Ok(()), |model| model.turn_to(case))
     }
 
-    /// Delivers the answer to `initialize` to the next case as well.
+    /// Delivers what the subject sent at `initialize` to the next case as well: its request, or its answer.
     fn deliver_initialize(&mut self) {
         let mut lines = self.state.recorder.of_case().filter_map(|event| match &event.what {
             What::Line { from, bytes, .. } => Some((*from, event.n, event.connection, bytes)),
             _ => None,
         });
-        let asked = lines.find(|(from, ..)| *from == Party::Client).and_then(|(.., bytes)| read_line(bytes).one());
-        let id = asked.and_then(|asked| asked.get("id").cloned());
+        let asked = lines.find(|(from, ..)| *from == Party::Client);
+        let Some((n, connection, request)) =
+            asked.and_then(|(_, n, connection, bytes)| Some((n, connection, read_line(bytes).one()?)))
+        else {
+            return;
+        };
+        if self.state.subject == Party::Client {
+            return self.unread.push(Message { n, connection, value: request });
+        }
+        let id = request.get("id");
         let answer = lines.filter(|(from, ..)| *from == Party::Agent).find_map(|(_, n, connection, bytes)| {
             let value = read_line(bytes).one()?;
-            (value.get("id") == id.as_ref() && id.is_some()).then_some(Message { n, connection, value })
+            (value.get("id") == id && id.is_some()).then_some(Message { n, connection, value })
         });
         self.unread.extend(answer);
     }
 
     /// Answers a request that is about an earlier case, since no transcript does.
     pub(super) fn late(&mut self, connection: usize, value: &Value) {
-        if let Envelope::Call(call) = Envelope::of(value)
-            && let Some(id) = call.id
-        {
-            self.send_error(connection, id, json!({ "code": INTERNAL_ERROR, "message": "the session is over" }));
+        let Envelope::Call(call) = Envelope::of(value) else { return };
+        let Some(id) = call.id else { return };
+        let params = call.params.cloned().unwrap_or_default();
+        let Role::Agent(agent) = &mut self.role else {
+            return self.send_error(
+                connection,
+                id,
+                json!({ "code": INTERNAL_ERROR, "message": "the session is over" }),
+            );
+        };
+        // The session of a client is still open: its user has only turned to another one.
+        match agent.answer(call.method, &params) {
+            Answer::Held => {
+                let (id, method) = (id.clone(), call.method.to_owned());
+                self.state.open.push(OpenRequest { connection, id: id.clone(), method, params, cancelled: false });
+                let id = RpcId::new(&id);
+                self.end_turns_if(|open| open.is(connection, &id));
+            }
+            answer => self.answer(connection, id, call.method, answer),
         }
     }
 

@@ -198,7 +198,7 @@ impl Conversation {
         self.end_turns_if(|_| true);
     }
 
-    fn end_turns_if(&mut self, wanted: impl Fn(&OpenRequest) -> bool) {
+    pub(super) fn end_turns_if(&mut self, wanted: impl Fn(&OpenRequest) -> bool) {
         let is_over = |open: &OpenRequest| open.method == "session/prompt" && wanted(open);
         let (over, open) = std::mem::take(&mut self.state.open).into_iter().partition::<Vec<_>, _>(is_over);
         self.state.open = open;

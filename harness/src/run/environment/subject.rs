@@ -165,6 +165,12 @@ impl Subject {
         self.has_place(&["{prompt}", "{prompt_json}"])
     }
 
+    /// Whether one process of it can serve several cases. A client needs acts for that, and a person operates one case at a time.
+    #[must_use]
+    pub fn shares(&self) -> bool {
+        self.person.is_none() && (self.party == Party::Agent || self.controls.can_share())
+    }
+
     /// Whether a setting points it to a scripted model.
     #[must_use]
     pub fn mentions_model(&self) -> bool {

@@ -8,10 +8,14 @@ use crate::requirement::Party;
 
 /// Builds a case of an agent with these lines above its transcript, and these steps.
 fn case(above: &str, steps: &[&str]) -> Case {
+    case_of("agent", above, steps)
+}
+
+fn case_of(party: &str, above: &str, steps: &[&str]) -> Case {
     let steps: String = steps.iter().map(|step| format!("  - {step}\n")).collect();
-    let text = format!("title: A case\nsubject: agent\n{above}\ntranscript:\n{steps}");
-    let (mut cases, problems) =
-        load_text("cases/v1/agent/x.yaml", &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    let text = format!("title: A case\nsubject: {party}\n{above}\ntranscript:\n{steps}");
+    let path = format!("cases/v1/{party}/x.yaml");
+    let (mut cases, problems) = load_text(&path, &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     cases.pop().unwrap_or_else(|| panic!("{text}\n{problems:?}"))
 }
 
@@ -66,6 +70,47 @@ fn cases_share_only_with_the_same_initialize() {
 }
 
 #[test]
+fn cases_of_a_client_share_within_its_sessions() {
+    const OF_CLIENT: &str = "requirements: [prompt.params]";
+    let opens = |above: &str, step: &str| {
+        let above = format!("{OF_CLIENT}\n{above}");
+        opening(&case_of("client", &above, &["include: turn", step]))
+    };
+    let usual = opens("", "fence: {}").expect("a case that shares");
+    for step in [
+        "user: { act: load, sessionId: old }",
+        RAW,
+        "user: { act: cancel }",
+        "agent: { id: turn, result: { stopReason: refusal } }",
+    ] {
+        assert_eq!(opens("", step).as_ref(), Some(&usual), "{step}");
+    }
+    for step in [
+        "user: { act: quit }",
+        "user: { act: logout }",
+        "agent-process: { exit: 1 }",
+        "exit: {}",
+        "agent: { id: twin, method: _x/y, params: {}, wire-id: <turn-id> }",
+    ] {
+        assert!(opens("", step).is_none(), "{step}");
+    }
+    for above in ["user: { permission: reject }", "agent: { capabilities: { loadSession: true } }"] {
+        assert!(opens(above, "fence: {}").is_some_and(|other| other != usual), "{above}");
+    }
+    for above in
+        ["user: { directories: [<cwd>/more] }", "user: { mcp-servers: [{ name: a, command: /a, args: [], env: [] }] }"]
+    {
+        assert!(opens(above, "fence: {}").is_none(), "{above}");
+    }
+    let start = "client: { id: initialize, method: initialize, params: { protocolVersion: <int> } }";
+    let own =
+        [start, "agent: { id: initialize, result: { protocolVersion: 1 } }", "client: { id: s, method: session/new }"];
+    assert!(opening(&case_of("client", OF_CLIENT, &own)).is_none(), "it answers initialize itself");
+    assert!(opening(&case_of("client", OF_CLIENT, &[start])).is_none(), "it opens no session");
+    assert!(opening(&case_of("client", "requirements: [terminal.all-methods]", &["include: turn"])).is_none());
+}
+
+#[test]
 fn quick_cases_cover_the_requirements_of_the_largest_conversation() {
     let about = |requirements: &[&str]| Case {
         requirements: requirements.iter().map(|&id| id.to_owned()).collect(),
@@ -86,9 +131,9 @@ fn shapes_with_a_start_of_their_own_repeat_a_shared_one() {
         Case { id: id.to_owned(), ..poor }
     };
     let shapes = [poor("{}", "v1/x@a"), usual(), poor("{ fs: {} }", "v1/x@b"), poor("{ terminal: true }", "v1/y@a")];
-    assert_eq!(repeated(&shapes), [2]);
+    assert_eq!(repeated(&shapes, true), [2]);
     let with_another = [poor("{}", "v1/x@a"), poor("{ fs: {} }", "v1/x@b"), poor("{ fs: {} }", "v1/z")];
-    assert_eq!(repeated(&with_another), [0], "the larger conversation runs anyway");
+    assert_eq!(repeated(&with_another, true), [0], "the larger conversation runs anyway");
 }
 
 #[test]
@@ -98,7 +143,7 @@ fn contexts_repeat_the_first_use_of_their_case() {
     let first = Case { context: None, ..in_context("v1/x") };
     let shape = Case { context: None, ..in_context("v1/y@a") };
     let cases = [in_context("v1/x@again"), first, shape, in_context("v1/y@a,again"), in_context("v1/z@again")];
-    assert_eq!(repeated(&cases), [0, 3], "the first use of the last one is not selected");
+    assert_eq!(repeated(&cases, true), [0, 3], "the first use of the last one is not selected");
 }
 
 #[test]
@@ -132,4 +177,13 @@ fn built_in_cases_need_few_conversations() {
     indices.sort_unstable();
     assert!(indices.into_iter().eq(0..cases.len()), "each case is in one conversation");
     assert!(planned.len() <= 32, "{} conversations", planned.len());
+}
+
+#[test]
+fn built_in_cases_of_clients_need_few_conversations() {
+    let (cases, _) = embedded(&V1);
+    let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == Party::Client).collect();
+    let planned = conversations(&cases, 1, |_| false);
+    assert!(planned.len() <= 104, "{} conversations", planned.len());
+    assert_eq!(conversations(&cases, 1, |_| true).len(), cases.len(), "the client cannot share");
 }

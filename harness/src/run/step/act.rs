@@ -17,7 +17,8 @@ use crate::run::environment::Places;
 use crate::trace::{Observed, Outcome, StepKind};
 use crate::transport::process::{Launch, MergedProcess};
 
-/// Gives the first prompt to a client that did not get it at its start.
+/// Gives the first prompt to a client that did not get it at its start. In a process that served another case, it opens a session
+/// first.
 ///
 /// # Errors
 ///
@@ -35,7 +36,11 @@ pub(in crate::run) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) -> Res
     if !running.subject.controls.acts.values().any(written_to) {
         running.channel.send(Order::EndTyping);
     }
-    if running.subject.prompts_at_start() {
+    let goes_on = running.channel.state().goes_on;
+    if goes_on {
+        attempt(running, &Act { name: "new-session".to_owned(), arguments: Map::new() })?;
+    }
+    if running.subject.prompts_at_start() && !goes_on {
         return Ok(());
     }
     let text = Value::from(running.case.user.prompt.as_str());
@@ -117,6 +122,9 @@ fn check_placeholders(act: &Act, text: &str) -> Result<(), Observed> {
 /// to those of the case.
 fn places_of<C: Channel>(running: &RunningCase<'_, C>, act: &Act) -> Places {
     let mut places = running.env.places.clone();
+    if let Some(cwd) = places.get("cwd").map(|cwd| Value::from(cwd.as_str())) {
+        places.insert("cwd_json".to_owned(), cwd.to_string());
+    }
     // An optional argument has a placeholder even if it is absent.
     let known = ACTS.into_iter().find(|(known, _)| *known == act.name).map_or(&[][..], |(_, arguments)| arguments);
     for name in known.iter().filter_map(|name| name.strip_prefix('?')) {

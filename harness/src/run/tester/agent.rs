@@ -35,6 +35,12 @@ impl Agent {
         }
     }
 
+    /// Creates the agent of another case on the same connections; the ids of its sessions stay unique.
+    #[must_use]
+    pub fn with_setup(&self, setup: &TesterSetup) -> Self {
+        Self { opened: self.opened, ..Self::new(self.edition, setup) }
+    }
+
     /// Answers a request of the client; a prompt is left open.
     pub fn answer(&mut self, method: &str, params: &Value) -> Answer {
         if let Some(path) = self.edition.adapter.capability_of(method)

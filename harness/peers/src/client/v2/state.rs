@@ -32,6 +32,8 @@ pub(super) struct Client {
     pub changed: Notify,
     sessions: Mutex<Sessions>,
     questions: Mutex<Vec<Question>>,
+    /// The directory of the user.
+    cwd: Mutex<PathBuf>,
     has_failed: AtomicBool,
 }
 
@@ -88,6 +90,7 @@ pub(super) enum Matter {
 impl Client {
     pub(super) fn new(options: Options, launcher: Arc<dyn Launcher>) -> Self {
         Self {
+            cwd: Mutex::new(options.cwd.clone()),
             options,
             launcher,
             connection: Connection::default(),
@@ -97,6 +100,18 @@ impl Client {
             sessions: Mutex::default(),
             questions: Mutex::default(),
             has_failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the directory of new sessions.
+    pub(super) fn cwd(&self) -> PathBuf {
+        lock(&self.cwd).clone()
+    }
+
+    /// Changes the directory of new sessions, if another one is given.
+    pub(super) fn go_to(&self, cwd: Option<PathBuf>) {
+        if let Some(cwd) = cwd {
+            *lock(&self.cwd) = cwd;
         }
     }
 

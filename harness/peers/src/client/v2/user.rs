@@ -122,7 +122,10 @@ async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
             serve::dismiss(client, &session);
             sent.map_err(|error| Trouble::failed("session/cancel", &error))
         }
-        Act::NewSession => new_session(client).await,
+        Act::NewSession { cwd } => {
+            client.go_to(cwd);
+            new_session(client).await
+        }
         Act::Load { session_id } => resume(client, session_id.into(), true).await,
         Act::Resume { session_id } => resume(client, session_id.into(), false).await,
         Act::Close { session_id } => close(client, session_id.into()).await,
@@ -228,7 +231,8 @@ async fn new_session(client: &Arc<Client>) -> Result<(), Trouble> {
     if client.agent.get().is_none_or(|agent| agent.capabilities.session.is_none()) {
         return Err(Trouble::refused("the agent has no sessions"));
     }
-    let params = setup(client, &client.options.cwd);
+    let cwd = client.cwd();
+    let params = setup(client, &cwd);
     let opened = client.connection.call::<NewSessionResponse>("session/new", params.clone(), |_| ()).await;
     let opened = match opened {
         Err(error) if error.code.value() == -32000 => {
@@ -237,7 +241,6 @@ async fn new_session(client: &Arc<Client>) -> Result<(), Trouble> {
         }
         opened => opened.map_err(|error| Trouble::failed("session/new", &error))?,
     };
-    let cwd = client.options.cwd.clone();
     client.change(&opened.session_id, |session| {
         session.cwd = Some(cwd);
         session.options = opened.config_options;
@@ -279,7 +282,7 @@ async fn resume(client: &Client, id: SessionId, replays: bool) -> Result<(), Tro
     let cwd = {
         let sessions = client.sessions();
         let open = sessions.open.get(&id).and_then(|session| session.cwd.clone());
-        open.or_else(|| sessions.listed.get(&id).cloned()).unwrap_or_else(|| client.options.cwd.clone())
+        open.or_else(|| sessions.listed.get(&id).cloned()).unwrap_or_else(|| client.cwd())
     };
     let mut params = setup(client, &cwd);
     params["sessionId"] = json!(id);
@@ -327,7 +330,7 @@ fn forget(client: &Client, id: &SessionId) {
 
 /// Reads all pages of the list, or of the sessions in one directory.
 async fn list(client: &Client, dir: Option<&str>) -> Result<(), Trouble> {
-    let dir = dir.map(|dir| client.options.cwd.join(dir));
+    let dir = dir.map(|dir| client.cwd().join(dir));
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
         let mut params = json!({});
