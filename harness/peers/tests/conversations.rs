@@ -10,7 +10,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
-use acp_conformance::edition::V1;
+use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::judge;
 use acp_conformance::report::Collector;
@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     }
     let trials: Vec<Trial> = vec![
         Trial::test("reference_agent_has_the_verdicts_of_isolated_cases", same_verdicts),
+        Trial::test("agent_of_version_2_starts_seldom", few_starts_in_version_2),
         Trial::test("trace_of_a_conversation_is_judged_alike_from_its_file", from_file),
         Trial::test("agent_that_exits_gets_a_new_process", exits),
         Trial::test("failure_only_after_other_cases_fails_nothing", fails_later),
@@ -61,7 +62,8 @@ fn run(cases: &[Case], subject: &Subject) -> Run {
 }
 
 fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -> Run {
-    let mut collector = Collector::new(V1.edition(), Party::Agent, subject.command.clone());
+    let edition = cases.first().map_or(V1.edition(), |case| case.edition);
+    let mut collector = Collector::new(edition, Party::Agent, subject.command.clone());
     let mut traces = Traces(Vec::new());
     let options = SuiteOptions { jobs: Jobs::exactly(jobs), isolate, thorough: false, fail_fast: false };
     let mut suite = Suite { collector: &mut collector, listener: &mut traces };
@@ -94,7 +96,11 @@ impl SuiteListener for Traces {
 }
 
 fn agent_cases() -> Vec<Case> {
-    embedded(&V1).0.into_iter().filter(|case| case.subject == Party::Agent).collect()
+    agent_cases_of(&V1)
+}
+
+fn agent_cases_of(bundle: &'static Bundle) -> Vec<Case> {
+    embedded(bundle).0.into_iter().filter(|case| case.subject == Party::Agent).collect()
 }
 
 fn same_verdicts() -> Result<(), Failed> {
@@ -114,6 +120,20 @@ fn same_verdicts() -> Result<(), Failed> {
     ensure(shared.only_shared.is_empty(), || format!("{:?}", shared.only_shared))?;
     ensure(shared.summary.starts <= MOST_STARTS, || format!("{} starts", shared.summary.starts))
 }
+
+/// The cases of version 2 have contexts too, and share conversations.
+fn few_starts_in_version_2() -> Result<(), Failed> {
+    let subject = reference::subject(Party::Agent, &[]);
+    let Run { report, .. } = run_with(&agent_cases_of(&V2), &subject, 2, false);
+    ensure(report.only_shared.is_empty(), || format!("{:?}", report.only_shared))?;
+    let undecided = report.cases.iter().filter(|case| matches!(case.verdict, Verdict::Fail | Verdict::Inconclusive));
+    let undecided: Vec<_> = undecided.map(|case| &case.id).collect();
+    ensure(undecided.is_empty(), || format!("these cases do not pass: {undecided:?}"))?;
+    ensure(report.summary.starts <= MOST_STARTS_IN_VERSION_2, || format!("{} starts", report.summary.starts))
+}
+
+/// The same as [`MOST_STARTS`], for version 2.
+const MOST_STARTS_IN_VERSION_2: usize = 25;
 
 /// The most starts of an agent that follows all requests of the cases.
 const MOST_STARTS: usize = 38;

@@ -147,6 +147,7 @@ impl Conversation {
         session.uneven |= session.loading.is_some();
         session.replay.clear();
         session.prompts += 1;
+        session.work.history.begin_prompt();
         session.plan.clear();
         session.turn = Some(Turn {
             n: exchange.n,
@@ -351,7 +352,7 @@ impl Conversation {
         if !turn.unanswered.remove(&exchange.n) || !turn.unanswered.is_empty() {
             return;
         }
-        session.work.learn_receipt(n, outcome);
+        session.work.learn_receipt(n, exchange, outcome);
         let (prompt, overlapped) = (turn.n, turn.overlapped);
         let cancelled = session.turn.take().and_then(|turn| turn.cancelled);
         let reason = match outcome {
@@ -433,6 +434,7 @@ impl Conversation {
         // The end of the connection also ends work, so an idle state after it does not show that the agent obeyed a cancel.
         let disobeyed = self.shutting_down.and_then(|_| session.work.ending.clone());
         session.work.learn((n, us), update);
+        session.work.history.learn(n, update, session.resuming.is_some());
         session.work.ending = disobeyed.or(session.work.ending.take());
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => session.learn_chunk(update),
