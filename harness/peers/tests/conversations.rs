@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
-use acp_conformance::edition::V1;
+use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::judge;
 use acp_conformance::report::Collector;
@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         }),
         Trial::test("client_that_exits_gets_a_new_process", client_exits),
         Trial::test("client_of_a_profile_without_sharing_starts_for_each_case", client_does_not_share),
+        Trial::test("agent_of_version_2_starts_seldom", few_starts_in_version_2),
         Trial::test("trace_of_a_conversation_is_judged_alike_from_its_file", from_file),
         Trial::test("agent_that_exits_gets_a_new_process", exits),
         Trial::test("failure_only_after_other_cases_fails_nothing", fails_later),
@@ -70,7 +71,8 @@ fn run(cases: &[Case], subject: &Subject) -> Run {
 }
 
 fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -> Run {
-    let mut collector = Collector::new(V1.edition(), subject.party, subject.command.clone());
+    let edition = cases.first().map_or(V1.edition(), |case| case.edition);
+    let mut collector = Collector::new(edition, subject.party, subject.command.clone());
     let mut traces = Traces(Vec::new());
     let options = SuiteOptions { jobs: Jobs::exactly(jobs), isolate, thorough: false, fail_fast: false };
     let mut suite = Suite { collector: &mut collector, listener: &mut traces };
@@ -103,15 +105,15 @@ impl SuiteListener for Traces {
 }
 
 fn agent_cases() -> Vec<Case> {
-    cases_of(Party::Agent)
+    cases_of(Party::Agent, &V1)
 }
 
-fn cases_of(party: Party) -> Vec<Case> {
-    embedded(&V1).0.into_iter().filter(|case| case.subject == party).collect()
+fn cases_of(party: Party, bundle: &'static Bundle) -> Vec<Case> {
+    embedded(bundle).0.into_iter().filter(|case| case.subject == party).collect()
 }
 
 fn same_verdicts(party: Party, most_starts: usize) -> Result<(), Failed> {
-    let cases = cases_of(party);
+    let cases = cases_of(party, &V1);
     let subject = reference::subject(party, &[]);
     let alone = run_with(&cases, &subject, 2, true);
     let shared = run_with(&cases, &subject, 2, false);
@@ -127,6 +129,20 @@ fn same_verdicts(party: Party, most_starts: usize) -> Result<(), Failed> {
     ensure(shared.only_shared.is_empty(), || format!("{:?}", shared.only_shared))?;
     ensure(shared.summary.starts <= most_starts, || format!("{} starts", shared.summary.starts))
 }
+
+/// The cases of version 2 have contexts too, and share conversations.
+fn few_starts_in_version_2() -> Result<(), Failed> {
+    let subject = reference::subject(Party::Agent, &[]);
+    let Run { report, .. } = run_with(&cases_of(Party::Agent, &V2), &subject, 2, false);
+    ensure(report.only_shared.is_empty(), || format!("{:?}", report.only_shared))?;
+    let undecided = report.cases.iter().filter(|case| matches!(case.verdict, Verdict::Fail | Verdict::Inconclusive));
+    let undecided: Vec<_> = undecided.map(|case| &case.id).collect();
+    ensure(undecided.is_empty(), || format!("these cases do not pass: {undecided:?}"))?;
+    ensure(report.summary.starts <= MOST_STARTS_IN_VERSION_2, || format!("{} starts", report.summary.starts))
+}
+
+/// The same as [`MOST_STARTS`], for version 2.
+const MOST_STARTS_IN_VERSION_2: usize = 25;
 
 /// The most starts of an agent that follows all requests of the cases.
 const MOST_STARTS: usize = 38;
@@ -153,7 +169,7 @@ const COMPANY: [&str; 10] = [
 
 /// Returns the faults of a party, each with the cases that show it and their company.
 fn killed_faults(party: Party) -> Vec<(Fault, Vec<Case>)> {
-    let cases = cases_of(party);
+    let cases = cases_of(party, &V1);
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let company = COMPANY.iter().filter(|id| ids.contains(id)).count();
     assert!(company == COMPANY.len() / 2, "{company} of {COMPANY:?} are cases of {party:?}");
@@ -301,7 +317,7 @@ fn leaves_turn_open() -> Result<(), Failed> {
 
 /// Turns in which the client reads a file.
 fn reads() -> Vec<Case> {
-    cases_of(Party::Client).into_iter().filter(|case| Case::file_of(&case.id) == "v1/client/fs/read").collect()
+    cases_of(Party::Client, &V1).into_iter().filter(|case| Case::file_of(&case.id) == "v1/client/fs/read").collect()
 }
 
 fn client_exits() -> Result<(), Failed> {

@@ -397,6 +397,15 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    /// Returns the label of the request, if the message is one.
+    #[must_use]
+    pub fn request(&self) -> Option<&str> {
+        match &self.body {
+            Body::Request { label, .. } => Some(label.as_str()),
+            _ => None,
+        }
+    }
+
     /// Returns the intent of the prompt, if the message is one.
     #[must_use]
     pub fn intent(&self) -> Option<&str> {

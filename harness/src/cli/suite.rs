@@ -31,7 +31,7 @@ use crate::report::{Chart, Collector, Diagnosis, SuiteEvent, diagnose, protocol,
 use crate::requirement::{Level, Party};
 use crate::run::{Stop, Subject, bare_starts, run_by_hand, stop, stop_after, stopped};
 use crate::suite::{Settled, Suite, SuiteListener, SuiteOptions};
-use crate::trace::{Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{Event, Observed, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::verdict::Verdict;
 
 /// The silence after which the user sees what the run waits for.
@@ -43,9 +43,9 @@ pub(super) enum NotThisVersion {
     /// It speaks another one.
     #[error("speaks version {0} of the protocol")]
     Other(u64),
-    /// It did not finish the handshake.
-    #[error("did not finish the handshake")]
-    NoHandshake,
+    /// It did not finish the handshake, for the reason.
+    #[error("did not finish the handshake: {0}")]
+    NoHandshake(String),
 }
 
 /// Runs the plan for a command that began at that time. If there are runs of other editions, this one ends with [`NotThisVersion`]
@@ -83,14 +83,20 @@ pub(super) fn run(
         fail_fast: args.fail_fast.then_some(FailFast { strict: args.strict, baseline: baseline.as_ref() }),
     };
     let (mut going, met) = match drive(plan, wanted, &|first, obstacle| {
-        match version_of(first, plan.bundle).filter(|_| obstacle.is_none()) {
+        let reason = || reason_of_end(first, obstacle.as_ref()).filter(|_| others == Others::Older);
+        let is_one_of_several = others != Others::None;
+        let above = || offered_above(first, plan.bundle).filter(|_| is_one_of_several && obstacle.is_some());
+        // A client ends the connection when its version is turned down, so an obstacle does not hide the version there.
+        let other = version_of(first, plan.bundle)
+            .filter(|_| obstacle.is_none() || first.header.subject == Some(Party::Client));
+        match other.or_else(above) {
             Some(version) if others != Others::None => Err(NotThisVersion::Other(version).into()),
-            _ if others == Others::Older && (obstacle.is_some() || is_unfinished(first)) => {
-                Err(NotThisVersion::NoHandshake.into())
-            }
-            // Selected cases may be about versions.
-            Some(version) if !plan.is_selection => Ok(speaks_only(version, plan)),
-            _ => Ok(obstacle),
+            version => match (reason(), version) {
+                (Some(reason), _) => Err(NotThisVersion::NoHandshake(reason).into()),
+                // Selected cases may be about versions.
+                (None, Some(version)) if !plan.is_selection => Ok(speaks_only(version, plan)),
+                _ => Ok(obstacle),
+            },
         }
     })? {
         Driver::Early(exit) => return Ok(exit),
@@ -166,10 +172,34 @@ pub(super) fn version_of(trace: &Trace, bundle: &'static Bundle) -> Option<u64> 
     judgement.not_covered.first().map(|other| other.version).or(judgement.turned_down)
 }
 
-/// Whether a line of the subject that must come did not come.
-fn is_unfinished(trace: &Trace) -> bool {
+/// Returns the version that the client asks for first, if it is above that of the edition.
+fn offered_above(trace: &Trace, bundle: &'static Bundle) -> Option<u64> {
+    let asked = |event: &Event| match &event.what {
+        What::Line { from: Party::Client, bytes, .. } => {
+            let message: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+            (message["method"] == "initialize").then(|| message["params"]["protocolVersion"].as_u64())?
+        }
+        _ => None,
+    };
+    trace.events.iter().find_map(asked).filter(|asked| *asked > u64::from(bundle.edition().major))
+}
+
+/// Returns why a handshake ended early: the obstacle, or the answer to a line that must come and did not.
+fn reason_of_end(trace: &Trace, obstacle: Option<&Diagnosis>) -> Option<String> {
+    // The output of the program is indented, below a line that ends with a colon.
+    let is_sentence = |line: &&str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+    let first_line = |obstacle: &Diagnosis| obstacle.text.lines().find(is_sentence).unwrap_or_default().to_owned();
     let is_missed = |step: &StepEvent| step.kind == StepKind::Must && step.outcome != Outcome::Done;
-    trace.events.iter().any(|event| matches!(&event.what, What::Step(step) if is_missed(step)))
+    let missed = || {
+        trace.events.iter().find_map(|event| match &event.what {
+            What::Step(step) if is_missed(step) => Some(match &step.observed {
+                Some(Observed::Error(error)) => format!("it answered with the error {error}"),
+                _ => "it did not send the expected message".to_owned(),
+            }),
+            _ => None,
+        })
+    };
+    obstacle.map(first_line).or_else(missed)
 }
 
 /// Names the option for the version that the subject speaks instead of the tested one, if this program has an edition of it.

@@ -43,7 +43,7 @@ pub(super) enum Others {
     None,
     /// Each edition has a run.
     Each,
-    /// An older edition has a run if this one is of no use.
+    /// An older edition has a run, or had one, if this one is of no use.
     Older,
 }
 
@@ -93,7 +93,9 @@ pub(super) fn run(
         };
         let outputs = args.result.outputs().into_iter().map(|output| output.of_version(bundle.case_folder()));
         let outputs = outputs.collect::<anyhow::Result<Vec<_>>>()?;
-        match suite::run(plan, args, &outputs, Others::Each, begun) {
+        // A program of an older version may refuse a handshake that it does not know.
+        let others = if spoken > 0 { Others::Older } else { Others::Each };
+        match suite::run(plan, args, &outputs, others, begun) {
             Ok(exit) => {
                 worst = worst.worse(exit);
                 spoken += 1;

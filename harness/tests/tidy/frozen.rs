@@ -1,18 +1,21 @@
 //! The requirements that decide about a program under a stable edition are frozen in `cases/requirements/v1.frozen.txt`, and
-//! `docs/not-counted.md` has a reason for each of the others. docs/stability.md says when the set may change.
+//! `docs/not-counted.md` has a reason for each of the others, and `docs/not-counted-v2.md` for version 2. docs/stability.md says
+//! when the set may change.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use acp_conformance::edition::{Bundle, V1};
-use acp_conformance::requirement::{Requirement, Status};
+use acp_conformance::edition::{Bundle, V1, V2};
+use acp_conformance::requirement::{Level, Requirement, Status};
 
 use super::kept::kept;
 use super::{none_of, read, root};
 
 /// The set of version 1. `ACP_BLESS` does not change it, since each change is a decision.
 const FROZEN: &str = "cases/requirements/v1.frozen.txt";
-const PAGE: &str = "docs/not-counted.md";
+
+/// The remark of a requirement that has no check yet, which says nothing about it.
+const NOT_YET: &str = "Not checked yet.";
 
 #[test]
 fn the_requirements_that_count_are_frozen() {
@@ -32,10 +35,21 @@ fn line(requirement: &Requirement) -> String {
 
 #[test]
 fn each_requirement_that_does_not_count_has_a_reason() {
-    let others: Vec<&Requirement> = V1.catalogue().iter().filter(|it| it.status != Status::Checked).collect();
-    let without = others.iter().filter(|it| reason(it).is_empty()).map(|it| format!("{}: needs a `remark`", it.id));
-    none_of("requirements that do not count, without a reason", &without.collect::<Vec<_>>());
-    kept(&root().join(PAGE), &page(&V1, &others)).unwrap_or_else(|problem| panic!("{problem}"));
+    for (edition, file, folder) in
+        [(&V1, "docs/not-counted.md", "requirements"), (&V2, "docs/not-counted-v2.md", "requirements-v2")]
+    {
+        let others: Vec<&Requirement> = edition.catalogue().iter().filter(|it| it.status != Status::Checked).collect();
+        let without = others.iter().filter(|it| needs_remark(it)).map(|it| format!("{}: needs a `remark`", it.id));
+        none_of("requirements that do not count, without a reason", &without.collect::<Vec<_>>());
+        let text = page(edition, &others, folder);
+        kept(&root().join(file), &text).unwrap_or_else(|problem| panic!("{problem}"));
+    }
+}
+
+/// Whether a reason is missing, or does not suffice for a requirement that a program must satisfy.
+fn needs_remark(requirement: &Requirement) -> bool {
+    let reason = reason(requirement);
+    reason.is_empty() || requirement.level == Level::Must && reason == NOT_YET
 }
 
 /// Returns why a requirement decides nothing.
@@ -48,7 +62,7 @@ fn reason(requirement: &Requirement) -> String {
     }
 }
 
-fn page(edition: &'static Bundle, others: &[&Requirement]) -> String {
+fn page(edition: &'static Bundle, others: &[&Requirement], folder: &str) -> String {
     let mut text = format!(
         "# Requirements that do not count\n\n\
          <!-- Made from cases/ by `ACP_BLESS=1 cargo test --test tidy`. Change the catalogue instead. -->\n\n\
@@ -58,8 +72,12 @@ fn page(edition: &'static Bundle, others: &[&Requirement]) -> String {
         edition.catalogue().iter().count(),
         others.len()
     );
+    let unchecked = match edition.is_draft() {
+        true => "No program can decide them, only by guesses, or not yet.",
+        false => "No program can decide them, or only by guesses.",
+    };
     let groups = [
-        (Status::Planned, "Not checked", "No program can decide them, or only by guesses."),
+        (Status::Planned, "Not checked", unchecked),
         (Status::Human, "For a person", "They are about what a user sees, or about how a program is made."),
         (Status::Probe, "Left open by the specification", "A run records what happens, and fails nothing."),
     ];
@@ -68,7 +86,7 @@ fn page(edition: &'static Bundle, others: &[&Requirement]) -> String {
         for requirement in others.iter().filter(|it| it.status == status) {
             let cell = reason(requirement).replace('|', "\\|");
             let Requirement { id, party, .. } = requirement;
-            let _ = writeln!(text, "| [`{id}`](requirements/{}) | {party} | {cell} |", requirement.page());
+            let _ = writeln!(text, "| [`{id}`]({folder}/{}) | {party} | {cell} |", requirement.page());
         }
     }
     text

@@ -47,7 +47,7 @@ impl OpenSets {
             for value in list {
                 let is_own = value.as_str().is_none_or(|text| text.starts_with('_'));
                 if !is_own && !defined.contains(&value) {
-                    problems.push(Problem::not_in_set(member.at(), value, defined));
+                    problems.push(Problem::not_in_open_set(member.at(), value, defined));
                 }
             }
         }

@@ -27,6 +27,13 @@ impl Problem {
         Self { at, kind: ProblemKind::NotInSet, expected, actual: Some(actual), message }
     }
 
+    /// A value that is not in a set to which a party may only add values with an underscore.
+    pub(super) fn not_in_open_set(at: String, value: &Value, set: &[&Value]) -> Self {
+        let mut problem = Self::not_in_set(at, value, set);
+        problem.message.push_str("; a value of an implementation's own begins with `_`");
+        problem
+    }
+
     /// Whether this is a null capability of the client. Receivers use the default instead, so such a message is not a
     /// violation, and shows whether null counts as not advertised.
     #[must_use]

@@ -245,6 +245,7 @@ impl Writer {
             Fate::Url => place::shown_of_url(&text),
             Fate::Error => words::in_an_error(&text, self.edition),
             Fate::Report => words::in_a_report(&text),
+            Fate::Patch => words::in_a_patch(&text),
             Fate::Id | Fate::Text => Vec::new(),
         };
         shown.extend(words::in_any_text(&text));

@@ -29,6 +29,8 @@ pub(super) enum Fate {
     Error,
     /// It is replaced, except for the words of a tool's report.
     Report,
+    /// It is replaced, except for the words of a patch.
+    Patch,
     /// It is replaced.
     Text,
 }
@@ -68,6 +70,7 @@ pub(super) fn of_value(members: &[String], text: &str, setting: LineKind, editio
         [] => Fate::Text,
         ["params"] | [.., "configOptions" | "options"] if words::VALUES.contains(&name) => Fate::Id,
         ["error", ..] => Fate::Error,
+        [.., "patch"] if name == "text" => Fate::Patch,
         ["params", "update", "content", ..] if name == "text" => Fate::Report,
         _ if matches!(name, "data" | "blob") => Fate::Media,
         _ if matches!(name, "url" | "uri" | "src") => Fate::Url,

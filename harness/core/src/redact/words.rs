@@ -139,6 +139,10 @@ const OF_EVERY_ERROR: [&str; 20] = [
 /// The same for a tool's report.
 const OF_A_TOOL: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
 
+/// The words that begin the lines of a patch in Git's format; the last one stands for a missing file.
+const OF_A_PATCH: [&str; 9] =
+    ["diff --git ", "--- ", "+++ ", "@@ ", "rename from ", "rename to ", "copy from ", "copy to ", "/dev/null"];
+
 /// The parts that make a text a link, which some texts must not contain.
 const OF_A_LINK: [&str; 3] = ["http://", "https://", "<a href"];
 
@@ -164,6 +168,19 @@ pub(super) fn in_an_error(text: &str, edition: &Edition) -> Vec<Range<usize>> {
 /// Finds the words of a tool's report that stay.
 pub(super) fn in_a_report(text: &str) -> Vec<Range<usize>> {
     spans(text, &OF_A_TOOL)
+}
+
+/// Finds the words of a patch that stay.
+pub(super) fn in_a_patch(text: &str) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let mut found = Vec::new();
+    for line in text.split_inclusive('\n') {
+        let words = OF_A_PATCH.iter().filter_map(|word| line.find(word).map(|at| (at, word)));
+        let here = words.filter(|(at, word)| *at == 0 || word.starts_with('/'));
+        found.extend(here.map(|(at, word)| start + at..start + at + word.len()));
+        start += line.len();
+    }
+    found
 }
 
 /// Finds the parts of a text that make it a link.

@@ -13,6 +13,8 @@ pub(super) const ECHO: &str = "_acp-reference/echo";
 pub(super) const VISITED: &str = "_acp-reference/visited";
 /// Notification of the agent, which says hello.
 pub(super) const NOTICE: &str = "_acp-reference/notice";
+/// State of a session while the agent says hello, in version 2.
+pub(super) const GREETING: &str = "_acp-reference/greeting";
 
 /// Builds the answer to an echo request.
 pub(super) fn echo(params: &str) -> Value {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::case::model::{Action, Incoming, IncomingBody, Presence};
+use crate::case::model::{Action, Incoming, IncomingBody, Outgoing, Presence};
 use crate::requirement::Party;
 use crate::run::case::inbox::{Received, compare_answer, is_call};
 use crate::run::case::{RunningCase, StepResult};
@@ -170,15 +170,23 @@ impl<C: Channel> RunningCase<'_, C> {
     }
 
     /// Whether the conversation has passed an optional line: an answer that follows it in the transcript has arrived. Messages
-    /// before `from` were compared earlier. An answer from before the tester's last request belongs to an earlier turn.
+    /// before `from` were compared earlier. An answer from before the tester's last request belongs to an earlier turn, and a
+    /// line after a further request with its label expects the answer to that one.
     fn has_passed(&self, index: usize, from: usize) -> bool {
+        let mut again: Vec<&str> = Vec::new();
         self.case.steps[index + 1..].iter().any(|step| {
             let lines = match &step.action {
+                Action::Send(messages) => {
+                    again.extend(messages.iter().filter_map(Outgoing::request));
+                    return false;
+                }
                 Action::Expect { line, presence: Presence::Must | Presence::Optional } => std::slice::from_ref(line),
                 Action::AnyOrder(lines) => lines,
                 _ => return false,
             };
-            lines.iter().any(|line| self.inbox.has_answer(line, from))
+            let mut meant =
+                lines.iter().filter(|line| !line.body.answers().is_some_and(|label| again.contains(&label)));
+            meant.any(|line| self.inbox.has_answer(line, from))
         })
     }
 

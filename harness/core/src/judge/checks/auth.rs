@@ -40,6 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("auth.logout.implemented", On::Response(logout_implemented)).only(&["logout"]),
     Check::agent("auth.logout.implemented", On::End(no_logout)),
     Check::agent("auth.logout.requires-login-again", On::Response(login_again)).only(&["session/new"]),
+    Check::agent("auth.logout-relocks", On::Response(login_again)).only(&["session/new"]),
     Check::agent("auth.logout.requires-login-again", On::End(no_logout)),
 ];
 

@@ -1,11 +1,13 @@
 //! Area `plan`: plans as a whole; their entries are in the table of `judge::shapes`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::support::{Finish, fail_in_case};
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::plan_texts;
+use crate::judge::conversation::{plan_items, plan_texts};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
@@ -13,6 +15,7 @@ use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("plan.complete", On::Update(complete)).only(&["plan"]),
+    Check::agent("plan.complete", On::Update(complete_items)).only(&["plan_update"]),
     Check::agent("plan.updated", On::Update(updated)).only(&["plan"]),
     Check::agent("plan.updated", On::Response(left_pending)).only(&["session/prompt"]),
 ];
@@ -31,8 +34,27 @@ fn entries(body: &Value) -> &[Value] {
 /// it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive.
 fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), "plan") = (update.known, update.variant) else { return };
-    let (before, now) = (plan_texts(&session.plan), plan_texts(entries(update.body)));
     let dropped = moment.talk.course.session(update.session).map(|course| &course.plan_dropped);
+    compare(moment, (&session.plan, entries(update.body)), dropped, POINTER, ruling);
+}
+
+/// As above, for the plans of version 2, each by itself: "the agent must send a complete list of all entries".
+fn complete_items(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(session), Some((id, entries))) = (update.known, plan_items(&update.update)) else { return };
+    if let Some(plan) = session.work.history.plans.get(id) {
+        compare(moment, (&plan.entries, entries), Some(&plan.dropped), "/params/update/plan/entries", ruling);
+    }
+}
+
+/// Compares the entries of a plan with those of its last update.
+fn compare(
+    moment: &Moment<'_>,
+    (before, now): (&[Value], &[Value]),
+    dropped: Option<&BTreeSet<String>>,
+    pointer: &str,
+    ruling: &mut Ruling<'_>,
+) {
+    let (before, now) = (plan_texts(before), plan_texts(now));
     let back: Vec<&String> = dropped.into_iter().flatten().filter(|text| now.contains(*text)).collect();
     if before.is_empty() || now.is_empty() {
         return;
@@ -42,7 +64,7 @@ fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
             let fact = fact!(
                 "partial-plan",
                 "the agent sent a plan with the dropped entry `{entry}` and without those of the last plan; expected all entries",
-                entry = text; pointer = POINTER
+                entry = text; pointer = pointer
             );
             fail_in_case(moment, fact, &[], ruling);
         }
@@ -50,7 +72,7 @@ fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
             let fact = fact!(
                 "entry-came-back",
                 "the agent dropped the entry `{entry}` from the plan and sent it again",
-                entry = text; pointer = POINTER
+                entry = text; pointer = pointer
             );
             ruling.inconclusive(fact, &[]);
         }
@@ -58,7 +80,7 @@ fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
             let fact = fact!(
                 "shorter-plan",
                 "the agent sent a plan with {actual} of the {before} entries of the last one",
-                actual = now.len(), before = before.len(); pointer = POINTER
+                actual = now.len(), before = before.len(); pointer = pointer
             );
             ruling.inconclusive(fact, &[]);
         }

@@ -3,8 +3,12 @@
 mod auth;
 mod background;
 mod catalogues;
+mod displays;
 mod formats;
 mod init;
+mod jsonrpc;
+mod late;
+mod messages;
 mod prompt;
 mod resume;
 mod session;
@@ -29,6 +33,10 @@ pub(super) fn all() -> Vec<Check> {
         withdrawn::CHECKS,
         withdrawn::BOTH.as_flattened(),
         work::CHECKS,
+        displays::CHECKS,
+        jsonrpc::CHECKS,
+        late::CHECKS,
+        messages::CHECKS,
     ]
     .concat()
 }

@@ -148,6 +148,7 @@ impl Conversation {
         session.replay.clear();
         session.prompts += 1;
         session.new_tools.clear();
+        session.work.history.begin_prompt();
         session.plan.clear();
         session.turn = Some(Turn {
             n: exchange.n,
@@ -353,7 +354,7 @@ impl Conversation {
             turn.note_answer(exchange.n, outcome);
             return;
         }
-        session.work.learn_receipt(n, outcome);
+        session.work.learn_receipt(n, exchange, outcome);
         let (prompt, overlapped) = (turn.n, turn.overlapped);
         let cancelled = session.turn.take().and_then(|turn| turn.cancelled);
         let reason = match outcome {
@@ -439,6 +440,7 @@ impl Conversation {
             // The end of the connection also ends work, so an idle state after it does not show that the agent obeyed a cancel.
             let disobeyed = self.shutting_down.and_then(|_| session.work.ending.clone());
             session.work.learn((n, us), update);
+            session.work.history.learn(n, update, session.resuming.is_some());
             session.work.ending = disobeyed.or(session.work.ending.take());
         }
         match update.variant {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::history::History;
 use super::{Conversation, Exchange};
 use crate::judge::outcome::Outcome;
 use crate::protocol::Update;
@@ -55,6 +56,8 @@ pub struct Work {
     pub left_open: Vec<(usize, usize, usize)>,
     /// The last answer of the client by which the agent had no open question any more, since it reported `requires_action`.
     pub settled: Option<usize>,
+    /// What single checks remember.
+    pub history: History,
     /// Whether something was too much to remember.
     pub overflown: bool,
 }
@@ -70,6 +73,10 @@ pub struct Activity {
     pub was_cancellable: bool,
     /// The agent accepted a request to cancel it: the event and time of the response.
     pub cancel_accepted: Option<(usize, u64)>,
+    /// The command that a terminal shows.
+    pub command: Option<String>,
+    /// The event that reported the end.
+    pub ended: Option<usize>,
 }
 
 /// A `session/cancel` or `session/close` while the session was at work.
@@ -119,7 +126,12 @@ impl Work {
         match update.variant {
             "state_update" => {
                 if let Some(state) = text("state") {
-                    self.learn_state((n, us), state);
+                    // A custom state describes the work further, and neither begins nor ends it.
+                    if state.starts_with('_') {
+                        self.history.custom = self.history.custom.or(Some(n));
+                    } else {
+                        self.learn_state((n, us), state, text("stopReason"));
+                    }
                 }
                 if let Some(list) = update.body.member("background").and_then(Value::as_array) {
                     self.background = Some((n, list.clone()));
@@ -139,6 +151,10 @@ impl Work {
                     terminal.learn_capabilities(update.body);
                     if let Some(status) = update.body.member("exitStatus") {
                         terminal.is_over = status.is_object();
+                        terminal.ended = terminal.is_over.then_some(n);
+                    }
+                    if let Some(command) = text("command") {
+                        terminal.command = Some(command.to_owned());
                     }
                 }
             }
@@ -171,11 +187,15 @@ impl Work {
         matches!(self.state.as_deref(), Some("running" | "requires_action"))
     }
 
-    fn learn_state(&mut self, (n, us): (usize, u64), state: &str) {
-        if !self.is_active() && matches!(state, "running" | "requires_action") {
+    fn learn_state(&mut self, (n, us): (usize, u64), state: &str, reason: Option<&str>) {
+        let begins = !self.is_active() && matches!(state, "running" | "requires_action");
+        if begins {
             self.begun = Some((n, us));
             self.reply.clear();
         }
+        let is_cancel = reason == Some("cancelled") && self.ending.is_some() && state == "idle";
+        let cancelled = self.begun.map(|(begun, _)| begun).filter(|_| is_cancel);
+        self.history.learn_state(n, state, begins, cancelled);
         if state == "idle" {
             self.last_cancel = self.last_cancel.map(|(cancel, _)| (cancel, true));
         }
@@ -205,6 +225,9 @@ impl Work {
 
     /// Reads a request of the client to end the work; the first one counts.
     pub(super) fn learn_ending(&mut self, ending: Ending) {
+        if ending.by == EndedBy::Close {
+            self.history.close_asked = Some(ending.n);
+        }
         if !self.is_active() {
             return;
         }
@@ -231,11 +254,14 @@ impl Work {
         if let Some(activity) = id.and_then(|id| map.get_mut(id)) {
             activity.cancel_accepted = Some(now);
         }
+        if exchange.method == "tool_call/cancel" {
+            self.history.tool_cancelled = Some(now.0);
+        }
     }
 
     /// Reads the response to a prompt.
-    pub(super) fn learn_receipt(&mut self, n: usize, outcome: Outcome<'_>) {
-        let Outcome::Result(result) = outcome else { return };
+    pub(super) fn learn_receipt(&mut self, n: usize, prompt: &Exchange, outcome: Outcome<'_>) {
+        let Outcome::Result(result) = outcome else { return self.history.learn_refused(n, &prompt.params) };
         let Some(id) = result.member("messageId").and_then(Value::as_str) else { return };
         if self.accepted.len() < MOST_IDS {
             self.accepted.push((n, id.to_owned()));
@@ -247,6 +273,8 @@ impl Work {
     /// Processes a request to resume the session: its replay opens the messages again.
     pub(super) fn begin_resume(&mut self, exchange: &Exchange) {
         self.opened.clear();
+        self.history.replayed.clear();
+        self.history.begin_prompt();
         self.replay_asked = asks_replay(exchange);
         self.ending = None;
         // What an agent reports after a resume need not go on with what it reported before.

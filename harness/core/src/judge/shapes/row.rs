@@ -12,6 +12,8 @@ pub(super) enum When {
     Object,
     /// One of the members is present and not null.
     Member,
+    /// As `Member`; and the row owns only values that their set lacks.
+    Value,
     /// The object is present; and the row owns only missing members.
     There,
     /// The object is present; and the row owns only values that are not objects.
@@ -40,7 +42,8 @@ pub(super) const fn row(
 impl Row {
     /// Whether this value proves that the requirement is satisfied, if it has no problem.
     pub(super) fn is_exercised(&self, value: &Value) -> bool {
-        self.when != When::Member || self.members.iter().any(|m| value.member(m).is_some_and(|v| !v.is_null()))
+        !matches!(self.when, When::Member | When::Value)
+            || self.members.iter().any(|m| value.member(m).is_some_and(|v| !v.is_null()))
     }
 
     /// Whether the problem belongs to the row, in the object at `at`.
@@ -53,6 +56,9 @@ impl Row {
             return below.is_empty();
         }
         if self.when == When::There && problem.kind != ProblemKind::Missing {
+            return false;
+        }
+        if self.when == When::Value && problem.kind != ProblemKind::NotInSet {
             return false;
         }
         if self.members.is_empty() {

@@ -17,6 +17,8 @@ pub(super) const AGENT: &[Row] = &[
     row("auth.logout-implemented", "LogoutAuthResponse", &[], When::Root),
     row("commands.input-tagged", "AvailableCommandInput", &["type", "hint"], When::Object),
     row("commands.tagged", "AvailableCommand", &["type", "name", "description"], When::Object),
+    // A category only helps to show an option, and is not part of its shape.
+    row("ext.values-prefixed.agent", "SessionConfigOption", &["category"], When::Value),
     row("config.shape", "SessionConfigOption", &[], When::Object),
     row("session.new.returns-id", "NewSessionResponse", &["sessionId"], When::Object),
     row("session.response-lists-not-null", "NewSessionResponse", &["configOptions", "availableCommands"], When::Member),

@@ -1,12 +1,14 @@
 //! Updates outside of tool calls: plans, content, session info, usage, notices, compactions and the extension.
 
+use std::collections::BTreeMap;
+
 use agent_client_protocol::{
     UntypedMessage,
     v2::schema::{
         AgentMessage, AudioContent, BlobResourceContents, CompactionStatus, CompactionSummaryChunk, CompactionUpdate,
         ContentBlock, Cost, EmbeddedResource, EmbeddedResourceResource, ImageContent, Notice, NoticeSeverity,
-        PlanEntry, PlanEntryPriority, PlanEntryStatus, PlanItems, PlanUpdate, PlanUpdateContent, ResourceLink,
-        SessionInfoUpdate, SessionUpdate, TextResourceContents, UsageUpdate,
+        OtherStateUpdate, PlanEntry, PlanEntryPriority, PlanEntryStatus, PlanItems, PlanUpdate, PlanUpdateContent,
+        ResourceLink, SessionInfoUpdate, SessionUpdate, StateUpdate, TextResourceContents, UsageUpdate,
     },
 };
 use serde_json::json;
@@ -15,7 +17,7 @@ use super::turn::Turn;
 use crate::agent::{
     clock,
     content::{BLOB, PNG, WAV},
-    extension::{ECHO, NOTICE},
+    extension::{ECHO, GREETING, NOTICE},
     turn::Cancelled,
 };
 
@@ -107,7 +109,7 @@ pub(super) fn compact(turn: &Turn) {
     turn.say("The context is compacted.");
 }
 
-/// Sends a notice of the extension and asks for an echo.
+/// Reports a state of the extension between the standard ones, sends a notice and asks for an echo.
 pub(super) async fn extension(turn: &Turn) -> Result<(), Cancelled> {
     if !turn.client.capabilities().knows_extension {
         turn.say("The client does not know my extension.");
@@ -117,6 +119,9 @@ pub(super) async fn extension(turn: &Turn) -> Result<(), Cancelled> {
     let (Ok(notice), Ok(echo)) = (UntypedMessage::new(NOTICE, &params), UntypedMessage::new(ECHO, &params)) else {
         return Ok(());
     };
+    let greeting = OtherStateUpdate::new(GREETING, BTreeMap::from([("background".to_owned(), json!([]))]));
+    turn.session.update(SessionUpdate::StateUpdate(StateUpdate::Other(greeting)));
+    turn.session.change_state(|_| {}, None);
     turn.client.notify(notice);
     match turn.request(echo).await? {
         Ok(answer) => turn.say(&format!("The client echoed {answer}")),

@@ -16,6 +16,8 @@ pub(super) struct Known {
     was_prompted: bool,
     /// `session/cancel` was sent since then.
     was_cancelled: bool,
+    /// The agent answered the last prompt.
+    was_accepted: bool,
     /// The last update of a terminal created it, or came after that.
     knows_terminal: bool,
 }
@@ -45,13 +47,15 @@ impl Layer for EndAtUpdate {
                 }
             }
             Some("terminal_update") => self.known.knows_terminal = true,
-            _ => {}
+            _ => self.known.was_accepted |= is_receipt(&self.known, &message),
         }
         onward.inward(message);
     }
 
     fn outward(&mut self, message: Value, onward: &mut Onward) {
-        self.known.was_prompted |= calls(&message, "session/prompt");
+        if calls(&message, "session/prompt") {
+            (self.known.was_prompted, self.known.was_accepted) = (true, false);
+        }
         self.known.was_cancelled |= calls(&message, "session/cancel");
         onward.outward(message);
     }
@@ -67,6 +71,14 @@ pub(super) fn is_update_while_idle(known: &Known, message: &Value) -> bool {
 
 pub(super) fn is_work_of_its_own(known: &Known, message: &Value) -> bool {
     known.is_idle && !known.was_prompted && state(message) == Some("running")
+}
+
+pub(super) fn is_receipt(_: &Known, message: &Value) -> bool {
+    message.pointer("/result/messageId").is_some()
+}
+
+pub(super) fn is_prompt_after_receipt(known: &Known, message: &Value) -> bool {
+    known.was_accepted && update(message) == Some("user_message")
 }
 
 pub(super) fn is_end_without_reason(_: &Known, message: &Value) -> bool {

@@ -19,6 +19,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
         On::Call(|moment, call, ruling| content_gate(moment, call, &EMBEDDED, ruling)),
     )
     .only(&["session/prompt"]),
+    Check::client("prompt.content-gate", On::Call(content_gates)).only(&["session/prompt"]),
 ];
 
 /// A type of content that needs a capability.
@@ -39,5 +40,12 @@ fn content_gate(moment: &Moment<'_>, call: &CallSeen<'_>, content: &Content, rul
     let mut meant = blocks.filter(|block| block.member("type").and_then(Value::as_str) == Some(content.kind));
     if call.method == "session/prompt" && meant.next().is_some() {
         decide_announced(moment, &["promptCapabilities", content.capability], (call.method, "/params/prompt"), ruling);
+    }
+}
+
+/// As above, for all types; version 2 has one requirement for them.
+fn content_gates(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    for content in [&IMAGE, &AUDIO, &EMBEDDED] {
+        content_gate(moment, call, content, ruling);
     }
 }

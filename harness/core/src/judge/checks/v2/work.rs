@@ -19,6 +19,7 @@ use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("state.running-on-start", On::Update(begins)).only(&[STATE]),
+    Check::agent("state.custom-needs-standard", On::Update(only_custom)).only(&[STATE]),
     Check::agent("state.idle-ends-turn", On::End(hangs)),
     Check::agent("state.leaves-requires-action", On::End(stays_blocked)),
     Check::agent(
@@ -45,13 +46,13 @@ const REASON: &str = "/params/update/stopReason";
 
 /// Returns the stop reason of an update by which a session becomes idle; the outer `None` stands for any other update.
 #[expect(clippy::option_option, reason = "an idle session may have no stop reason")]
-fn idle<'m>(update: &UpdateSeen<'m>) -> Option<Option<&'m str>> {
+pub(super) fn idle<'m>(update: &UpdateSeen<'m>) -> Option<Option<&'m str>> {
     let is_idle = update.variant == STATE && update.body.member("state").and_then(Value::as_str) == Some("idle");
     is_idle.then(|| update.body.member("stopReason").and_then(Value::as_str))
 }
 
 /// Returns the sessions of which the trace shows all work, at the end of a case that was not closed.
-fn watched<'m>(moment: &Moment<'m>) -> impl Iterator<Item = (&'m str, &'m Session)> {
+pub(super) fn watched<'m>(moment: &Moment<'m>) -> impl Iterator<Item = (&'m str, &'m Session)> {
     let talk = moment.talk;
     let known = talk.sessions.iter().filter(|(_, session)| session.closed.is_none() && !talk.may_miss_work(session));
     known.filter(|_| talk.whole).map(|(id, session)| (id.as_str(), session))
@@ -76,7 +77,7 @@ fn begins(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     let work = &session.work;
     let accepted = work.accepted.iter().map(|(n, _)| *n).find(|n| work.state.is_none() || *n > work.state_at);
     let Some((accepted, (output, _))) = accepted.zip(work.output).filter(|_| !work.is_active()) else { return };
-    if output < accepted || session.was_reopened {
+    if output < accepted || session.was_reopened || work.history.custom.is_some() {
         return;
     }
     let fact = fact!(
@@ -88,6 +89,27 @@ fn begins(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
         ruling.fail(fact, &[accepted, output]);
     } else {
         ruling.inconclusive(fact, &[accepted, output]);
+    }
+}
+
+/// "Unless the Client advertised support for this state, Agents MUST still report the standard states."
+///
+/// Correct but unusual: custom states of background work in an idle session. Only a prompt that was accepted and then ended
+/// with a stop reason fails. The harness supports no custom state.
+fn only_custom(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(session), Some(Some(_))) = (update.known, idle(update)) else { return };
+    let (work, history) = (&session.work, &session.work.history);
+    let Some(custom) = history.custom else { return };
+    let accepted = work.accepted.iter().map(|(n, _)| *n).find(|n| *n > history.idle);
+    if history.has_begun {
+        ruling.pass();
+    } else if let Some(accepted) = accepted.filter(|_| !session.was_reopened && moment.talk.whole) {
+        let fact = fact!(
+            "only-custom-state",
+            "the agent worked on a prompt and reported only a state of its own; expected running or requires_action too";
+            session_id = update.session, pointer = "/params/update/state"
+        );
+        ruling.fail(fact, &[custom, accepted]);
     }
 }
 
@@ -114,7 +136,7 @@ fn hangs(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Whether the agent has repeated a text of the last prompt; only this proves that a model is done.
-fn has_sent_all_text(session: &Session) -> bool {
+pub(super) fn has_sent_all_text(session: &Session) -> bool {
     const TELLING: usize = 8;
     let prompt = session.spoken.iter().rfind(|(variant, _)| variant == "user_message_chunk");
     let reply = session.work.reply.trim();
@@ -144,7 +166,7 @@ fn stays_blocked(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Whether the work that the client wanted to end cannot have ended by itself before the agent read that.
-fn had_read(moment: &Moment<'_>, session: &Session, ending: &Ending, update: &UpdateSeen<'_>) -> bool {
+pub(super) fn had_read(moment: &Moment<'_>, session: &Session, ending: &Ending, update: &UpdateSeen<'_>) -> bool {
     let late = moment.talk.course.in_between(ending.since, moment.us) > CANCEL_CROSSING;
     late || !ending.questions.is_empty() || moment.talk.whole && leaves_tool(session, update)
 }
@@ -170,6 +192,10 @@ fn reason(moment: &Moment<'_>, update: &UpdateSeen<'_>, by: EndedBy, ruling: &mu
     let Some(ending) = session.work.ending.as_ref().filter(|ending| ending.by == by) else { return };
     if reason == Some("cancelled") {
         return ruling.pass();
+    }
+    // That has a requirement of its own.
+    if reason == Some("error") && by == EndedBy::Cancel {
+        return;
     }
     let method = if by == EndedBy::Cancel { "session/cancel" } else { CLOSE };
     let ended = reason.unwrap_or("idle without a stop reason");
