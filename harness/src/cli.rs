@@ -116,7 +116,9 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Diff(diff) => diff::run(&diff, editions),
         args::Command::Explain(explain) => explain::run(&explain, editions.preferred()),
         args::Command::Init(init) => driving(|| init::run(&init, editions.preferred())),
-        args::Command::Lint(lint) => lint::run(&lint, editions.preferred()),
+        args::Command::Lint(lint) => {
+            lint::run(&lint, if option.is_some() { &editions.all()[..1] } else { editions.all() })
+        }
         args::Command::Matrix(matrix) => matrix::run(&matrix, editions),
         args::Command::Model(model) => model::run(&model, editions.preferred()),
         args::Command::Merge(merge) => merge::run(&merge, editions),

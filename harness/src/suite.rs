@@ -111,7 +111,10 @@ impl<L: SuiteListener> Suite<'_, L> {
                 break;
             }
         }
-        // A run that was stopped reports what is known by now.
+        if stopped() == Some(Stop::Failure) {
+            return Ok(());
+        }
+        // A run that was stopped by its user reports what is known by now.
         let (settled, _) = self.collector.review();
         settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))
     }

@@ -66,10 +66,20 @@ pub fn load_bytes(
 /// such as `v2`, are skipped: their cases need the vocabulary of their edition.
 #[must_use]
 pub fn load_dir(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
+    load_some(dir, bundle, |path| !is_of_another_version(path, bundle.case_folder()))
+}
+
+/// Does the same as [`load_dir`] for the folder of this version only, such as `v2`.
+#[must_use]
+pub fn load_version(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
+    load_some(dir, bundle, |path| path.starts_with(bundle.case_folder()))
+}
+
+fn load_some(dir: &Path, bundle: &'static Bundle, is_wanted: impl Fn(&Path) -> bool) -> (Vec<Case>, Vec<Diagnostic>) {
     let mut problems = Vec::new();
     let mut files = Vec::new();
     walk(dir, &mut PathBuf::new(), &folders_without_cases(bundle), &mut files, &mut problems);
-    files.retain(|path| !is_of_another_version(path, bundle.case_folder()));
+    files.retain(|path| is_wanted(path));
     files.sort();
     let mut includes = Includes::of(bundle);
     let mut sources = Vec::new();

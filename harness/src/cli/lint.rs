@@ -1,5 +1,6 @@
 //! `lint`: every mistake in cases, faults, profiles and lists of expected failures, at once.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -9,24 +10,24 @@ use super::args::LintArgs;
 use super::exit::ProgramExit;
 use super::output::{show, stdout};
 use crate::case::model::Case;
-use crate::case::{Includes, Vocabulary, embedded, embedded_and, load_bytes, load_dir};
+use crate::case::{Includes, Vocabulary, embedded, embedded_and, load_bytes, load_dir, load_version};
 use crate::diagnostic::Diagnostic;
 use crate::edition::Bundle;
 use crate::report::count;
 use crate::{expected, fault, profile};
 
-/// Runs the command.
-pub(super) fn run(args: &LintArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
+/// Runs the command. The first edition is that of files and folders whose path names no version.
+pub(super) fn run(args: &LintArgs, bundles: &[&'static Bundle]) -> anyhow::Result<ProgramExit> {
     let mut problems = Vec::new();
     let mut good_files = 0;
-    if args.files.is_empty() {
+    for bundle in bundles.iter().filter(|_| args.files.is_empty()) {
         let (cases, found) = embedded(bundle);
         let (faults, more) = fault::embedded(bundle, &ids(&cases));
-        good_files += cases.len() + faults.len();
+        good_files += files(&cases) + faults.len();
         problems.extend(found.into_iter().chain(more));
     }
     for path in &args.files {
-        let (good, found) = lint(path, bundle)?;
+        let (good, found) = lint(path, bundles)?;
         good_files += good;
         problems.extend(found);
     }
@@ -38,7 +39,38 @@ pub(super) fn run(args: &LintArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
     Ok(if errors == 0 { ProgramExit::Good } else { ProgramExit::Usage })
 }
 
-fn lint(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diagnostic>)> {
+/// Checks a file or a folder. The files of a folder can belong to several editions.
+fn lint(path: &Path, bundles: &[&'static Bundle]) -> anyhow::Result<(usize, Vec<Diagnostic>)> {
+    let is_inside = |bundle: &&&Bundle| {
+        let of_bundle = [bundle.case_folder(), bundle.fault_folder()];
+        path.iter().any(|part| of_bundle.iter().any(|folder| part == *folder))
+    };
+    let own = bundles.iter().find(is_inside);
+    let first = own.or(bundles.first()).context("no edition is built in")?;
+    if own.is_some() || !path.is_dir() {
+        return lint_file_or_folder(path, first);
+    }
+    let (mut good_files, mut problems) = lint_file_or_folder(path, first)?;
+    for bundle in bundles.iter().filter(|bundle| !std::ptr::eq(**bundle, *first)) {
+        let (cases, found) = load_version(path, bundle);
+        problems.extend(found);
+        good_files += files(&cases) + lint_faults(path, bundle, &mut problems);
+    }
+    Ok((good_files, problems))
+}
+
+/// Checks the faults in the fault folder of this one, and returns how many are correct.
+fn lint_faults(dir: &Path, bundle: &'static Bundle, problems: &mut Vec<Diagnostic>) -> usize {
+    let folder = dir.join(bundle.fault_folder());
+    if !folder.is_dir() {
+        return 0;
+    }
+    let (faults, found) = fault::load_dir(&folder, bundle.edition(), &ids(&cases_next_to(&folder, bundle)));
+    problems.extend(found);
+    faults.len()
+}
+
+fn lint_file_or_folder(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diagnostic>)> {
     if path.is_dir()
         && let Some(folder) = faults_of(path, bundle)
     {
@@ -47,13 +79,7 @@ fn lint(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diag
     }
     if path.is_dir() {
         let (cases, mut problems) = load_dir(path, bundle);
-        let mut good_files = cases.len();
-        let faults = path.join(bundle.fault_folder());
-        if faults.is_dir() {
-            let (faults, found) = fault::load_dir(&faults, bundle.edition(), &ids(&cases_next_to(&faults, bundle)));
-            good_files += faults.len();
-            problems.extend(found);
-        }
+        let mut good_files = files(&cases) + lint_faults(path, bundle, &mut problems);
         for file in toml_in(path)? {
             let (good, found) = lint_toml(&file, &read(&file)?, bundle);
             good_files += good;
@@ -73,7 +99,7 @@ fn lint(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diag
         Some("yaml" | "yml") => {
             let (cases, problems) =
                 load_bytes(&shown, &bytes, &Vocabulary::of(bundle.edition()), &Includes::of(bundle));
-            (cases.len(), problems)
+            (files(&cases), problems)
         }
         Some("toml") => lint_toml(path, &bytes, bundle),
         _ => {
@@ -119,6 +145,11 @@ fn faults_of<'p>(path: &'p Path, bundle: &Bundle) -> Option<&'p Path> {
 /// Returns the cases that a fault in this folder can name: the built-in ones, and those of the folders next to it.
 fn cases_next_to(faults: &Path, bundle: &'static Bundle) -> Vec<Case> {
     embedded_and(faults.parent(), None, bundle).0
+}
+
+/// Returns the number of files of these cases, which may have several shapes and contexts.
+fn files(cases: &[Case]) -> usize {
+    cases.iter().map(|case| Case::file_of(&case.id)).collect::<BTreeSet<_>>().len()
 }
 
 fn ids(cases: &[Case]) -> Vec<&str> {

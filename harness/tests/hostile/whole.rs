@@ -28,7 +28,8 @@ pub fn leaves_nothing() -> Result<(), Failed> {
     let temporary = tempfile::tempdir()?;
     let subject = program::command(&table::find(&Party::Agent.to_string(), HIDES));
     let mut run = Command::new(env!("CARGO_BIN_EXE_acp-conformance"));
-    run.arg("agent").args(OPTIONS).arg("--").args(subject).env("TMPDIR", temporary.path());
+    // All of its sessions have the same id, so each needs a process of its own.
+    run.args(["agent", "--isolate"]).args(OPTIONS).arg("--").args(subject).env("TMPDIR", temporary.path());
     let output = output_of(run)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stdout);
