@@ -312,7 +312,8 @@ fn leaves_turn_open() -> Result<(), Failed> {
     let run = run(&cases, &Subject::agent(["sh", "-c", &silent, "sh", "", ""].map(str::to_owned).to_vec(), here));
     let spawned = |event: &&Event| matches!(event.what, What::Process(ProcessEvent::Spawned { .. }));
     let starts = run.traces.iter().flat_map(|trace| &trace.events).filter(spawned).count();
-    ensure(starts == 3, || format!("{starts} starts"))
+    // What the first case violates may run again alone before the last case shows it alone too.
+    ensure((3..=4).contains(&starts), || format!("{starts} starts"))
 }
 
 /// Turns in which the client reads a file.
