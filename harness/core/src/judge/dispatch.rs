@@ -22,7 +22,7 @@ pub(super) struct Look {
     pub timeless: bool,
     /// Whether it is about messages in general, or about the agreement on a version.
     pub versionless: bool,
-    /// The kinds of messages that must not be missing, as [`Holes::bits`].
+    /// The kinds of messages that must not be missing, as bits: see `conversation::Holes`.
     pub needs: u8,
     party: Party,
     subjects: Option<&'static [&'static str]>,

@@ -409,8 +409,15 @@ fn set_boolean(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 }
 
 /// The agent refuses an option that it did not list.
+///
+/// Correct but unusual: it removes an option from the list, for example because another mode has no use for it, and keeps the value
+/// that the client still sets.
 fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(change) = Change::of(moment, answer).filter(|change| change.option.is_none()) {
+    let is_unknown = |change: &Change<'_>| {
+        let id = change.exchange.text("configId");
+        change.option.is_none() && !change.session.dropped.keys().any(|(dropped, _)| Some(dropped.as_str()) == id)
+    };
+    if let Some(change) = Change::of(moment, answer).filter(is_unknown) {
         let accepted = |_: &str| {
             fact!(
                 "unknown-option-accepted",
