@@ -97,6 +97,13 @@ fn new_client_case() {
     let folder = folder();
     succeeds(folder.path(), &["new", "case", "--party", "client", "--title", "It's: a \"title\""]);
     assert_eq!(succeeds(folder.path(), &["lint", "cases"]), "1 file is correct\n");
+    // A folder can also have cases of another version.
+    let version_2 = folder.path().join("cases/v2/client/prompt");
+    std::fs::create_dir_all(&version_2).expect("a folder");
+    std::fs::write(version_2.join("broken.yaml"), "title: [\n").expect("a case");
+    let lint = output(folder.path(), &["lint", "cases"]);
+    assert_eq!(String::from_utf8_lossy(&lint.stdout), "1 file is correct, 1 mistake\n");
+    assert_eq!(lint.status.code(), Some(2));
     let words = ["client", "--cases", "cases", "--case", "prompt/my-case", "--", CLIENT];
     let client = ["--cwd", "{cwd}", "--prompt", "{prompt}", "--", "{agent}"];
     succeeds(folder.path(), &[&words[..], &client].concat());
