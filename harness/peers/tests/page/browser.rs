@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Longer than any machine needs, so that only a hanging browser times out.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What the browser answers to a question about a page that a followed link has just replaced.
+const REPLACED: [&str; 3] = ["target navigated", "context was destroyed", "Cannot find context"];
 
 /// The environment variable that names the browser; then it must exist.
 const NAMED: &str = "ACP_BROWSER";
@@ -183,14 +186,23 @@ impl Tab<'_> {
         }
     }
 
-    /// Waits until an expression is true.
+    /// Waits until an expression is true, on this page or on the one that replaces it.
     pub(crate) fn until(&self, expression: &str) -> Result<(), String> {
-        let limit = PATIENCE.as_millis() / 2;
-        let came = self.value(&format!(
-            "new Promise((resolve) => {{ const begun = performance.now(); const look = () => ({expression}) ? resolve(true) \
-             : performance.now() - begun > {limit} ? resolve(false) : setTimeout(look, 5); look(); }})"
-        ))?;
-        if came == true { Ok(()) } else { Err(format!("it never came: {expression}")) }
+        let begun = Instant::now();
+        loop {
+            let left = (PATIENCE / 2).saturating_sub(begun.elapsed()).as_millis();
+            let came = self.value(&format!(
+                "new Promise((resolve) => {{ const begun = performance.now(); const look = () => ({expression}) ? \
+                 resolve(true) : performance.now() - begun > {left} ? resolve(false) : setTimeout(look, 5); look(); }})"
+            ));
+            match came {
+                Ok(Value::Bool(true)) => return Ok(()),
+                // A link was followed while the old page was still asked. The new page has to answer.
+                Err(error) if left > 0 && REPLACED.iter().any(|replaced| error.contains(replaced)) => {}
+                Err(error) => return Err(error),
+                Ok(_) => return Err(format!("it never came: {expression}")),
+            }
+        }
     }
 
     /// Presses a key, such as `Tab` or `Enter`.
