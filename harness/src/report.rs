@@ -33,7 +33,7 @@ mod words;
 pub use board::{BoardRun, file_name};
 pub use collect::{Again, Collector, Suspect, alone};
 pub use diagnosis::{Diagnosis, diagnose};
-pub use event::{Begin, Renderer, SuiteEvent};
+pub use event::{Begin, Renderer, Standing, SuiteEvent};
 pub use events::EventLines;
 pub use github::GithubReport;
 pub use join::{join, mismatch};

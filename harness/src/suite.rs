@@ -45,6 +45,13 @@ pub trait SuiteListener {
     /// As for [`Self::started`].
     fn played(&mut self, case: &str) -> Result<(), Self::Error>;
 
+    /// A shared conversation is judged.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::started`].
+    fn judged(&mut self, collector: &Collector) -> Result<(), Self::Error>;
+
     /// Saves the trace of a conversation, and returns the path of the file if there is one.
     ///
     /// # Errors
@@ -122,10 +129,11 @@ impl<L: SuiteListener> Suite<'_, L> {
     /// Decides about cases that repeat others: skips them if the others exercised nothing, and opens those that are worth a start.
     fn sort_repeated(&mut self, repeated: &mut Vec<Case>, open: &mut Vec<Case>, again: &Again) -> Result<(), L::Error> {
         let files: HashSet<String> = open.iter().map(|case| Case::file_of(&case.id).to_owned()).collect();
-        // Contexts wait for all first uses, except for those that run together once more.
+        // They wait for all others except for those that run together once more. Cases of several files that share a conversation
+        // become ready together.
         let is_ready = open.iter().all(|case| again.together.contains(&case.id));
         for case in take(repeated) {
-            if files.contains(Case::file_of(&case.id)) || (case.context.is_some() && !is_ready) {
+            if files.contains(Case::file_of(&case.id)) || !is_ready {
                 repeated.push(case);
             } else if let Some(report) = self.collector.skip_repeated(&case) {
                 self.settle(&report, None)?;
@@ -168,6 +176,10 @@ impl<L: SuiteListener> Suite<'_, L> {
                 Progress::Ended { .. } if stopped() == Some(Stop::Failure) => Ok(()),
                 Progress::Ended { trace, took, .. } if trace.header.conversation.is_none() => self.ended(&trace, took),
                 Progress::Ended { trace, .. } => self.conversation_ended(&trace),
+                Progress::Refused { cases: refused, like } => refused.iter().try_for_each(|&index| {
+                    let report = self.collector.skip_refused(&cases[index], &like);
+                    self.settle(&report, None)
+                }),
             };
             // Cases that were running still end after a problem.
             problem = problem.take().or(result.err());
@@ -189,7 +201,8 @@ impl<L: SuiteListener> Suite<'_, L> {
     fn conversation_ended(&mut self, trace: &Trace) -> Result<(), L::Error> {
         let file = self.listener.keep(trace)?;
         let settled = self.collector.add_conversation(trace, file.as_deref());
-        settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))
+        settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))?;
+        self.listener.judged(self.collector)
     }
 
     fn settle(&mut self, report: &CaseReport, trace: Option<&Trace>) -> Result<(), L::Error> {

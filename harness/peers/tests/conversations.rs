@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Trial::test("failure_runs_again_while_other_conversations_go_on", fails_early),
         Trial::test("agent_that_ignores_unknown_requests_goes_on", ignores_unknown),
         Trial::test("agent_that_leaves_a_turn_open_gets_a_new_process", leaves_turn_open),
+        Trial::test("agent_that_refuses_to_initialize_is_not_started_for_each_case", refuses_to_initialize),
         Trial::test("shapes_run_only_if_one_exercises_something", skips_repeated_shapes),
         Trial::test("contexts_run_only_if_the_first_use_exercises_something", skips_contexts),
     ];
@@ -91,6 +92,10 @@ impl SuiteListener for Traces {
     }
 
     fn played(&mut self, _: &str) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn judged(&mut self, _: &Collector) -> Result<(), Infallible> {
         Ok(())
     }
 
@@ -252,6 +257,20 @@ fn case(text: &str, number: usize) -> Case {
     let path = format!("cases/v1/agent/turn/number-{number}.yaml");
     let (mut cases, problems) = load_text(&path, text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+fn refuses_to_initialize() -> Result<(), Failed> {
+    let script = r#"while read -r line; do
+        id=${line#*'"id":'}; id=${id%%[,\}]*}
+        printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no"}}\n' "$id"
+    done"#;
+    let here = std::env::current_dir().expect("a current directory");
+    let run = run(&turns(9), &Subject::agent(["sh", "-c", script].map(str::to_owned).to_vec(), here));
+    ensure(run.report.cases.len() == 9, || format!("{:#?}", run.report.cases))?;
+    let skipped = run.report.cases.iter().filter(|case| case.verdict == Verdict::NotExercised).count();
+    ensure(skipped > 0, || format!("{:#?}", run.report.cases))?;
+    let starts = run.report.summary.starts;
+    ensure(starts <= 4, || format!("{starts} starts"))
 }
 
 fn exits() -> Result<(), Failed> {

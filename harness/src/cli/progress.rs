@@ -7,10 +7,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::report::SuiteEvent;
-use crate::report::progress::{Pace, RunProgress};
+use crate::report::progress::{Pace, RunProgress, first_results};
 
 /// The shortest time between two drawings.
 const TICK: Duration = Duration::from_millis(100);
+
+/// The least age of a run whose first results get a line. A shorter run has its report as soon as the user could read it.
+const WORTH_A_LINE: Duration = Duration::from_secs(5);
 
 /// The width of a terminal that does not report it.
 const USUAL_WIDTH: usize = 80;
@@ -38,7 +41,12 @@ impl ProgressLine {
         } else {
             Manner::Log(Pace::new(now))
         };
-        let shown = Arc::new(Mutex::new(Shown { standing: RunProgress::default(), out: std::io::stderr(), manner }));
+        let shown = Arc::new(Mutex::new(Shown {
+            standing: RunProgress::default(),
+            out: std::io::stderr(),
+            manner,
+            begun: now,
+        }));
         let (alive, ended) = mpsc::channel();
         let ticking = Arc::clone(&shown);
         let ticker = std::thread::spawn(move || {
@@ -54,6 +62,7 @@ impl ProgressLine {
         let mut shown = lock(&self.shown);
         let drawn = shown.clear();
         let written = write();
+        shown.first(event, Instant::now());
         shown.standing.event(event, Instant::now());
         if !matches!(event, SuiteEvent::Run(_)) {
             shown.restore(drawn);
@@ -87,6 +96,7 @@ struct Shown<W> {
     standing: RunProgress,
     out: W,
     manner: Manner,
+    begun: Instant,
 }
 
 /// The manner of the display.
@@ -117,6 +127,16 @@ impl<W: Write> Shown<W> {
         }
     }
 
+    /// Writes the first results in a line that stays, unless the whole run is about to end.
+    fn first(&mut self, event: &SuiteEvent<'_>, now: Instant) {
+        let took = now.duration_since(self.begun);
+        if let SuiteEvent::First(standing) = event
+            && took >= WORTH_A_LINE
+        {
+            let _ = writeln!(self.out, "{}", first_results(standing, took));
+        }
+    }
+
     /// Removes the line, if there is one.
     fn clear(&mut self) -> Option<String> {
         let Manner::Terminal { drawn } = &mut self.manner else { return None };
@@ -139,11 +159,12 @@ impl<W: Write> Shown<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Standing;
 
     fn shown(manner: Manner) -> Shown<Vec<u8>> {
         let mut standing = RunProgress::default();
         standing.event(&SuiteEvent::Start("v1/agent/fs/read"), Instant::now());
-        Shown { standing, out: Vec::new(), manner }
+        Shown { standing, out: Vec::new(), manner, begun: Instant::now() }
     }
 
     #[test]
@@ -159,6 +180,18 @@ mod tests {
         shown.restore(line);
         shown.tick(now, 80);
         assert_eq!(shown.out, b"\r\x1b[2K[0/0] 1 running  v1/agent/fs/read");
+    }
+
+    #[test]
+    fn only_a_long_run_shows_its_first_results() {
+        let mut shown = shown(Manner::Terminal { drawn: None });
+        let standing = Standing { cases: 40, passed: 120, failed: Vec::new() };
+        let begun = shown.begun;
+        shown.first(&SuiteEvent::First(&standing), begun + Duration::from_secs(1));
+        assert_eq!(shown.out, b"");
+        shown.first(&SuiteEvent::First(&standing), begun + Duration::from_secs(12));
+        let line = "first results after 12 s and 40 cases: 120 requirements pass, none fails\n";
+        assert_eq!(String::from_utf8_lossy(&shown.out), line);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `agent` and `client`: run the cases against a subject and report what they show.
 
 use std::collections::BTreeMap;
+use std::mem::replace;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -327,6 +328,8 @@ pub(super) struct Listener<'r> {
     spent: BTreeMap<String, Spent>,
     snapshots: Option<Snapshots>,
     fail_fast: Option<FailFast<'r>>,
+    /// Whether the first results are known.
+    has_first: bool,
 }
 
 impl<'r> Going<'r> {
@@ -342,7 +345,8 @@ impl<'r> Going<'r> {
         begin.cut_short = is_cut_short;
         wanted.outputs.event(&SuiteEvent::Begin(&begin))?;
         let Wanted { outputs, keep, snapshots, fail_fast, .. } = wanted;
-        let listener = Listener { keep, edition, outputs, spent: BTreeMap::new(), snapshots, fail_fast };
+        let listener =
+            Listener { keep, edition, outputs, spent: BTreeMap::new(), snapshots, fail_fast, has_first: false };
         Ok(Self { collector, listener })
     }
 
@@ -407,6 +411,13 @@ impl SuiteListener for Listener<'_> {
 
     fn played(&mut self, case: &str) -> anyhow::Result<()> {
         self.outputs.event(&SuiteEvent::Played(case))
+    }
+
+    fn judged(&mut self, collector: &Collector) -> anyhow::Result<()> {
+        if replace(&mut self.has_first, true) {
+            return Ok(());
+        }
+        self.outputs.event(&SuiteEvent::First(&collector.standing()))
     }
 
     fn keep(&mut self, trace: &Trace) -> anyhow::Result<Option<String>> {

@@ -15,6 +15,8 @@ pub enum SuiteEvent<'r> {
     Start(&'r str),
     /// The transcript of the case with this id is over. The case is judged when its conversation ends.
     Played(&'r str),
+    /// The first shared conversation is judged.
+    First(&'r Standing),
     /// A case is over, and judged. Its trace is included unless it was too long to keep.
     Case(&'r CaseReport, Option<&'r Trace>),
     /// The chart of the case with this id, for a page; it comes after the case, and only if a page is written.
@@ -38,6 +40,17 @@ pub struct Begin {
     pub reproduce: String,
     /// Whether only the first contact is reported, because the subject cannot be tested.
     pub cut_short: bool,
+}
+
+/// What the cases show so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The number of cases with a transcript that is over.
+    pub cases: usize,
+    /// The number of requirements that pass in all of these cases that decide them.
+    pub passed: usize,
+    /// The ids of the MUSTs that a case failed, or seems to fail until it has run alone.
+    pub failed: Vec<String>,
 }
 
 /// Renders the events of a run as text, a file, or lines of a log.

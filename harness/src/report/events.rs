@@ -66,7 +66,7 @@ impl SuiteLine {
             },
             SuiteEvent::Start(case) => Self::Start { case: (*case).to_owned() },
             SuiteEvent::Case(case, _) => Self::Case { case: Box::new((*case).clone()) },
-            SuiteEvent::Played(_) | SuiteEvent::Chart(..) => return None,
+            SuiteEvent::Played(_) | SuiteEvent::First(_) | SuiteEvent::Chart(..) => return None,
             SuiteEvent::Run(report) => Self::Run { report: Box::new((*report).clone()) },
         })
     }

@@ -110,7 +110,11 @@ impl<W: Write> Renderer for JunitReport<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
         match event {
             SuiteEvent::Begin(begin) => self.again.clone_from(&begin.reproduce),
-            SuiteEvent::Start(_) | SuiteEvent::Played(_) | SuiteEvent::Case(..) | SuiteEvent::Chart(..) => {}
+            SuiteEvent::Start(_)
+            | SuiteEvent::Played(_)
+            | SuiteEvent::First(_)
+            | SuiteEvent::Case(..)
+            | SuiteEvent::Chart(..) => {}
             SuiteEvent::Run(report) => self.out.write_all(self.document(report).into_string().as_bytes())?,
         }
         self.out.flush()

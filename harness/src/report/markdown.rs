@@ -119,7 +119,11 @@ impl<W: Write> Renderer for MarkdownReport<W> {
                 self.again.clone_from(&begin.reproduce);
                 self.whole = begin.whole;
             }
-            SuiteEvent::Start(_) | SuiteEvent::Played(_) | SuiteEvent::Case(..) | SuiteEvent::Chart(..) => {}
+            SuiteEvent::Start(_)
+            | SuiteEvent::Played(_)
+            | SuiteEvent::First(_)
+            | SuiteEvent::Case(..)
+            | SuiteEvent::Chart(..) => {}
             SuiteEvent::Run(report) => self.report(report)?,
         }
         self.out.flush()

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::event::SuiteEvent;
+use super::event::{Standing, SuiteEvent};
 use super::visible::in_one_line;
+use super::words::count;
 use crate::verdict::Verdict;
 
 /// The time after which a running case is named; hardly any case takes that long.
@@ -45,7 +46,7 @@ impl RunProgress {
                     self.end(&case.id);
                 }
             }
-            SuiteEvent::Chart(..) => {}
+            SuiteEvent::First(_) | SuiteEvent::Chart(..) => {}
             SuiteEvent::Run(_) => self.running.clear(),
         }
     }
@@ -86,6 +87,31 @@ impl RunProgress {
         let (done, cases, failures) = (self.done, self.cases, self.failures());
         (running > 0).then(|| format!("{done} of {cases} cases are done{failures}, {running} running{slow}"))
     }
+}
+
+/// Returns the first results of a run as a line for people, with the time since the run began.
+#[must_use]
+pub fn first_results(standing: &Standing, took: Duration) -> String {
+    let Standing { cases, passed, failed } = standing;
+    let passed = count(*passed, "requirement passes", "requirements pass");
+    let failed = match failed.as_slice() {
+        [] => "none fails".to_owned(),
+        [one] => format!("1 MUST seems to fail: {one}"),
+        several => format!("{} MUSTs seem to fail: {}", several.len(), few(several)),
+    };
+    format!(
+        "first results after {:.0} s and {}: {passed}, {failed}",
+        took.as_secs_f64(),
+        count(*cases, "case", "cases")
+    )
+}
+
+/// Lists the first of some names, and the number of the others.
+fn few(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let others = names.len().saturating_sub(SHOWN);
+    let shown = names.iter().take(SHOWN).map(|name| in_one_line(name)).collect::<Vec<_>>().join(", ");
+    if others == 0 { shown } else { format!("{shown} and {others} more") }
 }
 
 /// Decides when a log gets the progress: after ten seconds, then with each tenth of the run or each minute, and never more
@@ -162,6 +188,15 @@ mod tests {
         assert_eq!(line(SuiteEvent::Start("b")), "[1/3] 1 running, 1 MUST failed  b", "it runs again");
         line(SuiteEvent::Case(&case("b", Verdict::Pass), None));
         assert_eq!(line(SuiteEvent::Start("c")), "[2/3] 1 running, 1 MUST failed  c");
+    }
+
+    #[test]
+    fn first_results_name_a_few_failures() {
+        let failed = |n: usize| (0..n).map(|n| format!("a.{n}")).collect();
+        let line = |n| first_results(&Standing { cases: 9, passed: 1, failed: failed(n) }, Duration::from_secs(60));
+        assert_eq!(line(1), "first results after 60 s and 9 cases: 1 requirement passes, 1 MUST seems to fail: a.0");
+        let many = line(7);
+        assert!(many.ends_with("7 MUSTs seem to fail: a.0, a.1, a.2, a.3, a.4 and 2 more"), "{many}");
     }
 
     #[test]

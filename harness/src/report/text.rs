@@ -70,7 +70,7 @@ impl<W: Write> Renderer for TextReport<W> {
                     !begin.cut_short && self.detail >= if is_short { Detail::Areas } else { Detail::Cases };
                 Ok(())
             }
-            SuiteEvent::Start(_) | SuiteEvent::Played(_) | SuiteEvent::Chart(..) => Ok(()),
+            SuiteEvent::Start(_) | SuiteEvent::Played(_) | SuiteEvent::First(_) | SuiteEvent::Chart(..) => Ok(()),
             SuiteEvent::Case(case, _) => self.case(case),
             SuiteEvent::Run(report) => self.run(report).and_then(|()| self.out.flush()),
         }

@@ -1,13 +1,19 @@
 //! The environment of a case: the subject and how it is started, its folders, its MCP servers, its HTTP endpoint and its model.
 
+mod known_calls;
 mod known_fences;
+mod known_refusals;
 mod known_servers;
 mod model;
 mod prepare;
 mod sandbox;
 mod subject;
 
+pub use self::known_calls::KnownCalls;
+pub(super) use self::known_calls::same_kind;
 pub use self::known_fences::KnownFences;
+pub use self::known_refusals::KnownRefusals;
+pub(super) use self::known_refusals::refuses_initialize;
 pub use self::known_servers::KnownServers;
 pub(super) use self::model::CaseModel;
 pub use self::model::MODEL_LOG;

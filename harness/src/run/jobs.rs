@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::environment::Subject;
 use super::interrupt::stopped;
-use super::plan::conversations;
+use super::plan::{conversations, opening_of_agent};
 use super::shared::run_conversation;
 use super::single::{run_case, run_case_until};
 use crate::case::model::Case;
@@ -34,6 +36,13 @@ pub enum Progress {
         trace: Box<Trace>,
         /// Its duration.
         took: Duration,
+    },
+    /// Cases that do not run: the agent refuses their `initialize`.
+    Refused {
+        /// Their positions.
+        cases: Vec<usize>,
+        /// The first case in which it refused the request.
+        like: String,
     },
 }
 
@@ -289,7 +298,15 @@ impl Run<'_> {
                     let trace = run_case_until(&self.cases[*index], self.subject, &ending);
                     (if stopped().is_none() { indices } else { Vec::new() }, trace)
                 }
-                _ => self.converse(indices, &start, &ending),
+                [first, ..] => {
+                    let opening = opening_of_agent(&self.cases[*first]);
+                    if let Some(like) = opening.as_ref().and_then(|opening| self.subject.refusals.seen_in(opening)) {
+                        let _ = events.send(Progress::Refused { cases: indices, like });
+                        continue;
+                    }
+                    self.converse(indices, opening.as_ref(), &start, &ending)
+                }
+                [] => continue,
             };
             if cases.is_empty() {
                 self.work.close();
@@ -301,7 +318,13 @@ impl Run<'_> {
     }
 
     /// Runs several cases in one conversation, and returns those that ran.
-    fn converse(&self, mut indices: Vec<usize>, start: &dyn Fn(usize), ending: &dyn Fn()) -> (Vec<usize>, Trace) {
+    fn converse(
+        &self,
+        mut indices: Vec<usize>,
+        opening: Option<&Value>,
+        start: &dyn Fn(usize),
+        ending: &dyn Fn(),
+    ) -> (Vec<usize>, Trace) {
         let chosen: Vec<&Case> = indices.iter().map(|&index| &self.cases[index]).collect();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let (begun, first, end) = (Instant::now(), OnceCell::new(), Cell::new(indices.len()));
@@ -317,6 +340,9 @@ impl Run<'_> {
             done < end.get()
         };
         let (trace, done) = run_conversation(&chosen, number, self.subject, &started, &goes_on, ending);
+        if let Some(opening) = opening {
+            self.subject.refusals.note(opening, &chosen[0].id, &trace.events);
+        }
         let rest = indices[done..end.get()].to_vec();
         if !rest.is_empty() {
             self.work.put_back(rest);

@@ -35,8 +35,12 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
     for (_, mut group) in groups {
         group.sort_by_key(|&index| place(&cases[index]));
         let parts = (group.len() / WORTH_A_START).clamp(1, jobs.max(1));
-        // Neighbours share what the agent learned not to do. Each part gets its share of the late cases, which wait for crashes.
         let (usual, late) = group.split_at(group.partition_point(|&index| !is_late(&cases[index])));
+        // The first results of a run are those of the few cases that cover most.
+        let covering = covering(cases, usual);
+        let (mut usual, others): (Vec<_>, Vec<_>) = usual.iter().partition(|index| covering.contains(index));
+        usual.extend(others);
+        // Neighbours share what the agent learned not to do. Each part gets its share of the late cases, which wait for crashes.
         conversations.extend((0..parts).map(|part| {
             let of_part = part * usual.len() / parts..(part + 1) * usual.len() / parts;
             usual[of_part].iter().chain(late.iter().skip(part).step_by(parts)).copied().collect()
@@ -45,6 +49,23 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
     conversations.sort_by_key(|group| std::cmp::Reverse(group.len()));
     conversations.extend(single);
     conversations
+}
+
+/// Returns a few of these cases that together are for every MUST for which any of them is.
+fn covering(cases: &[Case], among: &[usize]) -> HashSet<usize> {
+    let (mut chosen, mut covered) = (HashSet::new(), HashSet::new());
+    let is_must = |case: &Case, id: &str| case.edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
+    let more = |case: &Case, covered: &HashSet<&String>| {
+        case.requirements.iter().filter(|id| !covered.contains(*id) && is_must(case, id)).count()
+    };
+    // The case with the most further requirements comes next; of equal ones the first, which `max_by_key` would pass over.
+    while let Some(&next) = among.iter().rev().max_by_key(|&&index| more(&cases[index], &covered))
+        && more(&cases[next], &covered) > 0
+    {
+        covered.extend(&cases[next].requirements);
+        chosen.insert(next);
+    }
+    chosen
 }
 
 /// Returns the positions of cases that repeat others: the contexts of a case, and the shapes of a case that cost further starts.
@@ -79,20 +100,14 @@ pub fn repeated(cases: &[Case], shares: bool) -> Vec<usize> {
 pub fn quick_cases(cases: &[Case]) -> Vec<usize> {
     let mut largest = conversations(cases, 1, |_| false).into_iter().next().unwrap_or_default();
     largest.retain(|&index| cases[index].context.is_none());
-    let (mut chosen, mut covered) = (HashSet::new(), HashSet::new());
-    let is_must = |case: &Case, id: &str| case.edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
-    let more = |case: &Case, covered: &HashSet<&String>| {
-        case.requirements.iter().filter(|id| !covered.contains(*id) && is_must(case, id)).count()
-    };
-    // The case with the most further requirements comes next; of equal ones the first, which `max_by_key` would pass over.
-    while let Some(&next) = largest.iter().rev().max_by_key(|&&index| more(&cases[index], &covered))
-        && more(&cases[next], &covered) > 0
-    {
-        covered.extend(&cases[next].requirements);
-        chosen.insert(next);
-    }
+    let chosen = covering(cases, &largest);
     largest.retain(|index| chosen.contains(index));
     largest
+}
+
+/// Returns what an agent gets first in the case, if others may get the same; agents that refuse it can do no more in these cases.
+pub(super) fn opening_of_agent(case: &Case) -> Option<Value> {
+    opening(case).filter(|_| case.subject == Party::Agent)
 }
 
 /// Returns how a case that can share a conversation begins: the params of `initialize` on the wire, or how the tester answers that

@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use super::case::RunningCase;
 use super::channel::Channel;
 use super::conversation::Conversation;
-use super::environment::{CaseEnv, Sandbox, Subject, bindings, open_services, services};
+use super::environment::{CaseEnv, Sandbox, Subject, bindings, open_services, refuses_initialize, services};
 use super::interrupt::{listen, stopped};
 use super::single::{Ending, ReadyCase, conversation_header, finish, run_transcript, start};
 use super::timing::FENCE_BETWEEN_CASES;
@@ -192,8 +192,8 @@ fn begins(case: &Case) -> What {
     }))
 }
 
-/// Ends a case, and returns whether the process can serve another one: it answers a fence, and every request of the tester has
-/// its answer. A client must also keep to one connection.
+/// Ends a case, and returns whether the process can serve another one: it agreed to `initialize`, answers a fence, and every request
+/// of the tester has its answer. A client must also keep to one connection.
 ///
 /// An unanswered request may belong to a turn that still runs; its late messages would arrive in the next case.
 async fn leave(running: &mut RunningCase<'_, Conversation>) -> bool {
@@ -205,7 +205,10 @@ async fn leave(running: &mut RunningCase<'_, Conversation>) -> bool {
     running.channel.record(What::Step(StepEvent { text: "a fence between two cases".to_owned(), ..fence.event() }));
     let subject = running.case.subject;
     let is_connected = subject == Party::Agent || running.channel.is_one_connection();
-    is_answered && is_connected && !awaits_answers(subject, running.channel.state.recorder.of_case())
+    let recorder = &running.channel.state.recorder;
+    // Nothing that follows in this process would be about another case.
+    let is_open = subject == Party::Client || !refuses_initialize(recorder.of_case());
+    is_answered && is_connected && is_open && !awaits_answers(subject, recorder.of_case())
 }
 
 /// Whether the subject has not answered a request of the tester.

@@ -36,9 +36,13 @@ pub(super) const WANTED_SERVER: Duration = Duration::from_secs(5);
 /// tool. Servers are local; agents that start them do so within a second.
 pub(super) const SILENT_SERVERS: Duration = Duration::from_secs(2);
 
-/// The time for a line of an agent that has ended all work: updates that follow work come within milliseconds. If one comes later,
-/// its case is undecided.
+/// The time for a line of an agent that has ended all work, or waits for an answer of the transcript: updates that follow work come
+/// within milliseconds. If one comes later, its case is undecided.
 pub(super) const AT_REST: Duration = Duration::from_secs(3);
+
+/// The time for a request of a kind that an agent never sent in this run, although several cases awaited it. A tool call comes within
+/// milliseconds after the answer of the scripted model. An agent that runs the command itself would make the case wait for its end.
+pub(super) const NEVER_SENT: Duration = Duration::from_secs(5);
 
 /// The pause between two checks of a file or a process. Short, since a local program writes within milliseconds; long enough to
 /// leave the processor to the subject.

@@ -6,8 +6,10 @@ use std::mem::take;
 use super::{Collector, SeenIn};
 use crate::case::Case;
 use crate::judge::{CaseVerdict, Cause, JudgedTrace, JudgingSession, Trouble};
+use crate::report::event::Standing;
 use crate::report::model::{CaseReport, OnlyShared};
 use crate::report::reasons::is_about_tools;
+use crate::requirement::Level;
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 
@@ -15,7 +17,7 @@ use crate::verdict::Verdict;
 #[derive(Default)]
 pub(super) struct Shared {
     pending: BTreeMap<String, Pending>,
-    /// The troubles that a case showed alone.
+    /// The troubles that a case showed alone, or in two conversations if that is enough.
     proved: BTreeSet<Trouble>,
     /// The optional expectations that at least one case met.
     met: BTreeSet<String>,
@@ -32,7 +34,7 @@ pub(super) struct Shared {
 pub struct Again {
     /// Each in a conversation of its own.
     pub alone: Vec<String>,
-    /// Together once more: the case met no trouble, and decided no requirement.
+    /// Together once more, in another conversation: nothing failed, but the case decided nothing, or the subject did something else.
     pub together: Vec<String>,
 }
 
@@ -80,6 +82,10 @@ impl Collector {
             let id = part.header.case.clone().unwrap_or_default();
             let troubles = judged.troubles(self.kind, &self.edition.catalogue);
             self.shared.met.extend(judged.met());
+            if self.shared.retried.contains(&id) {
+                let again = troubles.iter().filter(|trouble| matches!(trouble, Trouble::Unmet { .. }));
+                self.shared.proved.extend(again.filter(|trouble| shows_in_any_conversation(trouble)).cloned());
+            }
             let file = file.map(str::to_owned);
             let pending = Pending { before: before.clone(), judged, troubles, trace: part, file };
             before.push(id.clone());
@@ -125,7 +131,7 @@ impl Collector {
                     settled.push(self.settle(pending));
                     continue;
                 }
-                if is_undecided {
+                if open.iter().all(shows_in_any_conversation) {
                     self.shared.retried.insert(id.clone());
                     again.together.push(id.clone());
                 } else {
@@ -180,6 +186,11 @@ impl Collector {
         Some(self.skip(case, after, reason))
     }
 
+    /// Reports a case as not exercised, without a run: the agent refused the same `initialize` in the other case.
+    pub fn skip_refused(&mut self, case: &Case, like: &str) -> CaseReport {
+        self.skip(case, like.to_owned(), format!("skipped: the agent refused the same initialize in {like}"))
+    }
+
     fn skip(&mut self, case: &Case, after: String, reason: String) -> CaseReport {
         let report = CaseReport {
             id: case.id.clone(),
@@ -214,6 +225,25 @@ impl Collector {
     pub fn confirm(&mut self, suspect: &Suspect) {
         let is_same = |only: &OnlyShared| (&only.requirement, &only.kind) == (&suspect.requirement, &suspect.kind);
         self.only_shared.retain(|only| !is_same(only));
+    }
+
+    /// Returns what the cases show so far.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let level = |id: &str| self.edition.catalogue.find(id).map(|known| known.level);
+        let unconfirmed = self.shared.pending.values().flat_map(|pending| &pending.troubles);
+        let unconfirmed = unconfirmed.filter_map(|trouble| match trouble {
+            Trouble::Failed { requirement, .. } => Some(requirement.clone()),
+            _ => None,
+        });
+        let failed: BTreeSet<String> = self.failed().into_iter().chain(unconfirmed).collect();
+        let passes = |seen: &[SeenIn]| seen.iter().any(|seen| seen.tally.verdict() == Verdict::Pass);
+        let passed = self.by_requirement.iter().filter(|(id, seen)| passes(seen) && !failed.contains(*id)).count();
+        Standing {
+            cases: self.cases.len() + self.shared.pending.len(),
+            passed,
+            failed: failed.into_iter().filter(|id| level(id) == Some(Level::Must)).collect(),
+        }
     }
 
     /// Whether a requirement failed in a case of a shared conversation that has not run alone yet.
@@ -300,6 +330,15 @@ impl Collector {
         let took = judged.took();
         self.keep(&id, &judged, &|n| trace.event(n));
         (self.report(id, &judged, took, file), trace)
+    }
+}
+
+/// Whether a trouble fails nothing and is not about the process, so that a second shared conversation is proof enough.
+fn shows_in_any_conversation(trouble: &Trouble) -> bool {
+    match trouble {
+        Trouble::Undecided(_) => true,
+        Trouble::Unmet { is_optional, .. } => *is_optional,
+        Trouble::Failed { .. } | Trouble::Other(_) => false,
     }
 }
 

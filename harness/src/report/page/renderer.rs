@@ -72,7 +72,7 @@ impl<W: Write> Renderer for PageReport<W> {
             SuiteEvent::Begin(begin) => self.reproduce.clone_from(&begin.reproduce),
             SuiteEvent::Chart(case, chart) => self.chart(case, chart)?,
             SuiteEvent::Run(report) => self.report((*report).clone()),
-            SuiteEvent::Start(_) | SuiteEvent::Played(_) | SuiteEvent::Case(..) => {}
+            SuiteEvent::Start(_) | SuiteEvent::Played(_) | SuiteEvent::First(_) | SuiteEvent::Case(..) => {}
         }
         Ok(())
     }

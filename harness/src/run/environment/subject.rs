@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::known_calls::KnownCalls;
 use super::known_fences::KnownFences;
+use super::known_refusals::KnownRefusals;
 use super::known_servers::KnownServers;
 use super::sandbox::{Cache, Sandbox};
 use crate::case::model::{Act, Case, UserPermission};
@@ -58,8 +60,12 @@ pub struct Subject {
     pub person: Option<Person>,
     /// The folder with the agent for a client that a person starts.
     pub agent_folder: Option<Arc<AgentFolder>>,
+    /// The kinds of requests that it sends, as observed in the run.
+    pub calls: KnownCalls,
     /// The requests that it answers as a fence, as observed in the run.
     pub fences: KnownFences,
+    /// The `initialize` requests that it refuses, as observed in the run.
+    pub refusals: KnownRefusals,
     /// Whether it uses MCP servers, as observed in the run.
     pub servers: KnownServers,
 }
@@ -92,7 +98,9 @@ impl Subject {
             fault: None,
             person: None,
             agent_folder: None,
+            calls: KnownCalls::default(),
             fences: KnownFences::default(),
+            refusals: KnownRefusals::default(),
             servers: KnownServers::default(),
         }
     }

@@ -167,6 +167,13 @@ fn jobs_split_only_large_conversations() {
     assert_eq!((&parts[0][12..], &parts[1][12..]), ([12, 26, 28].as_slice(), [25, 27, 29].as_slice()));
 }
 
+#[test]
+fn cases_that_cover_most_come_first() {
+    let of = |requirements: &str| case(&format!("requirements: [{requirements}]"), &["include: session"]);
+    let cases = [of("prompt.text"), of("prompt.text, prompt.stop-reason"), of("init.respond"), of("prompt.text")];
+    assert_eq!(conversations(&cases, 1, |_| false), [vec![1, 2, 0, 3]]);
+}
+
 /// This number determines the time that every agent takes.
 #[test]
 fn built_in_cases_need_few_conversations() {

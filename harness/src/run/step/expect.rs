@@ -5,13 +5,14 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::case::model::{Action, Incoming, IncomingBody, Outgoing, Presence};
+use crate::case::model::{Action, Incoming, IncomingBody, Outgoing, PermissionPolicy, Presence};
 use crate::requirement::Party;
 use crate::run::case::inbox::{Received, compare_answer, is_call};
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{Channel, Order};
+use crate::run::environment::same_kind;
 use crate::run::step::rest::Rest;
-use crate::run::timing::FENCE_AFTER_TIMEOUT;
+use crate::run::timing::{AT_REST, FENCE_AFTER_TIMEOUT, NEVER_SENT};
 use crate::trace::{Expected, Observed, Outcome, StepEvent, StepKind, What};
 use crate::wire::{Call, Envelope};
 
@@ -59,11 +60,12 @@ impl<C: Channel> RunningCase<'_, C> {
 
     /// Waits for an optional line; gives up when the conversation has passed it.
     pub(super) async fn optional(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> StepResult {
-        let deadline = self.begin_of_wait(line) + self.limit(line, within);
-        let (mut looked, mut rest) = (0, Rest::default());
+        let deadline = self.begin_of_wait(line) + self.limit_of_optional(line, within);
+        let (mut looked, mut rest, mut overtaken) = (0, Rest::default(), None);
         loop {
             match self.look_for(line, looked) {
                 Found::Matched(result) => {
+                    self.note_kind(line);
                     let expected = Some(Expected::Message(self.inbox.describe(line)));
                     return StepResult { kind: StepKind::Optional, expected, ..result };
                 }
@@ -81,8 +83,13 @@ impl<C: Channel> RunningCase<'_, C> {
             }
             // Later answers may overtake an answer, but a call that the conversation has passed will not come any more.
             let passed = line.body.answers().is_none() && self.has_passed(index, looked);
+            if overtaken.is_none() && self.is_overtaken(index, looked) {
+                overtaken = Some(Instant::now() + AT_REST);
+            }
             looked = self.inbox.len();
-            if passed || self.nothing_more(line) || !self.next(rest.deadline(self, line, deadline)).await {
+            let until = overtaken.map_or(deadline, |end| deadline.min(end));
+            if passed || self.nothing_more(line) || !self.next(rest.deadline(self, line, until)).await {
+                self.note_kind(line);
                 let observed = Some(if passed { Observed::Passed } else { Observed::Nothing });
                 let expected = Some(Expected::Message(self.inbox.describe(line)));
                 return StepResult { expected, observed, ..StepResult::new(StepKind::Optional, Outcome::Missed) };
@@ -190,6 +197,51 @@ impl<C: Channel> RunningCase<'_, C> {
         })
     }
 
+    /// Whether an agent waits for an answer of the transcript to a request that a line after the optional one awaits. Messages before
+    /// `from` were compared earlier.
+    fn is_overtaken(&self, index: usize, from: usize) -> bool {
+        let after = self.case.steps[index + 1..].iter().take_while(|step| !matches!(step.action, Action::Send(_)));
+        let mut lines = after.filter_map(|step| match &step.action {
+            Action::Expect { line, presence: Presence::Must | Presence::Optional } => Some(line),
+            _ => None,
+        });
+        let holds = self.case.tester.permission == PermissionPolicy::Hold;
+        let is_open = |message: &Received| match Envelope::of(&message.value) {
+            Envelope::Call(Call { id: Some(id), method, .. }) => {
+                let is_held = holds && method == "session/request_permission";
+                let is_open = || self.channel.state().open_method(message.connection, id).is_some();
+                message.taken.is_none() && (is_held || is_open())
+            }
+            _ => false,
+        };
+        let asked = &self.inbox.messages[self.inbox.cursor.max(from)..];
+        self.party() == Party::Agent
+            && lines.any(|line| {
+                asked
+                    .iter()
+                    .any(|message| is_open(message) && is_call(&message.value, line, &mut self.bindings.clone()))
+            })
+    }
+
+    /// Remembers whether requests of the kind of this optional one come.
+    fn note_kind(&self, line: &Incoming) {
+        if let Some(wanted) = self.request_of_agent(line) {
+            let is_of_kind = |message: &Received| match Envelope::of(&message.value) {
+                Envelope::Call(Call { id: Some(_), method, .. }) => same_kind(method, wanted),
+                _ => false,
+            };
+            self.subject.calls.note(wanted, self.inbox.messages.iter().any(is_of_kind));
+        }
+    }
+
+    /// Returns the method of the line, if it is a request of an agent.
+    fn request_of_agent<'l>(&self, line: &'l Incoming) -> Option<&'l str> {
+        match &line.body {
+            IncomingBody::Call { label: Some(_), method, .. } if self.party() == Party::Agent => Some(method),
+            _ => None,
+        }
+    }
+
     /// Returns the result for an unknown request without an answer, if the subject answers no unknown request. It proves
     /// nothing about the line; a separate case covers the silence.
     fn left_unanswered(&self, line: &Incoming) -> StepResult {
@@ -197,6 +249,12 @@ impl<C: Channel> RunningCase<'_, C> {
         let expected = Some(Expected::Message(self.inbox.describe(line)));
         let observed = Some(Observed::UnknownRequestUnanswered);
         StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::Missed) }
+    }
+
+    fn limit_of_optional(&self, line: &Incoming, within: Option<Duration>) -> Duration {
+        let limit = self.limit(line, within);
+        let never_comes = self.request_of_agent(line).is_some_and(|method| self.subject.calls.never_come(method));
+        if never_comes { limit.min(NEVER_SENT) } else { limit }
     }
 
     fn limit(&self, line: &Incoming, within: Option<Duration>) -> Duration {

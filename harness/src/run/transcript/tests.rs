@@ -1,6 +1,7 @@
 //! Cases that run against a list of messages instead of a process.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -16,6 +17,7 @@ use crate::run::channel::{Channel, ConnectionState, Message, Order, State};
 use crate::run::environment::{CaseEnv, Sandbox, bindings};
 use crate::run::recorder::Recorder;
 use crate::run::tester::Writing;
+use crate::run::timing::AT_REST;
 use crate::trace::{Exit, Observed, Outcome, StepEvent, SubjectEnd, What};
 use crate::wire::LineEnd;
 
@@ -34,6 +36,8 @@ struct Scripted {
     answers: VecDeque<Value>,
     then: Then,
     coming: Vec<Message>,
+    /// The longest time that the case would have waited without success.
+    waited: Duration,
 }
 
 impl Scripted {
@@ -41,7 +45,14 @@ impl Scripted {
         let mut state = State::new(Party::Agent, Recorder::start());
         state.connections.push(ConnectionState::default());
         let writing = Writing::new(V1.edition(), Party::Client, WireSetup::default());
-        Self { state, writing, answers: answers.iter().cloned().collect(), then, coming: Vec::new() }
+        Self {
+            state,
+            writing,
+            answers: answers.iter().cloned().collect(),
+            then,
+            coming: Vec::new(),
+            waited: Duration::ZERO,
+        }
     }
 }
 
@@ -59,7 +70,10 @@ impl Channel for Scripted {
                 What::Line { from: Party::Client, bytes: line.bytes, end: LineEnd::Lf, deliberate: line.deliberate };
             events.push(self.record(line));
             if let Some(mut value) = self.answers.pop_front() {
-                value["id"] = sent["id"].clone();
+                // A request of the agent keeps its own id.
+                if value.get("method").is_none() {
+                    value["id"] = sent["id"].clone();
+                }
                 let bytes = value.to_string().into_bytes();
                 let n = self.record(What::Line { from: Party::Agent, bytes, end: LineEnd::Lf, deliberate: false });
                 self.coming.push(Message { n, connection: 0, value });
@@ -68,7 +82,10 @@ impl Channel for Scripted {
         Some(events)
     }
 
-    async fn next(&mut self, _: Instant) -> Option<Vec<Message>> {
+    async fn next(&mut self, deadline: Instant) -> Option<Vec<Message>> {
+        if self.coming.is_empty() {
+            self.waited = self.waited.max(deadline.saturating_duration_since(Instant::now()));
+        }
         if self.coming.is_empty()
             && let Then::Exit(code) = self.then
         {
@@ -100,23 +117,27 @@ transcript:
   - fence: {}
 ";
 
-fn case() -> Case {
+fn case(text: &str) -> Case {
     let (mut cases, problems) =
-        load_text("cases/v1/agent/x.yaml", CASE, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+        load_text("cases/v1/agent/x.yaml", text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
 }
 
 /// Returns the recorded steps.
 async fn steps(mut agent: Scripted) -> Vec<StepEvent> {
-    let (case, subject) = (case(), Subject::agent(vec!["agent".to_owned()], ".".into()));
+    play(CASE, &mut agent).await;
+    let events = agent.state.recorder.finish().into_iter();
+    events.filter_map(|event| if let What::Step(step) = event.what { Some(step) } else { None }).collect()
+}
+
+async fn play(text: &str, agent: &mut Scripted) {
+    let (case, subject) = (case(text), Subject::agent(vec!["agent".to_owned()], ".".into()));
     let sandbox = Sandbox::make().expect("folders");
     let names = bindings(&case, &subject, &sandbox);
     let places = subject.places(&case, &sandbox, None).expect("no folder to make");
     let launch = subject.launch(&case, &sandbox, &places, &names).expect("an agent needs no settings");
     let env = CaseEnv { sandbox, places, launch };
-    run(&mut RunningCase::new(&case, &subject, &env, &mut agent, names)).await;
-    let events = agent.state.recorder.finish().into_iter();
-    events.filter_map(|event| if let What::Step(step) = event.what { Some(step) } else { None }).collect()
+    run(&mut RunningCase::new(&case, &subject, &env, agent, names)).await;
 }
 
 fn initialized(version: u64) -> Value {
@@ -159,4 +180,25 @@ async fn an_exit_is_recorded_with_its_code_and_blames_no_party() {
     assert_eq!(answer.outcome, Outcome::Ended);
     let end = SubjectEnd { exit: Some(Exit::Code(3)), connected: true, ..SubjectEnd::default() };
     assert_eq!(answer.observed, Some(Observed::Ended(end)));
+}
+
+#[tokio::test]
+async fn an_optional_line_is_not_awaited_long_once_the_agent_waits_for_a_later_one() {
+    const HELD: &str = r"title: A case
+subject: agent
+requirements: [init.respond]
+client: { permission: hold }
+transcript:
+  - client: { id: init, method: initialize, params: { protocolVersion: 1, clientCapabilities: {} } }
+  - agent?: { method: session/update, params: { update: { sessionUpdate: tool_call } } }
+  - agent?: { id: ask, method: session/request_permission }
+";
+    let ask = json!({ "jsonrpc": "2.0", "id": 7, "method": "session/request_permission", "params": {} });
+    let mut asks = Scripted::new(&[ask], Then::Silence);
+    play(HELD, &mut asks).await;
+    let mut is_silent = Scripted::new(&[], Then::Silence);
+    play(HELD, &mut is_silent).await;
+    let whole = Subject::agent(Vec::new(), ".".into()).limits.turn;
+    assert!(is_silent.waited > whole - AT_REST, "{:?}", is_silent.waited);
+    assert!(asks.waited <= AT_REST, "{:?}", asks.waited);
 }
