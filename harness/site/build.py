@@ -111,7 +111,9 @@ class Site:
     def copy_documentation(self):
         for source, page in self.pages.items():
             if source.endswith(".md"):
-                self.write(page, self.change_links(source, (ROOT / source).read_text()))
+                # A reader looks up requirements by name; the cases of an area are longer and have the same word in every title.
+                boost = "---\nsearch: { boost: 3 }\n---\n" if page.startswith("requirements/") else ""
+                self.write(page, boost + self.change_links(source, (ROOT / source).read_text()))
             elif source.endswith(".png"):
                 (self.folder / page).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / source, self.folder / page)

@@ -112,7 +112,15 @@ def check_playground(browser, site):
     # The report is in a frame that the page cannot look into.
     page = browser.value("fetch(document.getElementById('save').href).then((page) => page.text())")
     assert page and "fs.write.capability" in page, browser.value(said)
-    browser.value("fetch('wasi.js').then((text) => text.blob()).then((text) => choose(new File([text], 'wasi.js')))")
+    # Drops a file as a user does, one that is not a recording.
+    browser.value("""fetch('wasi.js').then((text) => text.blob()).then((text) => {
+        const dropped = new DataTransfer();
+        dropped.items.add(new File([text], 'wasi.js'));
+        document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: dropped, bubbles: true, cancelable: true }));
+    })""")
+    wait(lambda: browser.value("document.querySelector('.wrong') !== null"), "the dropped file is rejected")
+    chosen = browser.value("document.getElementById('file').files[0]?.name")
+    assert chosen == "wasi.js", f"the field shows {chosen}"
     print(f"playground: the example has a report of {len(page) // 1000} kB")
 
 

@@ -43,6 +43,7 @@ file.addEventListener("change", () => file.files[0] && choose(file.files[0]));
 party.addEventListener("change", check);
 example.addEventListener("click", async () => {
   const text = await (await fetch("example.ndjson")).blob();
+  file.value = "";
   choose(new File([text], "example.ndjson"));
 });
 addEventListener("dragover", (event) => {
@@ -53,5 +54,8 @@ addEventListener("dragleave", () => document.body.classList.remove("over"));
 addEventListener("drop", (event) => {
   event.preventDefault();
   document.body.classList.remove("over");
-  if (event.dataTransfer.files[0]) choose(event.dataTransfer.files[0]);
+  if (!event.dataTransfer.files[0]) return;
+  // The field would still show the name of an earlier file, or of none.
+  file.files = event.dataTransfer.files;
+  choose(file.files[0]);
 });
