@@ -566,7 +566,9 @@ impl Session {
         let tool = self.tool(n, id);
         tool.announced |= update.variant == "tool_call";
         tool.learn(update.body);
-        if let Some(turn) = self.turn.as_mut() {
+        if let Some(turn) = self.turn.as_mut()
+            && !turn.tools.contains(id)
+        {
             turn.tools.insert(id.to_owned());
         }
     }

@@ -460,7 +460,12 @@ impl Course {
         match update.variant {
             "tool_call" | "tool_call_update" => {
                 course.learn_kind(update.body);
-                course.reported.extend(update.body.member("toolCallId").and_then(Value::as_str).map(str::to_owned));
+                // Most updates are about a call that is known.
+                if let Some(id) = update.body.member("toolCallId").and_then(Value::as_str)
+                    && !course.reported.contains(id)
+                {
+                    course.reported.insert(id.to_owned());
+                }
             }
             "plan" => course.plan_dropped = dropped(&session.plan, update.body),
             _ => {}
@@ -550,8 +555,10 @@ impl Course {
 impl SessionCourse {
     fn learn_kind(&mut self, report: &Value) {
         let text = |name: &str| report.member(name).and_then(Value::as_str);
-        if let (Some(id), Some(kind)) = (text("toolCallId"), text("kind")) {
-            self.kinds.insert(id.to_owned(), kind.to_owned());
+        let (Some(id), Some(kind)) = (text("toolCallId"), text("kind")) else { return };
+        match self.kinds.get_mut(id) {
+            Some(known) => kind.clone_into(known),
+            None => drop(self.kinds.insert(id.to_owned(), kind.to_owned())),
         }
     }
 }
