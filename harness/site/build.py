@@ -111,7 +111,7 @@ class Site:
     def copy_documentation(self):
         for source, page in self.pages.items():
             if source.endswith(".md"):
-                # A reader looks up requirements by name; the cases of an area are longer and have the same word in every title.
+                # A reader looks up requirements by name; without this, pages of cases come first in the results.
                 boost = "---\nsearch: { boost: 3 }\n---\n" if page.startswith("requirements/") else ""
                 self.write(page, boost + self.change_links(source, (ROOT / source).read_text()))
             elif source.endswith(".png"):
