@@ -298,15 +298,14 @@ impl Run<'_> {
                     let trace = run_case_until(&self.cases[*index], self.subject, &ending);
                     (if stopped().is_none() { indices } else { Vec::new() }, trace)
                 }
-                [first, ..] => {
-                    let opening = opening_of_agent(&self.cases[*first]);
+                _ => {
+                    let opening = opening_of_agent(&self.cases[indices[0]]);
                     if let Some(like) = opening.as_ref().and_then(|opening| self.subject.refusals.seen_in(opening)) {
                         let _ = events.send(Progress::Refused { cases: indices, like });
                         continue;
                     }
                     self.converse(indices, opening.as_ref(), &start, &ending)
                 }
-                [] => continue,
             };
             if cases.is_empty() {
                 self.work.close();

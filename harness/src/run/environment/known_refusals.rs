@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use crate::requirement::Party;
 use crate::trace::{Event, What};
 use crate::wire::{Content, Envelope, read_line};
 
@@ -43,16 +44,16 @@ impl KnownRefusals {
     }
 }
 
-/// Whether the first response in these events is an error; it answers `initialize`.
+/// Whether the agent's first response to a request in these events is an error; it answers `initialize`.
 pub(in crate::run) fn refuses_initialize<'e>(events: impl Iterator<Item = &'e Event>) -> bool {
     let mut lines = events.filter_map(|event| match &event.what {
-        What::Line { bytes, .. } => Some(read_line(bytes)),
+        What::Line { from: Party::Agent, bytes, .. } => Some(read_line(bytes)),
         _ => None,
     });
+    let answers =
+        |value: &Value| matches!(Envelope::of(value), Envelope::Response { id: Some(id), .. } if !id.is_null());
     let response = lines.find_map(|line| match line {
-        Content::One { value, .. } => {
-            matches!(Envelope::of(&value), Envelope::Response { .. }).then(|| value.get("error").is_some())
-        }
+        Content::One { value, .. } => answers(&value).then(|| value.get("error").is_some()),
         _ => None,
     });
     response == Some(true)
@@ -63,7 +64,8 @@ mod tests {
     use serde_json::json;
 
     use super::KnownRefusals;
-    use crate::trace::Trace;
+    use crate::requirement::Party;
+    use crate::trace::{Trace, What};
 
     const HEADER: &str = r#"{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent"}"#;
 
@@ -77,9 +79,16 @@ mod tests {
             Trace::read(format!("{HEADER}\n{asks}\n{line}\n").as_bytes()).expect("a trace")
         };
         let (refuses, agrees) = (trace(r#""error":{"code":-32602,"message":"no"}"#), trace(r#""result":{}"#));
+        let mut refused_by_client = refuses.clone();
+        for event in &mut refused_by_client.events {
+            if let What::Line { from, .. } = &mut event.what {
+                *from = Party::Client;
+            }
+        }
         let (known, opening) = (KnownRefusals::default(), json!({ "protocolVersion": 1 }));
         known.note(&opening, "a", &refuses.events);
         known.note(&opening, "b", &agrees.events);
+        known.note(&opening, "b", &refused_by_client.events);
         assert_eq!(known.seen_in(&opening), None, "one refusal");
         known.note(&opening, "c", &refuses.events);
         assert_eq!(known.seen_in(&opening).as_deref(), Some("a"));
