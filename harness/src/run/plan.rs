@@ -38,8 +38,8 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
         let (usual, late) = group.split_at(group.partition_point(|&index| !is_late(&cases[index])));
         // The first results of a run are those of the few cases that cover most.
         let covering = covering(cases, usual);
-        let (mut usual, others): (Vec<_>, Vec<_>) = usual.iter().partition(|index| covering.contains(index));
-        usual.extend(others);
+        let mut usual = usual.to_vec();
+        usual.sort_by_key(|&index| (!writes_as_usual(&cases[index]), !covering.contains(&index)));
         // Neighbours share what the agent learned not to do. Each part gets its share of the late cases, which wait for crashes.
         conversations.extend((0..parts).map(|part| {
             let of_part = part * usual.len() / parts..(part + 1) * usual.len() / parts;

@@ -172,6 +172,9 @@ fn cases_that_cover_most_come_first() {
     let of = |requirements: &str| case(&format!("requirements: [{requirements}]"), &["include: session"]);
     let cases = [of("prompt.text"), of("prompt.text, prompt.stop-reason"), of("init.respond"), of("prompt.text")];
     assert_eq!(conversations(&cases, 1, |_| false), [vec![1, 2, 0, 3]]);
+    let text = "requirements: [prompt.text, prompt.stop-reason]\nclient: { wire: { ids: text } }";
+    let with_text = [case(text, &["include: session"]), of("prompt.text")];
+    assert_eq!(conversations(&with_text, 1, |_| false), [vec![1, 0]], "the first case writes as usual");
 }
 
 /// This number determines the time that every agent takes.
