@@ -267,6 +267,8 @@ pub struct StepFile {
     pub agent_process: Option<AgentProcessFile>,
     /// Closes the subject's input: `close: stdin`.
     pub close: Option<CloseFile>,
+    /// Ends the agent and starts it again: `restart: {}`.
+    pub restart: Option<RestartFile>,
     /// Awaits that the subject ends the connection, whether its process keeps running or not.
     pub end: Option<FenceFile>,
     /// Awaits the exit of the subject's process.
@@ -336,6 +338,11 @@ pub struct FenceFile {
     /// How long to wait for the answer.
     pub within: Option<DurationText>,
 }
+
+/// A restart is written `restart: {}`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestartFile {}
 
 /// The text of a turn.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

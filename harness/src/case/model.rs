@@ -365,6 +365,8 @@ pub enum Action {
     Forget(Vec<String>),
     /// Closes the subject's input.
     CloseStdin,
+    /// Ends the agent and starts it again; what follows is on a new connection.
+    Restart,
     /// Awaits that the subject ends the connection.
     End,
     /// Awaits the exit of the subject's process.

@@ -101,6 +101,9 @@ impl Checker<'_> {
             self.closed = Some((Arc::clone(spot.source()), spot.key_span()));
             self.push(&spot, Action::CloseStdin, Vec::new(), None);
         }
+        if step.restart.is_some() {
+            self.restart(&spot);
+        }
         if let Some(FenceFile { decides, within }) = step.end {
             let decides = self.decides(&spot, &decides);
             self.push(&spot, Action::End, decides, within.as_ref().map(DurationText::duration));
@@ -113,6 +116,14 @@ impl Checker<'_> {
         if let Some(name) = step.include {
             self.include(&spot, &name);
         }
+    }
+
+    fn restart(&mut self, spot: &Spot<'_>) {
+        if self.subject == Party::Agent {
+            return self.push(spot, Action::Restart, Vec::new(), None);
+        }
+        let problem = spot.key_error("case::misplaced-step", "`restart` cannot stand here: a client is started once");
+        self.problems.push(problem.help("it is a step of a case with `subject: agent`"));
     }
 
     /// Adds a step, with its place and its text.

@@ -265,13 +265,15 @@ impl Collector {
         self.by_requirement.values_mut().for_each(|seen| seen.sort_by(|a, b| a.case.cmp(&b.case)));
         let (edition, kind) = (self.edition, self.kind);
         let catalogue = &edition.catalogue;
+        let fit = self.cases.iter().filter(|case| case.verdict != Verdict::NotApplicable);
+        let fit: BTreeSet<String> = fit.map(|case| case.id.clone()).collect();
         let judged = |r: &&Requirement| r.party == kind && matches!(r.status, Status::Checked | Status::Planned);
         let mut requirements: Vec<RequirementReport> = catalogue
             .iter()
             .filter(judged)
             .map(|requirement| {
                 let seen = self.by_requirement.remove(&requirement.id).unwrap_or_default();
-                join(edition, requirement, seen, self.undecided.remove(&requirement.id).unwrap_or_default())
+                join(edition, requirement, seen, self.undecided.remove(&requirement.id).unwrap_or_default(), &fit)
             })
             .collect();
         mistakes::settle(&mut requirements, &mut self.cases);
@@ -326,21 +328,28 @@ pub fn alone<'t>(
         requirement,
         vec![SeenIn { case: recording.to_owned(), title: None, tally, proofs }],
         BTreeSet::new(),
+        &BTreeSet::new(),
     ))
 }
 
-/// Joins the results of all cases for one requirement.
+/// Joins the results of all cases for one requirement; `fit` are the ids of the cases that apply to the subject.
 fn join(
     edition: &Edition,
     requirement: &Requirement,
     seen: Vec<SeenIn>,
     undecided: BTreeSet<String>,
+    fit: &BTreeSet<String>,
 ) -> RequirementReport {
     let undecided: Vec<String> = undecided.into_iter().collect();
     let exercised = |seen: &&SeenIn| !matches!(seen.tally.verdict(), Verdict::NotExercised | Verdict::NotApplicable);
-    let unfit = |seen: &&SeenIn| seen.case.contains('@') && seen.tally.verdict() == Verdict::NotApplicable;
-    let inapplicable: Vec<String> = seen.iter().filter(unfit).map(|seen| seen.case.clone()).collect();
-    let verdict = RequirementReport::joined(seen.iter().map(|seen| seen.tally.verdict()), &undecided, &inapplicable);
+    let unfit = |seen: &SeenIn| seen.tally.verdict() == Verdict::NotApplicable;
+    // The requirement applies if the case does in its first use. That a context of it does not apply means nothing here.
+    let in_context =
+        |seen: &SeenIn| seen.case.rsplit_once(['@', ',']).is_some_and(|(first_use, _)| fit.contains(first_use));
+    let counted: Vec<&SeenIn> = seen.iter().filter(|seen| !(unfit(seen) && in_context(seen))).collect();
+    let inapplicable = counted.iter().filter(|seen| unfit(seen) && seen.case.contains('@'));
+    let inapplicable: Vec<String> = inapplicable.map(|seen| seen.case.clone()).collect();
+    let verdict = RequirementReport::joined(counted.iter().map(|seen| seen.tally.verdict()), &undecided, &inapplicable);
     let cases = seen.iter().filter(exercised).map(|seen| seen.case.clone()).collect();
     let notes = notes(&seen);
     let findings: Vec<_> = seen.into_iter().flat_map(|seen| findings(requirement.party, seen)).collect();
@@ -559,6 +568,15 @@ mod tests {
         assert_eq!(verdict(&[inapplicable()]), Verdict::NotApplicable);
         assert_eq!(verdict(&[undecided()]), Verdict::NotExercised);
         assert_eq!(verdict(&[inapplicable(), undecided()]), Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn inapplicable_contexts_do_not_count() {
+        let context = || stepped("c@after-load", r#""kind":"needs","outcome":"not-applicable""#);
+        let undecided = |case| stepped(case, r#""kind":"optional","outcome":"missed""#);
+        assert_eq!(verdict(&[undecided("c"), context(), undecided("c@again")]), Verdict::NotExercised);
+        let inapplicable = stepped("c", r#""kind":"needs","outcome":"not-applicable""#);
+        assert_eq!(verdict(&[inapplicable, context()]), Verdict::NotApplicable);
     }
 
     #[test]

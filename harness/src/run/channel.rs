@@ -10,6 +10,7 @@ use super::recorder::Recorder;
 use super::tester::{McpServers, Writing};
 use crate::requirement::Party;
 use crate::trace::{Exit, What};
+use crate::transport::process::Launch;
 use crate::wire::{LineEnd, RpcId};
 
 /// A conversation as a case uses it. [`super::conversation::Conversation`] is the live one; tests use a list of messages.
@@ -61,6 +62,8 @@ pub(super) enum Order {
     EndTyping,
     /// Send the subject a signal of this name.
     Signal(String),
+    /// Start an agent again, whose process has ended or else is killed.
+    Restart(Box<Launch>),
     /// Have the process that a client takes for its agent act.
     AgentProcess(usize, AgentOrder),
     /// Print something in a login in a terminal.
@@ -148,7 +151,7 @@ pub(super) struct ConnectionState {
     pub is_login: bool,
 }
 
-/// The state of a conversationthat a case can read.
+/// The state of a conversation that a case can read.
 pub(super) struct State {
     /// The tested party.
     pub subject: Party,

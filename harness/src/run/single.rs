@@ -194,7 +194,7 @@ fn open(
     mut recorder: Recorder,
 ) -> Result<Conversation, Recorder> {
     let link = match subject.party {
-        Party::Agent => Link::to_agent(&env.launch),
+        Party::Agent => Link::to_agent(&env.launch, 0),
         Party::Client => match subject.relays(&env.sandbox) {
             Ok(relays) if subject.agent_folder.is_some() => Ok(Link::to_relays(relays)),
             Ok(relays) if subject.controls.terminal => Link::to_client_on_terminal(&env.launch, relays),

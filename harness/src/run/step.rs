@@ -12,6 +12,7 @@ mod page;
 mod process;
 mod reply;
 mod rest;
+mod restart;
 pub(super) mod send;
 
 use super::case::{RunningCase, StepResult};
@@ -44,6 +45,7 @@ pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usi
             StepResult::new(StepKind::Send, Outcome::Done)
         }
         Action::CloseStdin => running.close_input(),
+        Action::Restart => restart::restart(running).await,
         Action::End => {
             let limit = running.after_act(step.within.unwrap_or(running.limits.exit));
             exit::end(running, !step.decides.is_empty(), limit).await

@@ -90,17 +90,19 @@ enum Input {
 }
 
 impl Link {
-    /// Starts an agent and the tasks that serve its streams; needs a Tokio runtime.
+    /// Starts an agent and the tasks that serve its streams, as this connection; needs a Tokio runtime.
     ///
     /// # Errors
     ///
     /// The program could not be started.
-    pub fn to_agent(launch: &Launch) -> Result<Self, SpawnError> {
+    pub fn to_agent(launch: &Launch, connection: usize) -> Result<Self, SpawnError> {
         let process = launch.spawn()?;
-        let output = |bytes| LinkEvent::Output { connection: 0, bytes };
-        let end = || Some(LinkEvent::OutputEnded { connection: 0 });
-        let (mut link, _) = Self::serve(process, output, end);
+        let output = move |bytes| LinkEvent::Output { connection, bytes };
+        let end = || Some(LinkEvent::OutputEnded { connection });
+        let (mut link, _) = Self::serve(process, connection, output, end);
         let input = link.keyboard.take();
+        // Those before it belong to processes that have ended.
+        link.inputs.extend((0..connection).map(|_| Input::Pipe(None)));
         link.inputs.push(Input::Pipe(input));
         Ok(link)
     }
@@ -111,7 +113,7 @@ impl Link {
     ///
     /// The program could not be started.
     pub fn to_client(launch: &Launch, relays: Relays) -> Result<Self, SpawnError> {
-        let (link, events) = Self::serve(launch.spawn()?, LinkEvent::Stdout, || None);
+        let (link, events) = Self::serve(launch.spawn()?, 0, LinkEvent::Stdout, || None);
         tokio::spawn(serve(relays, events));
         Ok(link)
     }
@@ -142,12 +144,13 @@ impl Link {
 
     fn serve(
         process: Process,
+        connection: usize,
         output: impl Fn(Vec<u8>) -> LinkEvent + Send + 'static,
         end: impl Fn() -> Option<LinkEvent>,
     ) -> (Self, mpsc::Sender<LinkEvent>) {
         let Process { stdin, stdout, stderr, leader, group } = process;
         let (link, sender, pieces) = Self::of(leader, group);
-        tokio::spawn(write_all(stdin, pieces, sender.clone()));
+        tokio::spawn(write_all(stdin, pieces, connection, sender.clone()));
         tokio::spawn(read_all(stderr, sender.clone(), LinkEvent::Stderr, None));
         tokio::spawn(read_all(stdout, sender.clone(), output, end()));
         (link, sender)
@@ -312,13 +315,14 @@ async fn type_all(mut terminal: impl AsyncWrite + Unpin, mut queue: mpsc::Unboun
 async fn write_all(
     mut stdin: ChildStdin,
     mut queue: mpsc::UnboundedReceiver<Vec<Vec<u8>>>,
+    connection: usize,
     events: mpsc::Sender<LinkEvent>,
 ) {
     while let Some(pieces) = queue.recv().await {
         let cut_up = pieces.len() > 1;
         for piece in pieces {
             if write_piece(&mut stdin, &piece, cut_up).await.is_err() {
-                let _ = events.send(LinkEvent::InputBroken { connection: 0 }).await;
+                let _ = events.send(LinkEvent::InputBroken { connection }).await;
                 return;
             }
         }

@@ -86,6 +86,8 @@ pub struct Conversation {
     pub(in crate::judge) other_version: Option<u64>,
     /// The sessions that the client knows, by id.
     pub sessions: BTreeMap<String, Session>,
+    /// The sessions of the agent's earlier processes, by id, until the client opens them again.
+    earlier_sessions: BTreeMap<String, Session>,
     /// The entries of MCP servers that the client has named for its sessions.
     pub mcp_servers: Vec<Value>,
     /// The terminals that the client made, by id.
@@ -182,6 +184,7 @@ impl Conversation {
             version: None,
             other_version: None,
             sessions: BTreeMap::new(),
+            earlier_sessions: BTreeMap::new(),
             mcp_servers: Vec::new(),
             terminals: BTreeMap::new(),
             unreleased: BTreeSet::new(),
@@ -211,6 +214,24 @@ impl Conversation {
             latest_answered: BTreeMap::new(),
             stray_requests: BTreeSet::new(),
         }
+    }
+
+    /// Creates the conversation on the next connection. In a case of an agent that has ended, this is that of its next process,
+    /// which may open the sessions of this one again.
+    #[must_use]
+    pub(in crate::judge) fn on_next_connection(&self, is_agents: bool) -> Self {
+        let next = Self::new(self.edition, self.whole);
+        if !(is_agents && self.whole && self.shutting_down.is_some()) {
+            return next;
+        }
+        let mut earlier_sessions = self.earlier_sessions.clone();
+        for (id, session) in &self.sessions {
+            let mut session = session.clone();
+            session.uneven |= session.turn.take().is_some();
+            (session.loading, session.resuming, session.reopened, session.was_ended) = (None, None, None, true);
+            earlier_sessions.insert(id.clone(), session);
+        }
+        Self { earlier_sessions, ..next }
     }
 
     /// Begins another case of the conversation. A change that the client made in an earlier case has taken effect by now.

@@ -240,7 +240,8 @@ impl Judge {
             return;
         }
         let known = self.parked.remove(&connection);
-        let talk = known.unwrap_or_else(|| Conversation::new(self.talk.edition, self.talk.whole));
+        let is_agents = self.parties == [Party::Agent];
+        let talk = known.unwrap_or_else(|| self.talk.on_next_connection(is_agents));
         let before = std::mem::replace(&mut self.talk, talk);
         self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
         if self.parked.len() > MOST_PARKED

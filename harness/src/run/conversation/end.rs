@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Conversation;
+use super::{Connection, Conversation};
+use crate::fault::Planted;
 use crate::requirement::Party;
 use crate::run::timing::{AGENT_EXIT, OUTPUT_AFTER_EXIT};
 use crate::trace::{Exit, ProcessEvent, What};
 use crate::transport::link::Link;
+use crate::transport::process::Launch;
 
 /// The number that a shell adds to a signal to form an exit code.
 const BY_SIGNAL: i32 = 128;
@@ -83,6 +85,32 @@ impl Conversation {
         self.state.exit.is_some() && !(self.connections.is_empty() && on_its_way())
     }
 
+    /// Starts an agent again, whose process has ended or else is killed here. The next process has a connection of its own, and
+    /// finds the folders as the one before left them.
+    pub(super) fn restart(&mut self, launch: &Launch) -> Option<Vec<usize>> {
+        if self.state.exit.is_none() {
+            self.state.recorder.record(What::Process(ProcessEvent::Signalled("SIGKILL".to_owned())));
+        }
+        self.link.kill();
+        self.state.connections.iter_mut().for_each(|connection| connection.ended = true);
+        // Requests that no service has seen yet came from a process that reads no answer.
+        self.waiting.clear();
+        let connection = self.connections.len();
+        match Link::to_agent(launch, connection) {
+            Ok(link) => self.link = link,
+            Err(error) => {
+                self.state.own_fault = Some(format!("cannot start the agent again: {error}"));
+                return None;
+            }
+        }
+        (self.state.exit, self.last_output) = (None, None);
+        let injector = self.fault.as_ref().map(Planted::injector);
+        self.opens(Connection { injector, ..Connection::default() }, false);
+        let pid = self.link.pid.unwrap_or_default();
+        self.state.recorder.record_on(connection, What::Process(ProcessEvent::Spawned { pid }));
+        Some(Vec::new())
+    }
+
     /// Ends the subject in bounded time: closes its input, then signals it, then kills its group.
     pub(in crate::run) async fn shut_down(&mut self, patience: Duration, already_closed: bool) {
         self.give_up_logins();
@@ -90,7 +118,7 @@ impl Conversation {
             return self.hang_up().await;
         }
         match self.state.subject {
-            Party::Agent if !already_closed && !self.over() => self.close_input(0),
+            Party::Agent if !already_closed && !self.over() => self.close_input(self.connections.len() - 1),
             Party::Agent => {}
             Party::Client => self.link.end_typing(),
         }

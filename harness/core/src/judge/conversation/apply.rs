@@ -185,7 +185,8 @@ impl Conversation {
         let Some(id) = exchange.session() else { return };
         let opening = if exchange.method == "session/load" { Opening::Load } else { Opening::Resume };
         let fresh = Session::new(opening, exchange.n, &exchange.params);
-        let known = self.sessions.entry(id.to_owned()).or_insert(fresh);
+        let earlier = self.earlier_sessions.remove(id);
+        let known = self.sessions.entry(id.to_owned()).or_insert_with(|| earlier.unwrap_or(fresh));
         let during_load = known.loading.is_some();
         known.uneven |= during_load || known.resuming.is_some();
         match opening {

@@ -58,6 +58,10 @@ pub(super) const FAULTS: &[Fault] = &[
         || Box::new(session::GlobalMode::default())),
     messages("latest-session-updates", "Sends all updates with the id of the latest session.",
         || Box::new(session::LatestUpdates::default())),
+    messages("history-lost-at-exit", "Opens the sessions of its earlier processes without their messages.",
+        || Box::new(session::Forgetful::of(session::Lost::History))),
+    messages("message-ids-lost-at-exit", "Replays the messages of its earlier processes under new ids.",
+        || Box::new(session::Forgetful::of(session::Lost::Ids))),
     messages("replay-after-load-response", "Answers session/load before it replays the history.",
         || Box::new(session::LateReplay::default())),
 

@@ -130,3 +130,49 @@ impl Layer for LateReplay {
         }
     }
 }
+
+/// What the agent has lost of the sessions of its earlier processes.
+pub(super) enum Lost {
+    /// The messages.
+    History,
+    /// The ids of the messages, so that it replays them under new ones.
+    Ids,
+}
+
+/// Does not keep everything of its sessions for the next process.
+pub(super) struct Forgetful {
+    lost: Lost,
+    /// The sessions that this process created.
+    own: HashSet<String>,
+}
+
+impl Forgetful {
+    pub(super) fn of(lost: Lost) -> Self {
+        Self { lost, own: HashSet::new() }
+    }
+
+    fn is_earlier(&self, message: &Value) -> bool {
+        session(message).is_some_and(|id| !self.own.contains(id))
+    }
+}
+
+impl Layer for Forgetful {
+    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
+        if onward.answers("session/new").is_some() {
+            self.own.extend(message["result"]["sessionId"].as_str().map(str::to_owned));
+        }
+        let is_message = update(&message).is_some_and(|kind| kind.contains("_message"));
+        let reopens = |id| ["session/load", "session/resume"].into_iter().any(|by| onward.open_in(by, id).is_some());
+        let is_replayed = is_message && self.is_earlier(&message) && session(&message).is_some_and(reopens);
+        match self.lost {
+            Lost::History if is_replayed => return,
+            Lost::Ids if is_replayed => {
+                if let Some(Value::String(id)) = message.pointer_mut("/params/update/messageId") {
+                    id.push_str("-replayed");
+                }
+            }
+            _ => {}
+        }
+        onward.outward(message);
+    }
+}
