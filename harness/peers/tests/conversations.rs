@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
+use acp_conformance::case::{Action, Case, Includes, Vocabulary, embedded, load_text};
 use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::judge;
@@ -129,7 +129,10 @@ fn same_verdicts(party: Party, most_starts: usize) -> Result<(), Failed> {
     let (before, now) = (verdicts(&alone), verdicts(&shared));
     let other: Vec<_> = before.iter().filter(|(id, verdict)| now[*id] != **verdict).collect();
     ensure(other.is_empty(), || format!("these verdicts differ in shared conversations: {other:?}"))?;
-    ensure(alone.report.summary.starts == cases.len(), || format!("{} starts alone", alone.report.summary.starts))?;
+    let restarts =
+        cases.iter().flat_map(|case| &case.steps).filter(|step| matches!(step.action, Action::Restart)).count();
+    let starts = alone.report.summary.starts;
+    ensure(starts == cases.len() + restarts, || format!("{starts} starts alone"))?;
     let shared = &shared.report;
     ensure(shared.only_shared.is_empty(), || format!("{:?}", shared.only_shared))?;
     ensure(shared.summary.starts <= most_starts, || format!("{} starts", shared.summary.starts))
@@ -150,7 +153,7 @@ fn few_starts_in_version_2() -> Result<(), Failed> {
 const MOST_STARTS_IN_VERSION_2: usize = 25;
 
 /// The most starts of an agent that follows all requests of the cases.
-const MOST_STARTS: usize = 38;
+const MOST_STARTS: usize = 40;
 
 /// The same for a client. Cases of which something stays unanswered need a process each.
 const MOST_CLIENT_STARTS: usize = 125;
@@ -172,6 +175,9 @@ const COMPANY: [&str; 10] = [
     "v1/client/message-id/null",
 ];
 
+/// A fault that changes one session id, which is another one in a shared conversation.
+const NAMES_A_SESSION: &str = "client-session-id-lowered";
+
 /// Returns the faults of a party, each with the cases that show it and their company.
 fn killed_faults(party: Party) -> Vec<(Fault, Vec<Case>)> {
     let cases = cases_of(party, &V1);
@@ -185,7 +191,7 @@ fn killed_faults(party: Party) -> Vec<(Fault, Vec<Case>)> {
         let chosen = cases.iter().filter(|case| is_chosen(&case.id)).cloned().collect();
         (fault, chosen)
     };
-    faults.into_iter().map(with_cases).collect()
+    faults.into_iter().filter(|fault| fault.id != NAMES_A_SESSION).map(with_cases).collect()
 }
 
 /// A fault violates the same requirements in shared conversations as in a process for each case.
