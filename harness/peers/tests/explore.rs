@@ -21,9 +21,21 @@ mod reference;
 
 use reference::AGENT;
 
-/// The words that name the clean programs.
-const OF_AGENT: [&str; 3] = ["agent", "--", AGENT];
-const OF_CLIENT: [&str; 3] = ["client", "--profile", "acp-reference-client"];
+/// A version of a clean program.
+#[derive(Clone, Copy)]
+struct Program {
+    /// The version of the protocol, as in `--protocol`.
+    version: &'static str,
+    /// The command.
+    party: &'static str,
+    /// The words that name the program.
+    words: [&'static str; 2],
+}
+
+const OF_AGENT: Program = Program { version: "v1", party: "agent", words: ["--", AGENT] };
+const OF_CLIENT: Program = Program { version: "v1", party: "client", words: ["--profile", "acp-reference-client"] };
+const V2_OF_AGENT: Program = Program { version: "v2", ..OF_AGENT };
+const V2_OF_CLIENT: Program = Program { version: "v2", ..OF_CLIENT };
 
 /// The name of a fault, and the requirements that it breaks, with blanks between them.
 type Planted = (&'static str, &'static str);
@@ -50,6 +62,21 @@ const FAULTS_OF_CLIENT: [Planted; 3] = [
     ("client-permission-missing-after-load", "permission.implemented"),
 ];
 
+/// The same for the agent in version 2.
+const V2_FAULTS: [Planted; 5] = [
+    ("chunk-without-id-after-error", "message.id-present"),
+    ("receipt-id-again-after-replay", "prompt.distinct-ids"),
+    ("set-option-unknown-after-close", "config.set-implemented"),
+    ("tool-kind-unknown-after-cancel", "tool.kind-values"),
+    ("user-message-missing-in-second-session", "prompt.user-message-reported"),
+];
+
+/// The same for the client in version 2.
+const V2_FAULTS_OF_CLIENT: [Planted; 2] = [
+    ("client-action-unknown-after-cancel", "elicit.action"),
+    ("client-permission-unoffered-after-cancel", "permission.option-offered"),
+];
+
 /// The number of walks after which a search gives up. Most faults show in the first 400; a run ends with the first failure.
 const MOST_WALKS: &str = "2000";
 
@@ -73,20 +100,31 @@ fn main() -> ExitCode {
     let mut trials = vec![
         Trial::test("clean-agent-passes", || clean(OF_AGENT)),
         Trial::test("clean-client-passes", || clean(OF_CLIENT)),
+        Trial::test("v2/clean-agent-passes", || clean(V2_OF_AGENT)),
+        Trial::test("v2/clean-client-passes", || clean(V2_OF_CLIENT)),
         Trial::test("impossible-walk-is-explained", impossible),
         Trial::test("time-limit-ends-the-walks", limited),
         Trial::test("walks-begin-before-the-last-case", begins_early),
         Trial::test("sequence-that-fails-each-time-is-a-failure", sequence),
         Trial::test("sequence-that-fails-once-fails-nothing", sequence_once),
     ];
-    let all = FAULTS.map(|fault| (OF_AGENT, fault)).into_iter().chain(FAULTS_OF_CLIENT.map(|fault| (OF_CLIENT, fault)));
-    trials.extend(
-        all.map(|(program, (fault, requirements))| Trial::test(fault, move || found(program, fault, requirements))),
-    );
+    let lists: [(Program, &[Planted]); 4] = [
+        (OF_AGENT, &FAULTS),
+        (OF_CLIENT, &FAULTS_OF_CLIENT),
+        (V2_OF_AGENT, &V2_FAULTS),
+        (V2_OF_CLIENT, &V2_FAULTS_OF_CLIENT),
+    ];
+    for (program, faults) in lists {
+        let prefix = if program.version == "v1" { "" } else { "v2/" };
+        let test = |&(fault, requirements)| {
+            Trial::test(format!("{prefix}{fault}"), move || found(program, fault, requirements))
+        };
+        trials.extend(faults.iter().map(test));
+    }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-fn clean(program: [&str; 3]) -> Result<(), Failed> {
+fn clean(program: Program) -> Result<(), Failed> {
     let folder = TempDir::new()?;
     let output = explore(folder.path(), program, &["--explore", "60", "--seed", "3"])?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -96,7 +134,7 @@ fn clean(program: [&str; 3]) -> Result<(), Failed> {
     Ok(())
 }
 
-fn found(program: [&str; 3], fault: &str, requirements: &str) -> Result<(), Failed> {
+fn found(program: Program, fault: &str, requirements: &str) -> Result<(), Failed> {
     let folder = TempDir::new()?;
     let args = ["--explore", MOST_WALKS, "--seed", "1", "--fail-fast", "--trace-dir", "traces", "--fault", fault];
     let output = explore(folder.path(), program, &args)?;
@@ -116,16 +154,16 @@ fn found(program: [&str; 3], fault: &str, requirements: &str) -> Result<(), Fail
             return Err(failure(&walk.id, &again));
         }
     }
-    is_a_case(folder.path(), program[0])
+    is_a_case(folder.path(), program)
 }
 
 /// Whether the walk was also written as a case without mistakes.
-fn is_a_case(folder: &Path, party: &str) -> Result<(), Failed> {
+fn is_a_case(folder: &Path, Program { version, party, .. }: Program) -> Result<(), Failed> {
     let files =
         fs::read_dir(folder.join("traces"))?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     let case = files.iter().find(|file| file.extension().is_some_and(|extension| extension == "yaml"));
     let case = case.ok_or("the walk was not written as a case")?;
-    let place = folder.join(format!("mine/v1/{party}/walk"));
+    let place = folder.join(format!("mine/{version}/{party}/walk"));
     fs::create_dir_all(&place)?;
     fs::copy(case, place.join("mine.yaml"))?;
     let lint = Command::new(std::env::current_exe()?).args(["lint", "mine"]).current_dir(folder).output()?;
@@ -230,9 +268,11 @@ fn sequence_once() -> Result<(), Failed> {
     Ok(())
 }
 
-fn explore(folder: &Path, [party, program @ ..]: [&str; 3], args: &[&str]) -> std::io::Result<Output> {
+fn explore(folder: &Path, program: Program, args: &[&str]) -> std::io::Result<Output> {
+    let Program { version, party, words } = program;
     let mut command = Command::new(std::env::current_exe()?);
-    command.args([party, "--format", "text", "--format", "json=report.json"]).args(args).args(program);
+    command.args([party, "--protocol", version, "--format", "text", "--format", "json=report.json"]);
+    command.args(args).args(words);
     // The profile of the client names its program without a path.
     let folder_of_programs = Path::new(AGENT).parent().unwrap_or(Path::new("."));
     let path = std::env::var("PATH").unwrap_or_default();

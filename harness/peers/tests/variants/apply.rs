@@ -1,5 +1,6 @@
 //! Applies a transformation to a recorded trace.
 
+use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::Trace;
 
@@ -17,9 +18,15 @@ pub enum Whose {
     Both,
 }
 
-/// Returns the variant of a trace; `other` is another trace of the same party.
-pub fn variant(kind: &Kind, trace: &Trace, other: &Trace, whose: Whose, choices: &mut Choices) -> Trace {
-    let mut talk = Talk::of(trace);
+/// Returns the variant of a trace of that edition; `other` is another trace of the same party.
+pub fn variant(
+    kind: &Kind,
+    edition: &'static Edition,
+    [trace, other]: [&Trace; 2],
+    whose: Whose,
+    choices: &mut Choices,
+) -> Trace {
+    let mut talk = Talk::of(trace, edition);
     let subject = talk.subject;
     let changed = |party: Party| party == subject || whose == Whose::Both;
     match kind.how {
@@ -50,7 +57,7 @@ pub fn variant(kind: &Kind, trace: &Trace, other: &Trace, whose: Whose, choices:
                     .for_each(|message| renamed.forward(message));
             }
         }
-        How::Whole(change) => change(&mut talk, &Talk::of(other), choices),
+        How::Whole(change) => change(&mut talk, &Talk::of(other, edition), choices),
     }
     talk.into_trace()
 }
@@ -68,7 +75,7 @@ fn around(entries: Vec<Entry>, subject: Party, make: fn() -> Box<dyn Around>, ch
         let layer = connections.entry(entry.event.connection).or_insert_with(make);
         let mut stands_for = Some(entry.stands_for.clone());
         for said in layer.pass(message, subject, choices) {
-            let mut new = Entry::said(&entry.event, said.from, said.value);
+            let mut new = Entry::said(&entry.event, message.edition, said.from, said.value);
             if said.original {
                 new.event.what = entry.event.what.clone();
                 new.stands_for = stands_for.take().unwrap_or_default();

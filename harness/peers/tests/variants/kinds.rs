@@ -12,7 +12,9 @@ mod spelling;
 mod surroundings;
 mod timing;
 mod updates;
+mod v2;
 
+use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
 use acp_conformance::wire::LineEnd;
 use fastrand::Rng;
@@ -84,8 +86,12 @@ impl Said {
     }
 }
 
-/// Returns all transformations.
-pub fn all() -> Vec<&'static Kind> {
+/// Returns all transformations of an edition.
+pub fn all(edition: &Edition) -> Vec<&'static Kind> {
+    let of_version: [&[Kind]; 3] = match edition.major {
+        1 => [&[], &[], &[]],
+        _ => [ids::OF_V2, updates::OF_V2, v2::KINDS],
+    };
     let lists = [
         spelling::KINDS,
         ids::KINDS,
@@ -99,10 +105,10 @@ pub fn all() -> Vec<&'static Kind> {
         timing::KINDS,
         surroundings::KINDS,
     ];
-    lists.into_iter().flatten().collect()
+    lists.into_iter().chain(of_version).flatten().collect()
 }
 
 /// Returns the transformation with that name.
-pub fn named(name: &str) -> Option<&'static Kind> {
-    all().into_iter().find(|kind| kind.name == name)
+pub fn named(edition: &Edition, name: &str) -> Option<&'static Kind> {
+    all(edition).into_iter().find(|kind| kind.name == name)
 }

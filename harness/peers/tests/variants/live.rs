@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 
-use acp_conformance::edition::V1;
 use acp_conformance::judge::judge;
+use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
 use fastrand::Rng;
@@ -57,10 +57,10 @@ impl Delivery {
 }
 
 /// Whether a transformation can be applied to the lines of a running program of that party.
-pub fn is_possible(kind: &Kind, party: Party) -> bool {
+pub fn is_possible(kind: &Kind, edition: &Edition, party: Party) -> bool {
     match kind.how {
         How::Whole(_) => false,
-        How::Rename(renaming) => renaming.is_by(party),
+        How::Rename(renaming) => renaming.is_by(edition, party),
         How::Spelling(_) | How::Edit(_) | How::Around(_) => true,
     }
 }
@@ -101,23 +101,25 @@ fn run(name: &str, party: Party, survey: &Survey, at: usize, seed: u64) -> Resul
     let (case, recording) = (survey.case(at), survey.recording(at));
     let seed = mix(mix(seed, seed_of(name)), seed_of(&case.id));
     let one_in = if seed.is_multiple_of(2) { 1 } else { 3 };
-    let trace = run_case(case, &subject(name, party, seed, one_in));
-    let judgement = judge(&trace, V1.edition());
+    let edition = survey.edition();
+    let trace = run_case(case, &subject(name, edition, party, (seed, one_in)));
+    let judgement = judge(&trace, edition);
     count(survey, recording, &judgement, &case.id);
-    let failures = new_failures(&judgement, &recording.failures);
+    let failures = new_failures(edition, &judgement, &recording.failures);
     if failures.is_empty() {
         return Ok(());
     }
-    let problems = failures.iter().map(|failure| describe(failure, &case.id, &trace));
+    let problems = failures.iter().map(|failure| describe(edition, failure, &case.id, &trace));
     Err(problems.collect())
 }
 
 /// Returns the reference program with the layer.
-fn subject(name: &str, party: Party, seed: u64, one_in: u32) -> Subject {
+fn subject(name: &str, edition: &Edition, party: Party, (seed, one_in): (u64, u32)) -> Subject {
     let own = env::current_exe().expect("the path of this program").display().to_string();
     let words = [
         own,
         REWRITE.to_owned(),
+        edition.name.clone(),
         name.to_owned(),
         seed.to_string(),
         one_in.to_string(),

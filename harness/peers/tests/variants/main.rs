@@ -2,13 +2,14 @@
 //!
 //! A transformation changes a conforming conversation into another one that the specification also allows ([`kinds`]). Each is
 //! applied to the recorded trace of every case ([`offline`]), and most also to the messages of a reference program while a
-//! sample of the cases runs ([`live`]); `--ignored` adds further samples.
+//! sample of the cases runs ([`live`]); `--ignored` adds further samples. The tests of version 2 have `v2/` in their names.
 //!
 //! ```text
 //! ACP_SEED=7 cargo test -p acp-conformance-peers --test variants -- agent/chunks-split   # one transformation
 //! ACP_CASE=v1/agent/cancel …                                                             # only cases with that in their id
 //! ACP_ROUNDS=10 …                                                                        # ten times as many variants
-//! ACP_VARIANTS_TABLE=variants.md …                                                       # variants per requirement, as Markdown
+//! ACP_VARIANTS_TABLE=variants.md …                                                       # variants per requirement, as Markdown,
+//!                                                                                        # and variants-v2.md
 //! ```
 
 mod apply;
@@ -24,10 +25,12 @@ mod table;
 mod talk;
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::{env, fs};
 
+use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::requirement::Party;
 use acp_conformance::transport::relay;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -42,7 +45,7 @@ const SEED_VARIABLE: &str = "ACP_SEED";
 /// The variable with the number of variants for each transformation and case.
 const ROUNDS_VARIABLE: &str = "ACP_ROUNDS";
 
-/// The variable with the path of the table.
+/// The variable with the path of the table of version 1. That of version 2 is next to it.
 const TABLE_VARIABLE: &str = "ACP_VARIANTS_TABLE";
 
 fn main() -> ExitCode {
@@ -56,36 +59,62 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let number = |name| env::var(name).map_or(1, |number| number.parse().expect("the variable is a whole number"));
     let seeds = Range { start: number(SEED_VARIABLE), end: number(SEED_VARIABLE) + number(ROUNDS_VARIABLE) };
-    let survey = Arc::new(Survey::new());
+    let surveys = [&V1, &V2].map(|bundle| Arc::new(Survey::new(bundle)));
+    let trials = surveys.iter().flat_map(|survey| trials_of(survey, &seeds)).collect();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if let (Ok(path), false) = (env::var(TABLE_VARIABLE), arguments.list) {
+        surveys.iter().for_each(|survey| write_table(survey, Path::new(&path), &seeds));
+    }
+    conclusion.exit_code()
+}
+
+/// Returns the tests of an edition.
+fn trials_of(survey: &Arc<Survey>, seeds: &Range<u64>) -> Vec<Trial> {
+    let (edition, prefix) = (survey.edition(), prefix(survey.bundle));
     let mut trials = Vec::new();
     for party in Party::ALL {
-        for kind in kinds::all() {
+        for kind in kinds::all(edition) {
             let tried = move |survey: &Survey, seeds| offline::check(kind, party, survey, seeds).map(drop);
-            trials.push(trial(format!("{party}/{}", kind.name), &survey, &seeds, tried));
+            trials.push(trial(format!("{prefix}{party}/{}", kind.name), survey, seeds, tried));
         }
         let deliveries = Delivery::NAMED.into_iter().map(|(name, _)| name);
-        for name in kinds::all()
+        for name in kinds::all(edition)
             .into_iter()
-            .filter(|kind| live::is_possible(kind, party))
+            .filter(|kind| live::is_possible(kind, edition, party))
             .map(|kind| kind.name)
             .chain(deliveries)
         {
             let tried = move |survey: &Survey, seeds: Range<u64>| live::check(name, party, survey, seeds.start);
-            let trial = trial(format!("live/{party}/{name}"), &survey, &seeds, tried);
+            let trial = trial(format!("live/{prefix}{party}/{name}"), survey, seeds, tried);
             trials.push(trial.with_ignored_flag(!live::is_usual(name)));
         }
     }
-    let planted = Arc::clone(&survey);
-    trials.push(Trial::test("reports-an-illegal-transformation", {
-        let seeds = seeds.clone();
-        move || reports_illegal(&planted, seeds)
-    }));
-    let conclusion = libtest_mimic::run(&arguments, trials);
-    if let (Ok(path), false) = (env::var(TABLE_VARIABLE), arguments.list) {
-        let table = survey.counts.lock().expect("the counts").markdown(&seeds);
-        fs::write(&path, table).unwrap_or_else(|error| panic!("cannot write {path}: {error}"));
+    let (planted, seeds) = (Arc::clone(survey), seeds.clone());
+    let reported = move || reports_illegal(&planted, seeds);
+    trials.push(Trial::test(format!("{prefix}reports-an-illegal-transformation"), reported));
+    trials
+}
+
+/// Returns the first part of the names of an edition's tests.
+fn prefix(bundle: &Bundle) -> String {
+    if bundle.is_draft() { format!("{}/", bundle.case_folder()) } else { String::new() }
+}
+
+/// Writes the table of an edition, if a test of it ran.
+fn write_table(survey: &Survey, path: &Path, seeds: &Range<u64>) {
+    let counts = survey.counts.lock().expect("the counts");
+    if counts.variants == [0, 0] {
+        return;
     }
-    conclusion.exit_code()
+    let path = if survey.bundle.is_draft() { path_of_draft(path, survey.bundle) } else { path.to_owned() };
+    let table = counts.markdown(survey.bundle, seeds);
+    fs::write(&path, table).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+}
+
+/// Returns the path of a draft's table: `variants-v2.md` next to `variants.md`.
+fn path_of_draft(path: &Path, bundle: &Bundle) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}-{}", bundle.case_folder())).with_extension("md")
 }
 
 fn trial(

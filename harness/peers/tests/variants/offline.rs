@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use acp_conformance::edition::V1;
 use acp_conformance::judge::{Judgement, judge};
+use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::{Level, Party};
 use acp_conformance::trace::{Trace, What};
 use acp_conformance::verdict::Verdict;
@@ -21,6 +21,7 @@ const STRENGTHS: [(u32, Whose); 3] = [(1, Whose::Subjects), (2, Whose::Both), (6
 
 /// A variant to test.
 struct Try<'s> {
+    survey: &'s Survey,
     kind: &'s Kind,
     recording: &'s Recording,
     partner: &'s Recording,
@@ -43,12 +44,14 @@ impl Try<'_> {
     }
 
     fn make(&self, choices: &mut Choices) -> Trace {
-        variant(self.kind, &self.recording.trace, &self.partner.trace, self.whose, choices)
+        let traces = [&self.recording.trace, &self.partner.trace];
+        variant(self.kind, self.survey.edition(), traces, self.whose, choices)
     }
 
     fn failures(&self, sites: &[usize]) -> (Trace, Vec<FalseFailure>) {
         let trace = self.make(&mut Choices::these(self.seed, sites.iter().copied()));
-        let failures = new_failures(&judge(&trace, V1.edition()), &self.recording.failures);
+        let edition = self.survey.edition();
+        let failures = new_failures(edition, &judge(&trace, edition), &self.recording.failures);
         (trace, failures)
     }
 
@@ -70,9 +73,9 @@ impl Try<'_> {
 }
 
 /// Returns the requirements that fail now and did not before.
-pub fn new_failures(judgement: &Judgement, before: &BTreeSet<String>) -> Vec<FalseFailure> {
+pub fn new_failures(edition: &Edition, judgement: &Judgement, before: &BTreeSet<String>) -> Vec<FalseFailure> {
     let failed = judgement.tallies.iter().filter(|(id, tally)| {
-        tally.verdict() == Verdict::Fail && !before.contains(*id) && !V1.catalogue().is_probe(id)
+        tally.verdict() == Verdict::Fail && !before.contains(*id) && !edition.catalogue.is_probe(id)
     });
     let first = failed.filter_map(|(id, tally)| {
         let finding = tally.findings.iter().find(|finding| finding.verdict == Verdict::Fail)?;
@@ -98,18 +101,18 @@ pub fn check(kind: &'static Kind, party: Party, survey: &Survey, seeds: Range<u6
             let seed = mix(mix(seed_of(kind.name), seed), seed_of(&case.id));
             let (one_in, whose) = STRENGTHS[usize::try_from(seed % STRENGTHS.len() as u64).unwrap_or_default()];
             let partner = survey.partner(at, seed as usize);
-            let one = Try { kind, recording, partner, whose, one_in, seed };
+            let one = Try { survey, kind, recording, partner, whose, one_in, seed };
             let mut choices = one.choices();
             let trace = one.make(&mut choices);
             if trace == recording.trace {
                 continue;
             }
             tried += 1;
-            let judgement = judge(&trace, V1.edition());
+            let judgement = judge(&trace, survey.edition());
             if !is_planted {
                 count(survey, recording, &judgement, &case.id);
             }
-            for failure in new_failures(&judgement, &recording.failures) {
+            for failure in new_failures(survey.edition(), &judgement, &recording.failures) {
                 if known.insert(failure.requirement.clone()) {
                     tell(&mut story, &one, &choices.taken, &failure.requirement, &case.id);
                 }
@@ -127,7 +130,7 @@ pub fn check(kind: &'static Kind, party: Party, survey: &Survey, seeds: Range<u6
 /// Counts the results of the variant for the requirements that the recording satisfies.
 pub fn count(survey: &Survey, recording: &Recording, judgement: &Judgement, case: &str) {
     let mut counts = survey.counts.lock().expect("the counts");
-    let failures = new_failures(judgement, &recording.failures);
+    let failures = new_failures(survey.edition(), judgement, &recording.failures);
     for failure in failures.iter().filter(|failure| !recording.passes.contains(&failure.requirement)) {
         counts.add(&failure.requirement, case, Seen::Failed);
     }
@@ -146,15 +149,15 @@ fn tell(story: &mut String, one: &Try<'_>, taken: &[usize], requirement: &str, c
     let sites = one.shrunk(taken, requirement);
     let (trace, failures) = one.failures(&sites);
     let Some(failure) = failures.iter().find(|failure| failure.requirement == requirement) else { return };
-    story.push_str(&describe(failure, case, &trace));
+    story.push_str(&describe(one.survey.edition(), failure, case, &trace));
     let _ = write!(story, "\n  changed lines of: {:?}, at the sites {sites:?}", one.whose);
     differences(story, &one.recording.trace, &trace);
 }
 
 /// Describes a false failure with the lines that should prove it.
-pub fn describe(failure: &FalseFailure, case: &str, trace: &Trace) -> String {
+pub fn describe(edition: &Edition, failure: &FalseFailure, case: &str, trace: &Trace) -> String {
     let FalseFailure { requirement, message, events } = failure;
-    let level = V1.catalogue().find(requirement).map_or("unknown", |requirement| Level::name(requirement.level));
+    let level = edition.catalogue.find(requirement).map_or("unknown", |requirement| Level::name(requirement.level));
     let mut text = format!("\n\n{requirement} ({level}) in {case}: {message}");
     for &event in events {
         let _ = write!(text, "\n  evidence {event}: {}", shown(trace, event));

@@ -1,6 +1,6 @@
 //! This program as a layer around a reference program: it forwards its lines, changed by a transformation.
 //!
-//! `variants --rewrite KIND SEED ONE_IN PARTY -- COMMAND…` replaces COMMAND: for an agent between the tester and the agent, for
+//! `variants --rewrite EDITION KIND SEED ONE_IN PARTY -- COMMAND…` replaces COMMAND: for an agent between the tester and the agent, for
 //! a client between the client and its agent.
 
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
@@ -10,6 +10,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use acp_conformance::edition::Editions;
+use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
 use acp_conformance::wire::{Content, LineEnd, read_line};
 use serde_json::Value;
@@ -27,16 +29,17 @@ pub const REWRITE: &str = "--rewrite";
 /// Runs as a layer, if the arguments require it.
 pub fn run_if_asked() -> Option<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [flag, kind, seed, one_in, party, dashes, command @ ..] = arguments.as_slice() else { return None };
+    let [flag, edition, kind, seed, one_in, party, dashes, command @ ..] = arguments.as_slice() else { return None };
     if flag != REWRITE || dashes != "--" {
         return None;
     }
     let subject = if party == "client" { Party::Client } else { Party::Agent };
     let seed: u64 = seed.parse().expect("the seed is a number");
     let choices = Choices::random(seed, one_in.parse().expect("a number"));
+    let edition = Editions::built_in().named(edition).expect("a built-in edition").edition();
     let (kind, delivery) = match Delivery::named(kind) {
         Some(delivery) => (None, delivery),
-        None => (Some(kinds::named(kind).expect("a known transformation")), Delivery::AtOnce),
+        None => (Some(kinds::named(edition, kind).expect("a known transformation")), Delivery::AtOnce),
     };
     let mut program = Command::new(&command[0]);
     program.args(&command[1..]);
@@ -45,7 +48,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
         panic!("the command cannot be started: {}", program.exec());
     }
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the command can be started");
-    let layer = Layer::new(kind, subject, choices);
+    let layer = Layer::new(kind, edition, subject, choices);
     let writer = Writer { delivery, rng: fastrand::Rng::with_seed(mix(seed, 1)), waiting: Vec::new() };
     Some(pump(&mut child, subject, layer, writer))
 }
@@ -179,11 +182,11 @@ struct Layer {
 }
 
 impl Layer {
-    fn new(kind: Option<&Kind>, subject: Party, choices: Choices) -> Self {
+    fn new(kind: Option<&Kind>, edition: &'static Edition, subject: Party, choices: Choices) -> Self {
         let how = kind.map(|kind| kind.how);
         let around = if let Some(How::Around(make)) = how { Some(make()) } else { None };
         let renamed = if let Some(How::Rename(renaming)) = how { Some(Renamed::new(renaming, subject)) } else { None };
-        Self { subject, choices, pending: Pending::default(), how, around, renamed }
+        Self { subject, choices, pending: Pending::new(edition), how, around, renamed }
     }
 
     /// Returns the lines that replace one, each with its receiver.

@@ -1,4 +1,4 @@
-//! The reference programs' messages in every case, recorded once each.
+//! The reference programs' messages in every case of an edition, recorded once each.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -6,8 +6,9 @@ use std::sync::{Mutex, OnceLock};
 
 use acp_conformance::case::{self, Case};
 use acp_conformance::diagnostic::{Look, render_all};
-use acp_conformance::edition::V1;
+use acp_conformance::edition::Bundle;
 use acp_conformance::judge::judge;
+use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::Trace;
@@ -28,8 +29,10 @@ pub struct Recording {
     pub failures: BTreeSet<String>,
 }
 
-/// All cases, and the recordings that were needed so far.
+/// All cases of an edition, and the recordings that were needed so far.
 pub struct Survey {
+    /// The edition and its files.
+    pub bundle: &'static Bundle,
     cases: Vec<(Case, OnceLock<Recording>)>,
     subjects: [Subject; 2],
     wanted: Option<String>,
@@ -38,16 +41,22 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Reads all cases.
-    pub fn new() -> Self {
-        let (cases, problems) = case::load_dir(&reference::root().join("cases"), &V1);
+    /// Reads all cases of the edition.
+    pub fn new(bundle: &'static Bundle) -> Self {
+        let (cases, problems) = case::load_dir(&reference::root().join("cases"), bundle);
         assert!(problems.is_empty(), "{}", render_all(&problems, Look::Plain));
         Self {
+            bundle,
             cases: cases.into_iter().map(|case| (case, OnceLock::new())).collect(),
             subjects: [Party::Agent, Party::Client].map(|party| reference::subject(party, &[])),
             wanted: env::var(CASE_VARIABLE).ok(),
             counts: Mutex::default(),
         }
+    }
+
+    /// Returns the edition.
+    pub fn edition(&self) -> &'static Edition {
+        self.bundle.edition()
     }
 
     /// Returns the wanted cases of a party, by their place.
@@ -67,7 +76,7 @@ impl Survey {
         let (case, recording) = &self.cases[at];
         recording.get_or_init(|| {
             let trace = run_case(case, &self.subjects[usize::from(case.subject == Party::Client)]);
-            let judgement = judge(&trace, V1.edition());
+            let judgement = judge(&trace, self.edition());
             let of = |wanted: Verdict| {
                 let tallies = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == wanted);
                 tallies.map(|(id, _)| id.clone()).collect()

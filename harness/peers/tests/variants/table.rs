@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use acp_conformance::edition::V1;
+use acp_conformance::edition::Bundle;
 use acp_conformance::requirement::Party;
 
 /// The results of the variants.
@@ -55,8 +55,9 @@ impl Counts {
     }
 
     /// Returns the table in Markdown, with a row for each requirement that was exercised.
-    pub fn markdown(&self, seeds: &Range<u64>) -> String {
-        let mut text = String::from("# Legal variants per requirement\n\n");
+    pub fn markdown(&self, bundle: &'static Bundle, seeds: &Range<u64>) -> String {
+        let of = if bundle.is_draft() { format!(" of {}", bundle.label()) } else { String::new() };
+        let mut text = format!("# Legal variants per requirement{of}\n\n");
         let [traces, runs] = self.variants;
         let failed: usize = self.by_requirement.values().map(|count| count.failed).sum();
         let (first, last) = (seeds.start, seeds.end - 1);
@@ -80,7 +81,7 @@ impl Counts {
             let _ = writeln!(text, "## Requirements of the {party}\n");
             text.push_str("| requirement | level | conversations | variants that satisfy it | undecided | fail |\n");
             text.push_str("|---|---|--:|--:|--:|--:|\n");
-            for requirement in V1.catalogue().iter().filter(|requirement| requirement.party == party) {
+            for requirement in bundle.catalogue().iter().filter(|requirement| requirement.party == party) {
                 let Some(count) = self.by_requirement.get(&requirement.id) else { continue };
                 let _ = writeln!(
                     text,

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use acp_conformance::edition::V1;
-use acp_conformance::protocol::{Kind, Method};
+use acp_conformance::protocol::{Edition, Kind, Method};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header, ProcessEvent, Trace, What};
 use acp_conformance::wire::{Content, Envelope, LineEnd, RpcId, read_line};
@@ -37,6 +36,8 @@ pub struct Entry {
 /// A message, with facts from the conversation before it.
 #[derive(Clone)]
 pub struct Message {
+    /// The edition of its conversation.
+    pub edition: &'static Edition,
     /// Its sender.
     pub from: Party,
     /// Whether the tester violated the protocol with it on purpose.
@@ -54,7 +55,7 @@ impl Message {
     pub fn definition(&self) -> Option<&'static Method> {
         let caller = if self.is_response { self.from.other() } else { self.from };
         let kind = if self.is_response || self.value.get("id").is_some() { Kind::Request } else { Kind::Notification };
-        V1.edition().methods.find(caller, kind, self.method.as_deref()?)
+        self.edition.methods.find(caller, kind, self.method.as_deref()?)
     }
 
     /// The payload that the schema describes: its member, and the name of its definition.
@@ -78,25 +79,33 @@ impl Message {
 }
 
 /// Determines which request each response answers.
-#[derive(Default)]
-pub struct Pending(BTreeMap<(usize, Party, RpcId), String>);
+pub struct Pending {
+    edition: &'static Edition,
+    /// The method of each open request, by connection, caller and id.
+    open: BTreeMap<(usize, Party, RpcId), String>,
+}
 
 impl Pending {
+    /// Begins a conversation of that edition.
+    pub const fn new(edition: &'static Edition) -> Self {
+        Self { edition, open: BTreeMap::new() }
+    }
+
     /// Reads the next message of a connection; `None` if it is neither a call nor a response.
     pub fn read(&mut self, connection: usize, from: Party, deliberate: bool, value: Value) -> Option<Message> {
         let (method, is_response) = match Envelope::of(&value) {
             Envelope::Call(call) => {
                 if let Some(id) = call.id {
-                    self.0.insert((connection, from, RpcId::new(id)), call.method.to_owned());
+                    self.open.insert((connection, from, RpcId::new(id)), call.method.to_owned());
                 }
                 (Some(call.method.to_owned()), false)
             }
             Envelope::Response { id, .. } => {
-                (id.and_then(|id| self.0.remove(&(connection, from.other(), RpcId::new(id)))), true)
+                (id.and_then(|id| self.open.remove(&(connection, from.other(), RpcId::new(id)))), true)
             }
             Envelope::Unclear => return None,
         };
-        Some(Message { from, deliberate, value, method, is_response })
+        Some(Message { edition: self.edition, from, deliberate, value, method, is_response })
     }
 }
 
@@ -113,9 +122,9 @@ impl Entry {
     }
 
     /// Creates an added message, at the time of another event.
-    pub fn said(like: &Event, from: Party, value: Value) -> Self {
+    pub fn said(like: &Event, edition: &'static Edition, from: Party, value: Value) -> Self {
         let what = What::Line { from, bytes: Vec::new(), end: LineEnd::Lf, deliberate: false };
-        let message = Pending::default().read(0, from, false, value);
+        let message = Pending::new(edition).read(0, from, false, value);
         Self { message, ..Self::added(like, what) }
     }
 
@@ -143,9 +152,9 @@ impl Entry {
 }
 
 impl Talk {
-    /// Splits a trace into entries.
-    pub fn of(trace: &Trace) -> Self {
-        let mut pending = Pending::default();
+    /// Splits a trace of that edition into entries.
+    pub fn of(trace: &Trace, edition: &'static Edition) -> Self {
+        let mut pending = Pending::new(edition);
         let entries = trace.events.iter().map(|event| {
             let message = match &event.what {
                 What::Line { from, bytes, deliberate, .. } => match read_line(bytes) {

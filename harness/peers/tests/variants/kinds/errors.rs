@@ -21,6 +21,11 @@ pub const KINDS: &[Kind] = &[
         rule: "JSON-RPC 2.0, 5.1: \"data: A Primitive or Structured value … This may be omitted. The value of this member is \
             defined by the Server\"; schema.json: Error.data is any value",
         how: How::Edit(|message, choices| {
+            // Version 2 defines the data of two codes.
+            let code = message.value.pointer("/error/code").and_then(Value::as_i64);
+            if message.edition.major > 1 && matches!(code, Some(-32002 | -32022)) {
+                return;
+            }
             edit(message, choices, "data", |rng| match rng.u8(..6) {
                 0 => None,
                 1 => Some(Value::Null),

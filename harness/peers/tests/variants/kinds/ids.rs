@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
 use acp_conformance::wire::RpcId;
 use serde_json::Value;
@@ -43,6 +44,13 @@ pub const KINDS: &[Kind] = &[
     thing("permission-option-ids-digits", "optionId", Shape::Digits),
 ];
 
+/// Ids that only version 2 has.
+pub const OF_V2: &[Kind] = &[
+    thing("plan-ids-odd", "planId", Shape::Strange),
+    thing("compaction-ids-odd", "compactionId", Shape::Strange),
+    thing("config-ids-odd", "configId", Shape::Strange),
+];
+
 const fn own(name: &'static str, shape: Shape) -> Kind {
     Kind { name, rule: REQUEST, how: How::Rename(Renaming { what: What::OwnRequests, shape }) }
 }
@@ -64,11 +72,12 @@ pub struct Renaming {
 
 impl Renaming {
     /// Whether the party under test invents the ids, so that it can choose them freely.
-    pub fn is_by(self, subject: Party) -> bool {
+    pub fn is_by(self, edition: &Edition, subject: Party) -> bool {
         match self.what {
             What::OwnRequests => true,
             What::OtherRequests => false,
-            What::Member(member) => (member == "terminalId") == (subject == Party::Client),
+            // In version 1, terminals are the client's; all other ids of this kind are the agent's.
+            What::Member(member) => (member == "terminalId" && edition.major == 1) == (subject == Party::Client),
         }
     }
 }

@@ -19,7 +19,7 @@ pub const KINDS: &[Kind] = &[Kind {
 }];
 
 /// Methods that concern the whole connection.
-const OF_ALL: [&str; 4] = ["authenticate", "logout", "session/list", "session/delete"];
+const OF_ALL: [&str; 6] = ["authenticate", "logout", "auth/login", "auth/logout", "session/list", "session/delete"];
 
 fn interleave(talk: &mut Talk, other: &Talk, choices: &mut Choices) {
     let (Some(first), Some(second)) = (handshake(talk), handshake(other)) else { return };
@@ -81,7 +81,8 @@ struct Names {
 
 impl Names {
     fn renamed(&mut self, message: &Message) -> Value {
-        const NAMED: [&str; 5] = ["sessionId", "terminalId", "toolCallId", "messageId", "elicitationId"];
+        const NAMED: [&str; 7] =
+            ["sessionId", "terminalId", "toolCallId", "messageId", "elicitationId", "planId", "compactionId"];
         let asker = if message.is_response { message.from.other() } else { message.from };
         let mut value = message.value.clone();
         if let Some(id) = value.get_mut("id").filter(|id| !id.is_null()) {

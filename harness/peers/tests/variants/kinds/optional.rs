@@ -1,6 +1,5 @@
 //! Optional members that are absent, null or empty, and `_meta` wherever the schema allows it.
 
-use acp_conformance::edition::V1;
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
@@ -36,7 +35,8 @@ pub const KINDS: &[Kind] = &[
         rule: "schema.json: the member is not `required`, and its type is \"array\" without `minItems`",
         how: How::Edit(|message, choices| {
             members(message, choices, |object, name, schema, _| {
-                if is_list(schema) && !object.contains_key(name) {
+                // An empty `background` means that no such work runs; its absence says nothing about that.
+                if is_list(schema) && !object.contains_key(name) && name != "background" {
                     object.insert(name.to_owned(), json!([]));
                 }
             });
@@ -65,7 +65,12 @@ pub const KINDS: &[Kind] = &[
             if message.method.as_deref() != Some("initialize") {
                 return;
             }
-            let at = if message.is_response { "/result/agentCapabilities" } else { "/params/clientCapabilities" };
+            let at = match (message.edition.major, message.is_response) {
+                (1, true) => "/result/agentCapabilities",
+                (1, false) => "/params/clientCapabilities",
+                (_, true) => "/result/capabilities",
+                (_, false) => "/params/capabilities",
+            };
             if let Some(capabilities) = message.value.pointer_mut(at).and_then(Value::as_object_mut)
                 && choices.site().is_some()
             {
@@ -86,9 +91,9 @@ fn meta(rng: &mut Rng) -> Value {
 }
 
 /// Calls `change` for each optional member of each object of the payload, with the object, the name and the schema of the
-/// member.
+/// member. In version 2 it leaves out the members of a patch, which null clears and absence leaves as they are.
 fn members(message: &mut Message, choices: &mut Choices, change: fn(&mut Map<String, Value>, &str, &Value, &mut Rng)) {
-    let schema = &V1.edition().stable;
+    let (schema, is_v1) = (&message.edition.stable, message.edition.major == 1);
     let Some((member, definition)) = message.payload() else { return };
     let Some(payload) = message.value.get(member).cloned() else { return };
     let parts = schema.parts(definition, &payload);
@@ -98,7 +103,8 @@ fn members(message: &mut Message, choices: &mut Choices, change: fn(&mut Map<Str
             let required = definition.get("required").and_then(Value::as_array);
             let required = |name: &String| required.is_some_and(|list| list.iter().any(|known| known == name));
             let properties = definition.get("properties").and_then(Value::as_object).into_iter().flatten();
-            for (name, property) in properties.filter(|(name, _)| !required(name)) {
+            let is_free = |name: &String, property: &Value| is_v1 || name == "_meta" || !is_patch(property);
+            for (name, property) in properties.filter(|(name, property)| !required(name) && is_free(name, property)) {
                 let Some(mut rng) = choices.site() else { continue };
                 let place = message.value.get_mut(member).and_then(|payload| payload.pointer_mut(&object.at));
                 if let Some(place) = place.and_then(Value::as_object_mut) {
@@ -115,6 +121,13 @@ fn may_be_null(schema: &Value) -> bool {
         *kind == "null" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "null"))
     });
     named || listed("anyOf") || listed("oneOf")
+}
+
+/// Whether null differs from absence for a member of version 2: its description equates them otherwise.
+fn is_patch(property: &Value) -> bool {
+    let description = property.get("description").and_then(Value::as_str).unwrap_or_default();
+    let words: Vec<&str> = description.split_whitespace().collect();
+    may_be_null(property) && !words.join(" ").contains("Omitted and `null` are equivalent")
 }
 
 fn is_list(schema: &Value) -> bool {

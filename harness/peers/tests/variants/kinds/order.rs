@@ -1,5 +1,6 @@
 //! Lines in another order, if the protocol does not determine which comes first.
 
+use acp_conformance::trace::{StepEvent, What};
 use serde_json::Value;
 
 use super::{How, Kind};
@@ -24,24 +25,41 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// Swaps neighbouring lines, but not their times.
-fn swap(talk: &mut Talk, choices: &mut Choices, may: fn(&Talk, &Entry, &Entry) -> bool) {
+/// Swaps lines that follow each other, but not their times.
+pub(super) fn swap(talk: &mut Talk, choices: &mut Choices, may: fn(&Talk, &Entry, &Entry) -> bool) {
     let mut at = 0;
-    while at + 1 < talk.entries.len() {
-        let (first, second) = (&talk.entries[at], &talk.entries[at + 1]);
+    while at < talk.entries.len() {
+        let Some(next) = next_line(talk, at) else {
+            at += 1;
+            continue;
+        };
+        let (first, second) = (&talk.entries[at], &talk.entries[next]);
         let same = first.event.connection == second.event.connection;
         if same && may(talk, first, second) && choices.site().is_some() {
             let times = [first.event.us, second.event.us];
-            talk.entries.swap(at, at + 1);
+            // A step stays before the call of the tester that follows it.
+            let [from, to] = if second.message_of(talk.subject).is_some() { [next, at] } else { [at, next] };
+            let moved = talk.entries.remove(from);
+            talk.entries.insert(to, moved);
             talk.entries[at].event.us = times[0];
-            talk.entries[at + 1].event.us = times[1];
-            at += 1;
+            talk.entries[next].event.us = times[1];
+            at = next;
         }
         at += 1;
     }
 }
 
-fn both<'e>(talk: &Talk, first: &'e Entry, second: &'e Entry) -> Option<(&'e Message, &'e Message)> {
+/// Returns the place of the message that follows this one, if nothing but steps of other messages is between them.
+fn next_line(talk: &Talk, at: usize) -> Option<usize> {
+    let first = talk.entries.get(at).filter(|entry| entry.message.is_some())?;
+    let concerns = |step: &StepEvent| step.events.iter().any(|event| first.stands_for.contains(event));
+    let is_other = |entry: &Entry| matches!(&entry.event.what, What::Step(step) if !concerns(step));
+    let next = talk.entries.iter().skip(at + 1).position(|entry| !is_other(entry))? + at + 1;
+    talk.entries[next].message.as_ref().map(|_| next)
+}
+
+/// Returns both messages, if the subject sent them.
+pub(super) fn both<'e>(talk: &Talk, first: &'e Entry, second: &'e Entry) -> Option<(&'e Message, &'e Message)> {
     Some((first.message_of(talk.subject)?, second.message_of(talk.subject)?))
 }
 
@@ -60,6 +78,7 @@ fn crossing(talk: &Talk, first: &Entry, second: &Entry) -> bool {
     let update = first.message_of(talk.subject).filter(|message| message.calls("session/update"));
     let call = second.message_of(talk.subject.other()).filter(|message| !message.is_response);
     let Some((update, call)) = update.zip(call) else { return false };
-    let new_call = update.value.pointer("/params/update/toolCallId");
-    new_call.is_none() && !call.calls("session/prompt")
+    // The tester may name a tool call or a terminal as soon as it has read of it.
+    let named = ["toolCallId", "terminalId"].map(|id| update.value.pointer("/params/update")?.get(id));
+    named == [None, None] && !call.calls("session/prompt")
 }

@@ -49,6 +49,30 @@ pub const KINDS: &[Kind] = &[
     ),
 ];
 
+/// Updates that only version 2 has.
+pub const OF_V2: &[Kind] = &[
+    more(
+        "notices-added",
+        "schema.json of version 2, Notice: \"Notices are live events rather than session history\"; \"No Client capability is required\"",
+        Extra::Notice,
+    ),
+    more(
+        "compactions-added",
+        "schema.json of version 2, CompactionUpdate: \"The first notification fixes the compaction's timeline position\"; at any time",
+        Extra::Compaction,
+    ),
+    more(
+        "unknown-updates-added",
+        "schema.json of version 2, SessionUpdate: \"Values beginning with `_` are reserved for implementation-specific extensions\"",
+        Extra::Unknown,
+    ),
+    more(
+        "custom-plans-added",
+        "schema.json of version 2, PlanUpdateContent: a `type` that begins with `_`, with a `planId`",
+        Extra::CustomPlan,
+    ),
+];
+
 const fn more(name: &'static str, rule: &'static str, extra: Extra) -> Kind {
     let make: fn() -> Box<dyn Around> = match extra {
         Extra::Thought => || Box::new(More::new(Extra::Thought)),
@@ -58,14 +82,19 @@ const fn more(name: &'static str, rule: &'static str, extra: Extra) -> Kind {
         Extra::SessionInfo => || Box::new(More::new(Extra::SessionInfo)),
         Extra::Usage => || Box::new(More::new(Extra::Usage)),
         Extra::Commands => || Box::new(More::new(Extra::Commands)),
+        Extra::Notice => || Box::new(More::new(Extra::Notice)),
+        Extra::Compaction => || Box::new(More::new(Extra::Compaction)),
+        Extra::Unknown => || Box::new(More::new(Extra::Unknown)),
+        Extra::CustomPlan => || Box::new(More::new(Extra::CustomPlan)),
     };
     Kind { name, rule, how: How::Around(make) }
 }
 
 /// The kinds of chunks with text.
-const CHUNKS: [&str; 3] = ["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"];
+pub const CHUNKS: [&str; 3] = ["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"];
 
-fn update(message: &Message) -> Option<(&str, &str, &Value)> {
+/// Returns the session, the kind and the body of an update.
+pub fn update(message: &Message) -> Option<(&str, &str, &Value)> {
     if !message.calls("session/update") || message.deliberate {
         return None;
     }
@@ -134,6 +163,13 @@ fn merge(talk: &mut Talk, _: &Talk, choices: &mut Choices) {
     }
 }
 
+/// The statuses of tool calls that have ended.
+const FINAL: [&str; 3] = ["completed", "failed", "cancelled"];
+
+fn plan(plan: Value) -> Value {
+    json!({ "sessionUpdate": "plan_update", "plan": plan })
+}
+
 /// An additional update.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extra {
@@ -144,6 +180,10 @@ enum Extra {
     SessionInfo,
     Usage,
     Commands,
+    Notice,
+    Compaction,
+    Unknown,
+    CustomPlan,
 }
 
 impl Extra {
@@ -166,7 +206,10 @@ struct More {
 /// The facts about a session.
 #[derive(Default)]
 struct Session {
+    /// The open prompts.
     prompts: usize,
+    /// Version 2: whether the last state is not idle.
+    at_work: bool,
     cancelled: bool,
     plan: Option<Value>,
     commands: Option<Value>,
@@ -211,7 +254,12 @@ impl More {
             {
                 let given = message.value.pointer("/result/sessionId").and_then(Value::as_str).map(str::to_owned);
                 let opened = given.or_else(|| self.opening.remove(&id));
-                self.sessions.extend(opened.map(|opened| (opened, Session::default())));
+                let list = message.value.pointer("/result/availableCommands").cloned();
+                let commands =
+                    list.map(|list| json!({ "sessionUpdate": "available_commands_update", "availableCommands": list }));
+                let ids = (message.edition.major > 1).then_some(true);
+                let session = Session { commands, ids, ..Session::default() };
+                self.sessions.extend(opened.map(|opened| (opened, session)));
             }
             _ => {}
         }
@@ -221,12 +269,16 @@ impl More {
             session.ids = Some(update.get("messageId").is_some_and(Value::is_string));
         }
         match kind {
-            "plan" => session.plan = Some(update.clone()),
+            "plan" | "plan_update" => session.plan = Some(update.clone()),
             "available_commands_update" => session.commands = Some(update.clone()),
+            "state_update" => {
+                session.at_work = update.get("state").is_none_or(|state| state != "idle");
+                session.cancelled &= session.at_work;
+            }
             "tool_call" | "tool_call_update" => {
                 let call = update.get("toolCallId").and_then(Value::as_str).unwrap_or_default().to_owned();
                 match update.get("status").filter(|status| !status.is_null()) {
-                    Some(status) if *status == "completed" || *status == "failed" => drop(session.calls.remove(&call)),
+                    Some(status) if FINAL.iter().any(|known| status == known) => drop(session.calls.remove(&call)),
                     Some(status) => drop(session.calls.insert(call, status.clone())),
                     None => drop(session.calls.entry(call).or_insert_with(|| "pending".into())),
                 }
@@ -235,7 +287,7 @@ impl More {
         }
     }
 
-    fn make(&mut self, named: &str, rng: &mut Rng) -> Option<Value> {
+    fn make(&mut self, named: &str, is_v1: bool, rng: &mut Rng) -> Option<Value> {
         let session = self.sessions.get(named)?;
         let chunk = |kind: &str, text: &str, id: String| {
             let mut chunk = json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } });
@@ -247,15 +299,21 @@ impl More {
         let update = match self.extra {
             Extra::Thought => chunk("agent_thought_chunk", "Let me see …", format!("thought-{}", self.added))?,
             Extra::Empty => chunk("agent_message_chunk", "", format!("empty-{}", self.added))?,
-            Extra::Plan => session.plan.clone().unwrap_or_else(|| json!({ "sessionUpdate": "plan", "entries": [] })),
+            Extra::Plan => match (&session.plan, is_v1) {
+                (Some(plan), _) => plan.clone(),
+                (None, true) => json!({ "sessionUpdate": "plan", "entries": [] }),
+                (None, false) => plan(json!({ "type": "items", "planId": "variant", "entries": [] })),
+            },
             Extra::ToolUpdate => {
                 let calls: Vec<_> = session.calls.iter().collect();
                 let (id, status) = rng.choice(calls)?;
                 match rng.u8(..3) {
                     0 => json!({ "sessionUpdate": "tool_call_update", "toolCallId": id }),
                     1 => json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": status }),
+                    // In version 2, null would make the call a pending one again.
                     _ => {
-                        json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": null, "title": "Still at it" })
+                        let status = if is_v1 { &Value::Null } else { status };
+                        json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": status, "title": "Still at it" })
                     }
                 }
             }
@@ -277,6 +335,20 @@ impl More {
                 .commands
                 .clone()
                 .unwrap_or_else(|| json!({ "sessionUpdate": "available_commands_update", "availableCommands": [] })),
+            Extra::Notice => {
+                let severity = ["info", "warning", "error", "_quiet"][rng.usize(..4)];
+                json!({ "sessionUpdate": "notice", "severity": severity, "title": "A notice", "description": null })
+            }
+            Extra::Compaction => {
+                let status = ["in_progress", "completed", "failed", "cancelled", "_later"][rng.usize(..5)];
+                let id = format!("variant-{}", self.added);
+                json!({ "sessionUpdate": "compaction_update", "compactionId": id, "status": status, "summary": [] })
+            }
+            Extra::Unknown => match rng.u8(..2) {
+                0 => json!({ "sessionUpdate": "_example.org/progress" }),
+                _ => json!({ "sessionUpdate": "_progress", "percent": 5, "messageId": 7, "content": { "type": "x" } }),
+            },
+            Extra::CustomPlan => plan(json!({ "type": "_mind_map", "planId": "variant", "nodes": ["one", 2] })),
         };
         self.added += 1;
         Some(
@@ -289,7 +361,8 @@ impl More {
         let (named, ..) = update(message)?;
         let session = self.sessions.get(named)?;
         let replays = self.opening.values().any(|opening| opening == named);
-        (!session.cancelled && !replays && (!self.extra.in_turn() || session.prompts > 0)).then(|| named.to_owned())
+        let works = if message.edition.major == 1 { session.prompts > 0 } else { session.at_work };
+        (!session.cancelled && !replays && (!self.extra.in_turn() || works)).then(|| named.to_owned())
     }
 }
 
@@ -299,8 +372,12 @@ impl Around for More {
         let mut said = vec![Said::same(message)];
         let room = self.room(message);
         let added = room.and_then(|named| choices.site().map(|rng| (named, rng)));
-        if let Some(value) = added.and_then(|(named, mut rng)| self.make(&named, &mut rng)) {
-            let before = value["params"]["update"]["sessionUpdate"] == "agent_thought_chunk" && choices.whole().bool();
+        if let Some(value) = added.and_then(|(named, mut rng)| self.make(&named, message.edition.major == 1, &mut rng))
+        {
+            // The output of work follows the state update that begins it.
+            let begins = update(message).is_some_and(|(_, kind, _)| kind == "state_update");
+            let is_thought = value["params"]["update"]["sessionUpdate"] == "agent_thought_chunk";
+            let before = is_thought && !begins && choices.whole().bool();
             said.insert(usize::from(!before), Said::more(message.from, value));
         }
         said
