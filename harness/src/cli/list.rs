@@ -61,7 +61,7 @@ fn cases(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
     cases.retain(|case| args.wants(&[&case.id], case.subject));
     args.found(&cases, &ids.iter().map(String::as_str).collect::<Vec<_>>())?;
     if let Some(shard) = args.shard {
-        shard.keep(&mut cases);
+        shard.keep(&mut cases, |case| &case.id);
     }
     let rows = cases.iter().map(|Headline { id, title, .. }| format!("{id:<48}  {title}"));
     match args.format {

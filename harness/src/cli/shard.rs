@@ -1,5 +1,7 @@
 //! `--shard K/N`: a part of the selected cases, so that several machines share a run.
 
+use std::collections::BTreeSet;
+
 use anyhow::bail;
 
 use crate::case::model::Case;
@@ -30,9 +32,18 @@ pub fn parse(text: &str) -> Result<Shard, String> {
 }
 
 impl Shard {
-    /// Keeps every n-th element, so that similar ones, which take equally long, are distributed.
-    pub(super) fn keep<T>(self, all: &mut Vec<T>) {
-        *all = std::mem::take(all).into_iter().skip(self.number - 1).step_by(self.of).collect();
+    /// Keeps the cases of every n-th file, so that similar ones, which take equally long, are distributed. What a case shows in
+    /// its first use decides about its other shapes and contexts, so they stay together.
+    pub(super) fn keep<T>(self, all: &mut Vec<T>, id: impl Fn(&T) -> &str) {
+        let mut files: Vec<String> = Vec::new();
+        all.retain(|case| {
+            let file = Case::file_of(id(case));
+            let place = files.iter().rposition(|known| known == file).unwrap_or_else(|| {
+                files.push(file.to_owned());
+                files.len() - 1
+            });
+            place % self.of == self.number - 1
+        });
     }
 
     /// Keeps its part of the selected cases; `known` is the number of all cases for the subject.
@@ -44,13 +55,14 @@ impl Shard {
         let Self { number, of } = self;
         let ids: String = selected.iter().map(|case| format!("{}\n", case.id)).collect();
         let many = selected.len();
-        if number > many {
+        let files = selected.iter().map(|case| Case::file_of(&case.id)).collect::<BTreeSet<_>>().len();
+        self.keep(selected, |case| &case.id);
+        if selected.is_empty() {
             bail!(
-                "--shard {number}/{of} is empty: only {} selected; use fewer shards",
-                count(many, "case is", "cases are")
+                "--shard {number}/{of} is empty: the selected cases are in {}; use fewer shards",
+                count(files, "file", "files")
             );
         }
-        self.keep(selected);
         Ok(ShardPart { shard: self, selection: sha256(ids), whole: many == known })
     }
 }
@@ -86,19 +98,15 @@ mod tests {
     }
 
     #[test]
-    fn each_case_is_in_one_shard_and_they_are_even() {
-        for (cases, of) in [(10, 3), (3, 3), (7, 1), (2, 5)] {
-            let shards: Vec<Vec<usize>> = (1..=of)
-                .map(|number| {
-                    let mut all = (0..cases).collect();
-                    Shard { number, of }.keep(&mut all);
-                    all
-                })
-                .collect();
-            let mut all = shards.concat();
-            all.sort_unstable();
-            assert_eq!(all, (0..cases).collect::<Vec<_>>(), "{cases} in {of}");
-            assert!(shards.iter().all(|shard| shard.len() == cases / of || shard.len() == cases / of + 1));
-        }
+    fn each_case_is_in_one_shard_with_its_contexts() {
+        let kept = |number, of| {
+            let mut all = vec!["a@x", "a@y", "b", "c", "c@again", "d"];
+            Shard { number, of }.keep(&mut all, |id| id);
+            all
+        };
+        assert_eq!(kept(1, 2), ["a@x", "a@y", "c", "c@again"]);
+        assert_eq!(kept(2, 2), ["b", "d"]);
+        assert_eq!(kept(1, 1).len(), 6);
+        assert!(kept(5, 5).is_empty());
     }
 }
