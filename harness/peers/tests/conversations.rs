@@ -135,7 +135,7 @@ fn same_verdicts(party: Party, most_starts: usize) -> Result<(), Failed> {
     ensure(starts == cases.len() + restarts, || format!("{starts} starts alone"))?;
     let shared = &shared.report;
     ensure(shared.only_shared.is_empty(), || format!("{:?}", shared.only_shared))?;
-    ensure(shared.summary.starts <= most_starts, || format!("{} starts", shared.summary.starts))
+    ensure(shared.summary.starts <= most_starts + restarts, || format!("{} starts", shared.summary.starts))
 }
 
 /// The cases of version 2 have contexts too, and share conversations.
@@ -152,8 +152,8 @@ fn few_starts_in_version_2() -> Result<(), Failed> {
 /// The same as [`MOST_STARTS`], for version 2.
 const MOST_STARTS_IN_VERSION_2: usize = 25;
 
-/// The most starts of an agent that follows all requests of the cases.
-const MOST_STARTS: usize = 40;
+/// The most starts of an agent that follows all requests of the cases, without those in the middle of a case.
+const MOST_STARTS: usize = 38;
 
 /// The same for a client. Cases of which something stays unanswered need a process each.
 const MOST_CLIENT_STARTS: usize = 125;
@@ -175,8 +175,8 @@ const COMPANY: [&str; 10] = [
     "v1/client/message-id/null",
 ];
 
-/// A fault that changes one session id, which is another one in a shared conversation.
-const NAMES_A_SESSION: &str = "client-session-id-lowered";
+/// Faults that change one id, of a request or a session, which is another one in a shared conversation.
+const NAMES_AN_ID: [&str; 2] = ["client-response-id-as-text", "client-session-id-lowered"];
 
 /// Returns the faults of a party, each with the cases that show it and their company.
 fn killed_faults(party: Party) -> Vec<(Fault, Vec<Case>)> {
@@ -191,7 +191,7 @@ fn killed_faults(party: Party) -> Vec<(Fault, Vec<Case>)> {
         let chosen = cases.iter().filter(|case| is_chosen(&case.id)).cloned().collect();
         (fault, chosen)
     };
-    faults.into_iter().filter(|fault| fault.id != NAMES_A_SESSION).map(with_cases).collect()
+    faults.into_iter().filter(|fault| !NAMES_AN_ID.contains(&fault.id.as_str())).map(with_cases).collect()
 }
 
 /// A fault violates the same requirements in shared conversations as in a process for each case.

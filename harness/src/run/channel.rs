@@ -62,7 +62,7 @@ pub(super) enum Order {
     EndTyping,
     /// Send the subject a signal of this name.
     Signal(String),
-    /// Start an agent again, whose process has ended or else is killed.
+    /// Start an agent again, whose process has ended.
     Restart(Box<Launch>),
     /// Have the process that a client takes for its agent act.
     AgentProcess(usize, AgentOrder),

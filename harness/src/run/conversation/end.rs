@@ -85,13 +85,9 @@ impl Conversation {
         self.state.exit.is_some() && !(self.connections.is_empty() && on_its_way())
     }
 
-    /// Starts an agent again, whose process has ended or else is killed here. The next process has a connection of its own, and
-    /// finds the folders as the one before left them.
+    /// Starts an agent again, whose process has ended. The next process has a connection of its own, and finds the folders as the
+    /// one before left them.
     pub(super) fn restart(&mut self, launch: &Launch) -> Option<Vec<usize>> {
-        if self.state.exit.is_none() {
-            self.state.recorder.record(What::Process(ProcessEvent::Signalled("SIGKILL".to_owned())));
-        }
-        self.link.kill();
         self.state.connections.iter_mut().for_each(|connection| connection.ended = true);
         // Requests that no service has seen yet came from a process that reads no answer.
         self.waiting.clear();
