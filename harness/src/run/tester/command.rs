@@ -19,7 +19,7 @@ const MAX_PIPE: usize = 2 * 1024 * 1024;
 
 /// The time after the command's exit in which its children may add output before the exit is reported; enough for a helper that
 /// also exits soon.
-const STRAGGLERS: Duration = Duration::from_millis(100);
+pub(super) const STRAGGLERS: Duration = Duration::from_millis(100);
 
 /// The time a killed command may take to exit; only one stuck in the kernel takes longer than an instant.
 pub(super) const KILLED: Duration = Duration::from_secs(2);
@@ -49,11 +49,12 @@ pub(super) struct Command {
 }
 
 impl Command {
-    /// Takes over a process and keeps the last `limit` bytes of its output.
-    pub(super) fn start(process: MergedProcess, limit: usize) -> Self {
+    /// Takes over a process and keeps the last `limit` bytes of its output, also what its children add within `stragglers` of its
+    /// exit.
+    pub(super) fn start(process: MergedProcess, limit: usize, stragglers: Duration) -> Self {
         let tail = Arc::new(Mutex::new(Tail::new(limit)));
         let (report, end) = watch::channel(None);
-        let pump = Pump { output: process.output, tail: Arc::clone(&tail) };
+        let pump = Pump { output: process.output, tail: Arc::clone(&tail), stragglers };
         let pump = tokio::spawn(pump.run(process.leader, report));
         Self { group: process.group, tail, end, pump }
     }
@@ -98,6 +99,7 @@ impl Drop for Command {
 struct Pump {
     output: ChildStdout,
     tail: Arc<Mutex<Tail>>,
+    stragglers: Duration,
 }
 
 impl Pump {
@@ -130,7 +132,7 @@ impl Pump {
         let mut keep = |bytes: &[u8]| lock(tail).push(bytes);
         if let Ok(false) = read_available(&self.output, MAX_PIPE, &mut keep) {
             // As in `read_to_end`.
-            let _ = drain(&mut self.output, Instant::now() + STRAGGLERS, keep).await;
+            let _ = drain(&mut self.output, Instant::now() + self.stragglers, keep).await;
         }
     }
 }

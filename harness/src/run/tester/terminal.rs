@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::answer::{Answer, Refusal};
-use super::command::{Command, KILLED};
+use super::command::{Command, KILLED, STRAGGLERS};
 use super::lock::lock;
 use super::params::Params;
 use crate::transport::process::{Environment, Launch};
@@ -80,7 +80,8 @@ impl Terminals {
         let default_cwd = state.session_cwds.get(session).unwrap_or(&self.workspace);
         let launch = launch(params, default_cwd, state.environment.clone())?;
         let process = launch.spawn_merged().map_err(|error| Refusal::failed(error.to_string()))?;
-        let terminal = Terminal { session: session.to_owned(), command: Command::start(process, limit) };
+        let command = Command::start(process, limit, STRAGGLERS);
+        let terminal = Terminal { session: session.to_owned(), command };
         state.n_created += 1;
         let id = format!("term-{}", state.n_created);
         state.terminals.insert(id.clone(), Arc::new(terminal));

@@ -7,7 +7,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::*;
-use crate::transport::process::{CASE_MARKER, Environment, reap_marked};
+use crate::run::tester::command::Command;
+use crate::transport::process::{CASE_MARKER, Environment, Launch, reap_marked};
 
 impl Client {
     async fn create(&self, script: &str, more: Value) -> Value {
@@ -275,22 +276,14 @@ async fn output_still_in_the_pipe_counts_at_the_end() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn output_shortly_after_the_end_still_counts() {
-    let client = Client::new();
-    let written = client.fifo("written");
-    let script = format!(
-        "(while kill -0 $$ 2>/dev/null; do :; done; seq 30000 | tail -n 1; echo >'{written}'; sleep 1000) & exit"
-    );
-    let terminal = client.create(&script, json!({})).await;
-    let (report, is_written) = mpsc::channel();
-    std::thread::spawn(move || fs::read(written).map(|_| report.send(())));
-    // A paused clock stops while a blocking task runs, so the child has written before any time passes, however busy the
-    // machine is.
-    tokio::time::pause();
-    let clock = tokio::task::spawn_blocking(move || is_written.recv_timeout(PATIENCE));
-    client.wait(&terminal).await;
-    assert_eq!(client.output(&terminal).await["output"], "30000\n");
-    clock.await.expect("no panic").expect("the child wrote");
-    client.result("terminal/release", &terminal).await;
+    let script = "(while kill -0 $$ 2>/dev/null; do :; done; seq 30000 | tail -n 1) & exit";
+    let args = vec!["-c".into(), script.into()];
+    let launch = Launch { program: "sh".into(), args, cwd: "/".into(), environment: Environment::default() };
+    let process = launch.spawn_merged().expect("a shell");
+    // The child may take any time to write on a busy machine. It ends then, so nobody waits longer.
+    let command = Command::start(process, 1024, PATIENCE);
+    timeout(PATIENCE, command.ended()).await.expect("the end in time");
+    assert_eq!(command.output().0, "30000\n");
 }
 
 #[tokio::test(flavor = "current_thread")]
