@@ -280,7 +280,7 @@ async fn output_shortly_after_the_end_still_counts() {
     let args = vec!["-c".into(), script.into()];
     let launch = Launch { program: "sh".into(), args, cwd: "/".into(), environment: Environment::default() };
     let process = launch.spawn_merged().expect("a shell");
-    // The child may take any time to write on a busy machine. It ends then, so nobody waits longer.
+    // The child may take any time to write on a busy machine. It ends then, so the test waits no longer.
     let command = Command::start(process, 1024, PATIENCE);
     timeout(PATIENCE, command.ended()).await.expect("the end in time");
     assert_eq!(command.output().0, "30000\n");
