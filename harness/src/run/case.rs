@@ -122,6 +122,8 @@ impl<'c, C: Channel> RunningCase<'c, C> {
         if let Some(planted) = &subject.fault {
             limits = limits.with(&planted.fault.limits);
         }
+        // A case before may have started the agent again.
+        let connection = channel.state().connections.len().saturating_sub(1);
         Self {
             case,
             subject,
@@ -131,7 +133,7 @@ impl<'c, C: Channel> RunningCase<'c, C> {
             bindings,
             inbox: Inbox::default(),
             current: 0,
-            connection: 0,
+            connection,
             login: None,
             logins: 0,
             mcp_taken: BTreeSet::new(),

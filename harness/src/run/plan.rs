@@ -193,6 +193,7 @@ fn is_late(case: &Case) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Effect {
     None,
+    Restarts,
     Authenticates,
     InitializesAgain,
     LogsOut,
@@ -228,7 +229,8 @@ fn effect(action: &Action, subject: Party) -> Option<Effect> {
         Action::Act(act) => (!ACTS_ON_THE_PROCESS.contains(&act.name.as_str())).then_some(Effect::None),
         // The exit code of a client may tell of any case before.
         Action::CloseStdin | Action::End | Action::Exit { .. } => (subject == Party::Agent).then_some(Effect::Ends),
-        Action::Page(_) | Action::AgentProcess(_) | Action::Login | Action::Restart => None,
+        Action::Restart => Some(Effect::Restarts),
+        Action::Page(_) | Action::AgentProcess(_) | Action::Login => None,
     }
 }
 

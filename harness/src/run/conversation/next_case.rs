@@ -128,23 +128,21 @@ impl Conversation {
         self.model.as_mut().map_or(Ok(()), |model| model.turn_to(case))
     }
 
-    /// Delivers what the subject sent at `initialize` to the next case as well: its request, or its answer.
+    /// Delivers what the subject sent at `initialize` to the next case as well: its request, or its answer. It counts for the
+    /// connection of the next case, also if a case before started the agent again.
     fn deliver_initialize(&mut self) {
+        let connection = self.connections.len().saturating_sub(1);
         let mut lines = self.state.recorder.of_case().filter_map(|event| match &event.what {
-            What::Line { from, bytes, .. } => Some((*from, event.n, event.connection, bytes)),
+            What::Line { from, bytes, .. } => Some((*from, event.n, bytes)),
             _ => None,
         });
         let asked = lines.find(|(from, ..)| *from == Party::Client);
-        let Some((n, connection, request)) =
-            asked.and_then(|(_, n, connection, bytes)| Some((n, connection, read_line(bytes).one()?)))
-        else {
-            return;
-        };
+        let Some((n, request)) = asked.and_then(|(_, n, bytes)| Some((n, read_line(bytes).one()?))) else { return };
         if self.state.subject == Party::Client {
             return self.unread.push(Message { n, connection, value: request });
         }
         let id = request.get("id");
-        let answer = lines.filter(|(from, ..)| *from == Party::Agent).find_map(|(_, n, connection, bytes)| {
+        let answer = lines.filter(|(from, ..)| *from == Party::Agent).find_map(|(_, n, bytes)| {
             let value = read_line(bytes).one()?;
             (value.get("id") == id && id.is_some()).then_some(Message { n, connection, value })
         });

@@ -54,10 +54,11 @@ fn cases_that_change_the_process_come_last() {
         with("client: { id: x, method: logout, params: {} }"),
         with("client: { id: x, method: initialize, params: { protocolVersion: 1 } }"),
         with("client: { id: x, method: authenticate, params: { methodId: m } }"),
+        with("restart: {}"),
         with(RAW),
         with("fence: {}"),
     ];
-    assert_eq!(conversations(&cases, 1, |_| false), [vec![5, 4, 3, 2, 1, 0]]);
+    assert_eq!(conversations(&cases, 1, |_| false), [vec![6, 5, 4, 3, 2, 1, 0]]);
 }
 
 #[test]

@@ -225,7 +225,7 @@ impl<C: Channel> RunningCase<'_, C> {
         let message = read_line(bytes).one()?;
         let request = SentRequest {
             n,
-            connection: 0,
+            connection: self.connection,
             id: RpcId::new(&message["id"]),
             method: message["method"].as_str()?.to_owned(),
             params: message["params"].clone(),
