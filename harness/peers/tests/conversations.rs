@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Trial::test("agent_of_version_2_starts_seldom", few_starts_in_version_2),
         Trial::test("trace_of_a_conversation_is_judged_alike_from_its_file", from_file),
         Trial::test("agent_that_exits_gets_a_new_process", exits),
+        Trial::test("case_after_a_restart_goes_on_with_the_new_process", goes_on_after_restart),
         Trial::test("failure_only_after_other_cases_fails_nothing", fails_later),
         Trial::test("failure_that_a_case_shows_alone_counts_for_all", fails_always),
         Trial::test("failure_runs_again_while_other_conversations_go_on", fails_early),
@@ -136,6 +137,21 @@ fn same_verdicts(party: Party, most_starts: usize) -> Result<(), Failed> {
     let shared = &shared.report;
     ensure(shared.only_shared.is_empty(), || format!("{:?}", shared.only_shared))?;
     ensure(shared.summary.starts <= most_starts + restarts, || format!("{} starts", shared.summary.starts))
+}
+
+/// Two cases start the agent again, and one comes after them.
+fn goes_on_after_restart() -> Result<(), Failed> {
+    const CASES: [&str; 3] =
+        ["v1/agent/load/new-process", "v1/agent/resume/new-process", "v1/agent/transport/end-of-input"];
+    let mut cases = agent_cases();
+    cases.retain(|case| CASES.contains(&case.id.as_str()));
+    let Run { report, .. } = run(&cases, &reference::subject(Party::Agent, &[]));
+    let verdicts: Vec<_> = report.cases.iter().map(|case| (&case.id, case.verdict)).collect();
+    ensure(verdicts.len() == 3 && verdicts.iter().all(|(_, verdict)| *verdict == Verdict::Pass), || {
+        format!("{verdicts:?}")
+    })?;
+    let summary = &report.summary;
+    ensure(summary.starts == 3 && summary.again == 0, || format!("{} starts, {} again", summary.starts, summary.again))
 }
 
 /// The cases of version 2 have contexts too, and share conversations.

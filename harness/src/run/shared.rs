@@ -1,4 +1,5 @@
-//! Runs several cases in one conversation: one process and one `initialize`, and a separate session for each case.
+//! Runs several cases in one conversation: one process and one `initialize`, and a separate session for each case. A case may start
+//! the agent again; the next ones then go on with that process.
 //!
 //! Cases of an agent that list sessions, or cancel a turn that may write, have separate workspaces; the others share one, which is
 //! empty when a case begins. Each case of a client has a workspace of its own, in which the client's user opens a new session.
