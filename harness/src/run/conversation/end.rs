@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Connection, Conversation};
-use crate::fault::Planted;
 use crate::requirement::Party;
 use crate::run::timing::{AGENT_EXIT, OUTPUT_AFTER_EXIT};
 use crate::trace::{Exit, ProcessEvent, What};
@@ -100,7 +99,8 @@ impl Conversation {
             }
         }
         (self.state.exit, self.last_output) = (None, None);
-        let injector = self.fault.as_ref().map(Planted::injector);
+        // A fault counts the messages of a case, whichever process they are from.
+        let injector = self.connections.last_mut().and_then(|before| before.injector.take());
         self.opens(Connection { injector, ..Connection::default() }, false);
         let pid = self.link.pid.unwrap_or_default();
         self.state.recorder.record_on(connection, What::Process(ProcessEvent::Spawned { pid }));
