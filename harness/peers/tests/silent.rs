@@ -65,7 +65,7 @@ fn run(cases: &[Case], subject: &Subject) -> RunReport {
     run_all(
         cases,
         subject,
-        Jobs::exactly(4),
+        Jobs::exactly(12),
         |_| true,
         |event| {
             if let Progress::Ended { trace, .. } = event {

@@ -10,7 +10,7 @@ use acp_conformance::edition::V1;
 use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::{CaseVerdict, judge, judge_case};
 use acp_conformance::requirement::Party;
-use acp_conformance::run::{Subject, run_case};
+use acp_conformance::run::{Jobs, Next, Progress, Subject, run_all};
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -78,14 +78,25 @@ fn echoes() -> Result<(), Failed> {
 fn verdicts(subject: &Subject, cases: &[Case]) -> Result<Vec<(String, CaseVerdict)>, Failed> {
     let mut verdicts = Vec::new();
     let mut failed = String::new();
-    for case in cases {
-        let trace = run_case(case, subject);
-        let judgement = judge(&trace, V1.edition());
-        for (id, tally) in judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail) {
-            failed += &format!("\n{id} in {}: {}", case.id, tally.findings[0].text());
-        }
-        verdicts.push((case.id.clone(), judge_case(&trace, &judgement, V1.catalogue())));
-    }
+    // Most of the time, the programs wait.
+    let jobs = Jobs::exactly(8);
+    run_all(
+        cases,
+        subject,
+        jobs,
+        |_| true,
+        |event| {
+            if let Progress::Ended { trace, .. } = event {
+                let id = trace.header.case.clone().expect("a case");
+                let judgement = judge(&trace, V1.edition());
+                for (broken, tally) in judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail) {
+                    failed += &format!("\n{broken} in {id}: {}", tally.findings[0].text());
+                }
+                verdicts.push((id, judge_case(&trace, &judgement, V1.catalogue())));
+            }
+            Next::Continue
+        },
+    );
     if cases.is_empty() || !failed.is_empty() { Err(format!("failed:{failed}").into()) } else { Ok(verdicts) }
 }
 
