@@ -28,7 +28,7 @@ use crate::plan::next_steps;
 use crate::protocol::Edition;
 use crate::record::{Aim, record};
 use crate::report::model::{CaseReport, Floor, Partial, PartialReason, RunReport, Spent, Timings};
-use crate::report::{Chart, Collector, Diagnosis, SuiteEvent, diagnose, protocol, rfc3339};
+use crate::report::{Chart, Collector, Diagnosis, SuiteEvent, count, diagnose, protocol, rfc3339};
 use crate::requirement::{Level, Party};
 use crate::run::{Stop, Subject, bare_starts, run_by_hand, stop, stop_after, stopped};
 use crate::suite::{Settled, Suite, SuiteListener, SuiteOptions};
@@ -163,7 +163,8 @@ pub(super) fn run(
 fn shortening(report: &RunReport, plan: &RunPlan) -> Option<String> {
     let option = if plan.subject.party == Party::Agent { "--thorough" } else { "--explore 20" };
     (plan.moves.is_none() && !report.only_shared.is_empty()).then(|| {
-        format!("{option} looks for the shortest sequence of cases that shows each failure seen only after others")
+        let many = count(report.only_shared.len(), "failure was", "failures were");
+        format!("{many} seen only after other cases; {option} looks for the shortest sequence that shows each")
     })
 }
 

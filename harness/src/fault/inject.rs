@@ -70,6 +70,7 @@ impl Planted {
             asked: HashMap::new(),
             own: HashMap::new(),
             sessions: Vec::new(),
+            initialize: None,
             states,
             foreign: HashMap::new(),
         }
@@ -85,6 +86,8 @@ pub struct Injector {
     own: HashMap<RpcId, (String, Option<String>)>,
     /// The sessions of the case, in the order in which they were opened.
     sessions: Vec<String>,
+    /// The last `initialize` that the process received.
+    initialize: Option<Value>,
     /// The state of each edit.
     states: Vec<EditState>,
     /// The ids of requests that the process did not send as such, with the id that it used.
@@ -102,11 +105,17 @@ struct EditState {
 }
 
 impl Injector {
-    /// Restarts the count of matches for each edit, since a fault describes its effect in one case.
+    /// Restarts the count of matches for each edit, since a fault describes its effect in one case. The `initialize` of the process
+    /// is the first message of each case.
     pub fn begin_case(&mut self) {
         self.sessions.clear();
         for state in &mut self.states {
             (state.before, state.matched, state.matched_until) = (0, 0, 0);
+        }
+        if let Some(initialize) = self.initialize.take() {
+            let fault = Arc::clone(&self.planted.fault);
+            self.meant(&fault.edits, true, &initialize);
+            self.initialize = Some(initialize);
         }
     }
 
@@ -124,6 +133,9 @@ impl Injector {
         }
         let fault = Arc::clone(&self.planted.fault);
         self.note_session(&value);
+        if value["method"] == "initialize" {
+            self.initialize = Some(value.clone());
+        }
         if let Some(index) = self.meant(&fault.edits, true, &value) {
             let change = &fault.edits[index].change;
             let count = &self.planted.counts[index];

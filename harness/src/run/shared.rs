@@ -193,14 +193,17 @@ fn begins(case: &Case) -> What {
     }))
 }
 
-/// Ends a case, and returns whether the process can serve another one: it agreed to `initialize`, answers a fence, and every request
-/// of the tester has its answer. A client must also keep to one connection.
+/// Ends a case, and returns whether the process can serve another one: its input is open, it agreed to `initialize`, answers a fence,
+/// and every request of the tester has its answer. A client must also keep to one connection.
 ///
 /// An unanswered request may belong to a turn that still runs; its late messages would arrive in the next case.
 async fn leave(running: &mut RunningCase<'_, Conversation>) -> bool {
     running.channel.record(What::Case(CaseMark::Ends));
     running.is_over = true;
     running.channel.answer_open_requests();
+    if running.input_closed {
+        return false;
+    }
     let fence = running.fence(FENCE_BETWEEN_CASES).await;
     let is_answered = fence.outcome == Outcome::Done;
     running.channel.record(What::Step(StepEvent { text: "a fence between two cases".to_owned(), ..fence.event() }));

@@ -25,6 +25,10 @@ pub(super) const NEXT_FENCE: Duration = Duration::from_secs(3);
 /// The time an agent has to answer the fence between two cases of a conversation. A slow answer only costs another start.
 pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
 
+/// The time an agent that has served other cases has to exit, where a case starts it again. Some never exit once they ran commands;
+/// then the case runs again alone, where the limit for answers holds.
+pub(super) const EXIT_AFTER_OTHERS: Duration = Duration::from_secs(5);
+
 /// The time for a first message to an MCP server, as a multiple of the time that the subject took to answer `initialize`. It counts
 /// as long as the subject does not try to call a tool; then a missing message decides nothing, whatever the time.
 pub(super) const FIRST_OF_SERVER: u32 = 4;

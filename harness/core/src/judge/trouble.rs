@@ -28,7 +28,7 @@ pub enum Trouble {
         /// The expectation, as in the trace.
         expected: String,
         /// The observation.
-        outcome: String,
+        outcome: Outcome,
     },
     /// Nothing happened that could decide a requirement of the case.
     Undecided(String),
@@ -73,7 +73,7 @@ impl JudgedTrace {
         self.steps().find(is_unmet).map(|step| Trouble::Unmet {
             is_optional: may_be_optional(step.kind) && step.outcome == Outcome::Missed,
             expected: expectation(step),
-            outcome: format!("{:?}", step.outcome),
+            outcome: step.outcome,
         })
     }
 

@@ -10,7 +10,7 @@ use crate::report::event::Standing;
 use crate::report::model::{CaseReport, OnlyShared};
 use crate::report::reasons::is_about_tools;
 use crate::requirement::Level;
-use crate::trace::Trace;
+use crate::trace::{Outcome, Trace};
 use crate::verdict::Verdict;
 
 /// The cases of shared conversations that do not pass, and the data that decides whether they must run again alone.
@@ -333,11 +333,11 @@ impl Collector {
     }
 }
 
-/// Whether a trouble fails nothing and is not about the process, so that a second shared conversation is proof enough.
+/// Whether a trouble fails nothing and the subject did not wait or end, so that a second shared conversation is proof enough.
 fn shows_in_any_conversation(trouble: &Trouble) -> bool {
     match trouble {
         Trouble::Undecided(_) => true,
-        Trouble::Unmet { is_optional, .. } => *is_optional,
+        Trouble::Unmet { outcome, .. } => matches!(outcome, Outcome::Contradicted | Outcome::Missed),
         Trouble::Failed { .. } | Trouble::Other(_) => false,
     }
 }

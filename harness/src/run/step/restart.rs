@@ -3,6 +3,7 @@
 use super::exit;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{Channel, Order};
+use crate::run::timing::EXIT_AFTER_OTHERS;
 use crate::trace::{Outcome, StepKind};
 use crate::transport::link::Link;
 
@@ -10,7 +11,9 @@ use crate::transport::link::Link;
 /// saved its sessions, so nothing after it would count.
 pub(super) async fn restart<C: Channel>(running: &mut RunningCase<'_, C>) -> StepResult {
     running.close_input();
-    let end = exit::exit(running, None, running.limits.answer).await;
+    let limit = running.limits.answer;
+    let limit = if running.channel.state().goes_on { limit.min(EXIT_AFTER_OTHERS) } else { limit };
+    let end = exit::exit(running, None, limit).await;
     if end.outcome != Outcome::Done {
         return end;
     }
