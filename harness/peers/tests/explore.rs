@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode, Output, Stdio};
+use std::thread::available_parallelism;
 
 use acp_conformance::case::walk::Walk;
 use acp_conformance::cli::{Args, ProgramExit, report_error, run};
@@ -121,7 +122,10 @@ fn main() -> ExitCode {
         };
         trials.extend(faults.iter().map(test));
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let mut arguments = Arguments::from_args();
+    // Programs with a fault often wait, so more tests run than there are cores.
+    arguments.test_threads.get_or_insert(2 * available_parallelism().map_or(2, usize::from));
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 fn clean(program: Program) -> Result<(), Failed> {
