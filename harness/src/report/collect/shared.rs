@@ -378,4 +378,27 @@ mod tests {
         let skipped = collector.skip_repeated(&again).expect("its first use decided nothing");
         assert!(matches!(skipped.cause, Some(Cause::Skipped { after }) if after == "v1/agent/fs/read"));
     }
+
+    #[test]
+    fn an_unmet_step_is_confirmed_alone_only_if_the_agent_did_not_answer() {
+        for (outcome, is_together) in
+            [("contradicted", true), ("missed", true), ("timed-out", false), ("ended", false), ("login-needed", false)]
+        {
+            let trace = format!(
+                r#"{{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","conversation":1,"subject":"agent"}}
+{{"n":0,"us":0,"case":{{"begins":{{"id":"v1/agent/list/pages","requirements":["list.next-cursor-string"]}}}}}}
+{{"n":1,"us":1,"step":{{"kind":"must","line":9,"text":"agent: {{ id: list }}","outcome":"{outcome}"}}}}
+{{"n":2,"us":2,"case":"ends"}}"#
+            );
+            let mut collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
+            collector.add_conversation(&Trace::read(trace.as_bytes()).expect("a trace"), None);
+            let (settled, again) = collector.review();
+            assert!(settled.is_empty(), "{outcome}");
+            assert_eq!(
+                (again.together.len(), again.alone.len()),
+                if is_together { (1, 0) } else { (0, 1) },
+                "{outcome}"
+            );
+        }
+    }
 }
