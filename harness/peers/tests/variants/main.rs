@@ -28,6 +28,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::{env, fs};
 
 use acp_conformance::edition::{Bundle, V1, V2};
@@ -56,7 +57,9 @@ fn main() -> ExitCode {
     if let Some(code) = rewrite::run_if_asked() {
         return code;
     }
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // Live programs often wait, so more tests run than there are cores.
+    arguments.test_threads.get_or_insert(2 * available_parallelism().map_or(2, usize::from));
     let number = |name| env::var(name).map_or(1, |number| number.parse().expect("the variable is a whole number"));
     let seeds = Range { start: number(SEED_VARIABLE), end: number(SEED_VARIABLE) + number(ROUNDS_VARIABLE) };
     let surveys = [&V1, &V2].map(|bundle| Arc::new(Survey::new(bundle)));
