@@ -27,7 +27,7 @@ pub enum Trouble {
         is_optional: bool,
         /// The expectation, as in the trace.
         expected: String,
-        /// The observation.
+        /// The result of the step.
         outcome: Outcome,
     },
     /// Nothing happened that could decide a requirement of the case.

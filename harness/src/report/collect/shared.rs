@@ -333,7 +333,8 @@ impl Collector {
     }
 }
 
-/// Whether a trouble fails nothing and the subject did not wait or end, so that a second shared conversation is proof enough.
+/// Whether a trouble fails nothing, and neither a time limit nor the end of the process led to it. Then a second shared conversation
+/// is proof enough.
 fn shows_in_any_conversation(trouble: &Trouble) -> bool {
     match trouble {
         Trouble::Undecided(_) => true,
