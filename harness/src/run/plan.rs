@@ -39,7 +39,10 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
         // The first results of a run are those of the few cases that cover most.
         let covering = covering(cases, usual);
         let mut usual = usual.to_vec();
-        usual.sort_by_key(|&index| (!writes_as_usual(&cases[index]), !covering.contains(&index)));
+        usual.sort_by_key(|&index| {
+            let case = &cases[index];
+            (!writes_as_usual(case), runs_long_command(case), !covering.contains(&index))
+        });
         // Neighbours share what the agent learned not to do. Each part gets its share of the late cases, which wait for crashes.
         conversations.extend((0..parts).map(|part| {
             let of_part = part * usual.len() / parts..(part + 1) * usual.len() / parts;
@@ -238,6 +241,17 @@ fn effect(action: &Action, subject: Party) -> Option<Effect> {
 fn writes_as_usual(case: &Case) -> bool {
     let WireSetup { ids, meta } = case.tester.wire;
     ids == Ids::Integer && !meta
+}
+
+/// Whether the case asks for a command that takes long. An agent that starts it without a terminal makes the case wait for its end,
+/// except after quick commands, which show that it does so.
+fn runs_long_command(case: &Case) -> bool {
+    case.sent().any(|line| match &line.body {
+        Body::Request { params: Some(params), .. } => {
+            params.pointer("/prompt/command").is_some_and(|command| command == "sleep")
+        }
+        _ => false,
+    })
 }
 
 /// Whether the case sends lines that break the protocol.

@@ -47,6 +47,17 @@ fn case_about_the_start_of_the_process_is_alone() {
 }
 
 #[test]
+fn case_with_a_long_command_comes_after_quick_ones() {
+    let runs = |requirement: &str, command: &str| {
+        let prompt = format!("sessionId: <session>, prompt: {{ intent: run-command, command: {command} }}");
+        let turn = format!("client: {{ id: turn, method: session/prompt, params: {{ {prompt} }} }}");
+        case(&format!("requirements: [{requirement}]"), &["include: session", &turn])
+    };
+    let cases = [runs("terminal.capability", "sleep"), runs("prompt.stop-reason", "echo")];
+    assert_eq!(conversations(&cases, 1, |_| false), [[1, 0]]);
+}
+
+#[test]
 fn cases_that_change_the_process_come_last() {
     let with = |step: &str| case(USUAL, &["include: session", step]);
     let cases = [

@@ -32,7 +32,8 @@ enum Found {
 impl<C: Channel> RunningCase<'_, C> {
     /// Waits for a required line.
     pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> StepResult {
-        let limit = self.limit(line, within);
+        // After an unmet step, the line decides nothing.
+        let limit = if self.unmet.is_some() { self.limit_if_known(line, within) } else { self.limit(line, within) };
         let deadline = self.begin_of_wait(line) + limit;
         let mut doubt = Some(Instant::now() + self.wait_for_unknown());
         let (mut looked, mut rest) = (0, Rest::default());
@@ -60,7 +61,7 @@ impl<C: Channel> RunningCase<'_, C> {
 
     /// Waits for an optional line; gives up when the conversation has passed it.
     pub(super) async fn optional(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> StepResult {
-        let deadline = self.begin_of_wait(line) + self.limit_of_optional(line, within);
+        let deadline = self.begin_of_wait(line) + self.limit_if_known(line, within);
         let (mut looked, mut rest, mut overtaken) = (0, Rest::default(), None);
         loop {
             match self.look_for(line, looked) {
@@ -251,7 +252,8 @@ impl<C: Channel> RunningCase<'_, C> {
         StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::Missed) }
     }
 
-    fn limit_of_optional(&self, line: &Incoming, within: Option<Duration>) -> Duration {
+    /// Returns the limit for a line that need not come, which is shorter for a request of a kind that the agent never sends.
+    fn limit_if_known(&self, line: &Incoming, within: Option<Duration>) -> Duration {
         let limit = self.limit(line, within);
         let never_comes = self.request_of_agent(line).is_some_and(|method| self.subject.calls.never_come(method));
         if never_comes { limit.min(NEVER_SENT) } else { limit }
