@@ -21,7 +21,7 @@ pub mod tester;
 mod timing;
 mod transcript;
 
-pub use environment::{KnownCalls, KnownFences, KnownRefusals, KnownServers, MODEL_LOG, Subject};
+pub use environment::{KnownCalls, KnownFences, KnownOpenings, KnownServers, MODEL_LOG, Subject, Useless};
 pub use floor::bare_starts;
 pub use installed::installed_version;
 pub use interrupt::{Stop, signals, stop, stop_after, stopped, wait_for_signals};

@@ -129,9 +129,9 @@ impl<L: SuiteListener> Suite<'_, L> {
     /// Decides about cases that repeat others: skips them if the others exercised nothing, and opens those that are worth a start.
     fn sort_repeated(&mut self, repeated: &mut Vec<Case>, open: &mut Vec<Case>, again: &Again) -> Result<(), L::Error> {
         let files: HashSet<String> = open.iter().map(|case| Case::file_of(&case.id).to_owned()).collect();
-        // They wait for all others except for those that run together once more. Cases of several files that share a conversation
-        // become ready together.
-        let is_ready = open.iter().all(|case| again.together.contains(&case.id));
+        // They wait for all others except for those that run again. Cases of several files that share a conversation become ready
+        // together.
+        let is_ready = open.iter().all(|case| again.contains(&case.id));
         for case in take(repeated) {
             if files.contains(Case::file_of(&case.id)) || !is_ready {
                 repeated.push(case);
@@ -157,7 +157,7 @@ impl<L: SuiteListener> Suite<'_, L> {
         self.listener.settled(self.collector, Settled { report: &report, trace: Some(trace), took, judging })
     }
 
-    /// Runs the cases once, and returns whether a conversation ended.
+    /// Runs the cases once, and returns whether there is anything new to review.
     fn run_once(
         &mut self,
         cases: &[Case],
@@ -165,9 +165,9 @@ impl<L: SuiteListener> Suite<'_, L> {
         options: SuiteOptions,
         alone: impl Fn(&Case) -> bool,
     ) -> Result<bool, L::Error> {
-        let (mut problem, mut any_ended) = (None, false);
+        let (mut problem, mut any_settled) = (None, false);
         run_all(cases, subject, options.jobs, alone, |event| {
-            any_ended |= matches!(event, Progress::Ended { .. });
+            any_settled |= matches!(event, Progress::Ended { .. } | Progress::Useless { .. });
             let is_shared = matches!(&event, Progress::Ended { trace, .. } if trace.header.conversation.is_some());
             let result = match event {
                 Progress::Started(index) => self.listener.started(&cases[index].id),
@@ -176,8 +176,8 @@ impl<L: SuiteListener> Suite<'_, L> {
                 Progress::Ended { .. } if stopped() == Some(Stop::Failure) => Ok(()),
                 Progress::Ended { trace, took, .. } if trace.header.conversation.is_none() => self.ended(&trace, took),
                 Progress::Ended { trace, .. } => self.conversation_ended(&trace),
-                Progress::Refused { cases: refused, like } => refused.iter().try_for_each(|&index| {
-                    let report = self.collector.skip_refused(&cases[index], &like);
+                Progress::Useless { cases: useless, like } => useless.iter().try_for_each(|&index| {
+                    let report = self.collector.skip(&cases[index], like.case.clone(), format!("skipped: {like}"));
                     self.settle(&report, None)
                 }),
             };
@@ -194,7 +194,7 @@ impl<L: SuiteListener> Suite<'_, L> {
             let position = |id: &String| cases.iter().position(|case| case.id == *id);
             Next::Repeat(failed.iter().filter_map(position).collect())
         });
-        problem.map_or(Ok(any_ended), Err)
+        problem.map_or(Ok(any_settled), Err)
     }
 
     /// Processes a conversation that held several cases. Those that do not pass are settled later.

@@ -15,9 +15,9 @@ use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::judge;
 use acp_conformance::report::Collector;
-use acp_conformance::report::model::RunReport;
+use acp_conformance::report::model::{CaseReport, RunReport};
 use acp_conformance::requirement::Party;
-use acp_conformance::run::{Jobs, Subject};
+use acp_conformance::run::{Jobs, Limits, Subject};
 use acp_conformance::suite::{Settled, Suite, SuiteListener, SuiteOptions};
 use acp_conformance::trace::{Event, ProcessEvent, Trace, What};
 use acp_conformance::transport::relay;
@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         Trial::test("agent_that_ignores_unknown_requests_goes_on", ignores_unknown),
         Trial::test("agent_that_leaves_a_turn_open_gets_a_new_process", leaves_turn_open),
         Trial::test("agent_that_refuses_to_initialize_is_not_started_for_each_case", refuses_to_initialize),
+        Trial::test("agent_that_leaves_initialize_unanswered_is_not_started_for_each_case", ignores_initialize),
         Trial::test("shapes_run_only_if_one_exercises_something", skips_repeated_shapes),
         Trial::test("contexts_run_only_if_the_first_use_exercises_something", skips_contexts),
     ];
@@ -286,11 +287,23 @@ fn refuses_to_initialize() -> Result<(), Failed> {
         id=${line#*'"id":'}; id=${id%%[,\}]*}
         printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no"}}\n' "$id"
     done"#;
+    is_given_up(script, Limits::default(), "refused")
+}
+
+fn ignores_initialize() -> Result<(), Failed> {
+    let limits = Limits { start: Duration::from_secs(1), ..Limits::default() };
+    is_given_up("while read -r line; do :; done", limits, "did not answer")
+}
+
+/// Checks that the agent of this script is not started for each case, and that the reason for that contains `what`.
+fn is_given_up(script: &str, limits: Limits, what: &str) -> Result<(), Failed> {
     let here = std::env::current_dir().expect("a current directory");
-    let run = run(&turns(9), &Subject::agent(["sh", "-c", script].map(str::to_owned).to_vec(), here));
+    let agent = Subject::agent(["sh", "-c", script].map(str::to_owned).to_vec(), here);
+    let run = run(&turns(9), &Subject { limits, ..agent });
     ensure(run.report.cases.len() == 9, || format!("{:#?}", run.report.cases))?;
-    let skipped = run.report.cases.iter().filter(|case| case.verdict == Verdict::NotExercised).count();
-    ensure(skipped > 0, || format!("{:#?}", run.report.cases))?;
+    let skipped: Vec<_> = run.report.cases.iter().filter(|case| case.verdict == Verdict::NotExercised).collect();
+    let is_told = |case: &CaseReport| case.reason.as_ref().is_some_and(|reason| reason.contains(what));
+    ensure(!skipped.is_empty() && skipped.iter().all(|case| is_told(case)), || format!("{:#?}", run.report.cases))?;
     let starts = run.report.summary.starts;
     ensure(starts <= 4, || format!("{starts} starts"))
 }

@@ -2,7 +2,7 @@
 
 mod known_calls;
 mod known_fences;
-mod known_refusals;
+mod known_openings;
 mod known_servers;
 mod model;
 mod prepare;
@@ -12,8 +12,8 @@ mod subject;
 pub use self::known_calls::KnownCalls;
 pub(super) use self::known_calls::same_kind;
 pub use self::known_fences::KnownFences;
-pub use self::known_refusals::KnownRefusals;
-pub(super) use self::known_refusals::refuses_initialize;
+pub(super) use self::known_openings::refuses_initialize;
+pub use self::known_openings::{KnownOpenings, Useless};
 pub use self::known_servers::KnownServers;
 pub(super) use self::model::CaseModel;
 pub use self::model::MODEL_LOG;

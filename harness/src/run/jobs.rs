@@ -1,5 +1,6 @@
 //! Runs many cases, a few at a time, and hands over each trace as soon as it is complete.
 
+use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::collections::VecDeque;
 use std::mem::replace;
@@ -9,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::environment::Subject;
+use super::environment::{Subject, Useless};
 use super::interrupt::stopped;
+use super::limits::Limits;
 use super::plan::{conversations, opening_of_agent};
 use super::shared::run_conversation;
 use super::single::{run_case, run_case_until};
@@ -37,12 +39,12 @@ pub enum Progress {
         /// Its duration.
         took: Duration,
     },
-    /// Cases that do not run: the agent refuses their `initialize`.
-    Refused {
+    /// Cases that do not run: the agent refuses their `initialize`, or leaves it unanswered.
+    Useless {
         /// Their positions.
         cases: Vec<usize>,
-        /// The first case in which it refused the request.
-        like: String,
+        /// What the agent did with the same request.
+        like: Useless,
     },
 }
 
@@ -81,9 +83,18 @@ struct Work {
     changed: Condvar,
 }
 
+/// A conversation that has not begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Planned {
+    /// The positions of its cases.
+    cases: Vec<usize>,
+    /// Whether its case must be alone, so that its result proves more than that of a shared conversation.
+    is_alone: bool,
+}
+
 #[derive(Default)]
 struct WorkState {
-    waiting: VecDeque<Vec<usize>>,
+    waiting: VecDeque<Planned>,
     /// The number of running conversations. Each may put cases back.
     running: usize,
     /// The number of jobs that wait in [`Work::take`].
@@ -98,15 +109,15 @@ impl Work {
     }
 
     /// Waits for a conversation; `None` once no more can come.
-    fn take(&self) -> Option<(Vec<usize>, Taken<'_>)> {
+    fn take(&self) -> Option<(Planned, Taken<'_>)> {
         let mut state = self.lock();
         state.idle += 1;
         let is_waiting = |state: &mut WorkState| state.waiting.is_empty() && state.running > 0;
         let mut state = self.changed.wait_while(state, is_waiting).unwrap_or_else(PoisonError::into_inner);
         state.idle -= 1;
-        let indices = state.waiting.pop_front()?;
+        let planned = state.waiting.pop_front()?;
         state.running += 1;
-        Some((indices, Taken(self)))
+        Some((planned, Taken(self)))
     }
 
     /// Puts back the cases that a conversation did not reach, so that the next job takes them.
@@ -114,7 +125,7 @@ impl Work {
         let mut state = self.lock();
         // A job that has seen the end of the run takes no more, so nothing may wait for it.
         if !state.closed {
-            state.waiting.push_front(cases);
+            state.waiting.push_front(Planned { cases, is_alone: false });
             self.changed.notify_one();
         }
     }
@@ -124,7 +135,8 @@ impl Work {
     fn put_first(&self, cases: Vec<usize>) {
         let mut state = self.lock();
         if state.running > 0 && !state.closed {
-            cases.into_iter().rev().for_each(|index| state.waiting.push_front(vec![index]));
+            let alone = |index| Planned { cases: vec![index], is_alone: true };
+            cases.into_iter().rev().for_each(|index| state.waiting.push_front(alone(index)));
             self.changed.notify_all();
         }
     }
@@ -197,6 +209,12 @@ impl Drop for Slot<'_> {
     }
 }
 
+/// Returns the subject with the limits for cases that need not be alone: what the run knows of it makes them shorter.
+fn hurried(subject: &Subject) -> Subject {
+    let start = subject.openings.limit(subject.limits.start);
+    Subject { limits: Limits { start, ..subject.limits }, ..subject.clone() }
+}
+
 /// Runs the cases against the subject, and reports in the order of events.
 ///
 /// A process that only has to exit does not count, since many use up their whole time for that. The next conversations begin
@@ -212,10 +230,14 @@ pub fn run_all(
     alone: impl Fn(&Case) -> bool,
     mut report: impl FnMut(Progress) -> Next,
 ) {
-    let planned = conversations(cases, jobs.usual, |case| alone(case) || !subject.shares());
+    let alone = |case: &Case| alone(case) || !subject.shares();
+    let planned = conversations(cases, jobs.usual, alone).into_iter().map(|indices| {
+        let is_alone = indices.iter().any(|&index| alone(&cases[index]));
+        Planned { cases: indices, is_alone }
+    });
     let jobs = Jobs { usual: jobs.usual.clamp(1, cases.len().max(1)), most: jobs.most.min(cases.len()) };
     let work =
-        Work { state: Mutex::new(WorkState { waiting: planned.into(), ..WorkState::default() }), ..Work::default() };
+        Work { state: Mutex::new(WorkState { waiting: planned.collect(), ..WorkState::default() }), ..Work::default() };
     let slots = Slots { free: Mutex::new(jobs.usual), freed: Condvar::new() };
     let run = Run { cases, subject, work, slots, numbers: AtomicUsize::new(1), refused: AtomicBool::new(false) };
     let (sender, events) = mpsc::channel();
@@ -272,7 +294,7 @@ impl Run<'_> {
     fn job(&self, events: &mpsc::Sender<Progress>) {
         loop {
             let slot = Cell::new(Some(self.slots.take()));
-            let Some((indices, _taken)) = self.work.take() else { break };
+            let Some((Planned { cases: indices, is_alone }, _taken)) = self.work.take() else { break };
             let has_left = self.subject.person.as_ref().is_some_and(Person::has_left);
             if stopped().is_some() || has_left || self.refused.load(Ordering::Relaxed) {
                 self.work.close();
@@ -291,21 +313,22 @@ impl Run<'_> {
                     played();
                 }
             };
+            let first = &self.cases[indices[0]];
+            let opening = if is_alone { None } else { opening_of_agent(first) };
+            if let Some(like) = opening.as_ref().and_then(|opening| self.subject.openings.useless(opening)) {
+                let _ = events.send(Progress::Useless { cases: indices, like });
+                continue;
+            }
+            let subject = if is_alone { Cow::Borrowed(self.subject) } else { Cow::Owned(hurried(self.subject)) };
             let begun = Instant::now();
             let (cases, trace) = match indices.as_slice() {
                 [index] => {
                     start(*index);
-                    let trace = run_case_until(&self.cases[*index], self.subject, &ending);
+                    let trace = run_case_until(first, &subject, &ending);
+                    self.note_opening(opening.as_ref(), first, &trace);
                     (if stopped().is_none() { indices } else { Vec::new() }, trace)
                 }
-                _ => {
-                    let opening = opening_of_agent(&self.cases[indices[0]]);
-                    if let Some(like) = opening.as_ref().and_then(|opening| self.subject.refusals.seen_in(opening)) {
-                        let _ = events.send(Progress::Refused { cases: indices, like });
-                        continue;
-                    }
-                    self.converse(indices, opening.as_ref(), &start, &ending)
-                }
+                _ => self.converse(indices, opening.as_ref(), &subject, &start, &ending),
             };
             if cases.is_empty() {
                 self.work.close();
@@ -316,11 +339,18 @@ impl Run<'_> {
         }
     }
 
+    fn note_opening(&self, opening: Option<&Value>, first: &Case, trace: &Trace) {
+        if let Some(opening) = opening {
+            self.subject.openings.note(opening, &first.id, &trace.events);
+        }
+    }
+
     /// Runs several cases in one conversation, and returns those that ran.
     fn converse(
         &self,
         mut indices: Vec<usize>,
         opening: Option<&Value>,
+        subject: &Subject,
         start: &dyn Fn(usize),
         ending: &dyn Fn(),
     ) -> (Vec<usize>, Trace) {
@@ -338,10 +368,9 @@ impl Run<'_> {
             }
             done < end.get()
         };
-        let (trace, done) = run_conversation(&chosen, number, self.subject, &started, &goes_on, ending);
-        if let Some(opening) = opening {
-            self.subject.refusals.note(opening, &chosen[0].id, &trace.events);
-        }
+        let (trace, done) = run_conversation(&chosen, number, subject, &started, &goes_on, ending);
+        // The next job that takes the rest must know.
+        self.note_opening(opening, chosen[0], &trace);
         let rest = indices[done..end.get()].to_vec();
         if !rest.is_empty() {
             self.work.put_back(rest);

@@ -25,6 +25,13 @@ pub(super) const NEXT_FENCE: Duration = Duration::from_secs(3);
 /// The time an agent has to answer the fence between two cases of a conversation. A slow answer only costs another start.
 pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
 
+/// The least time an agent has to answer `initialize` once it has left another one unanswered. Agents whose answers are known come
+/// within that; a wait alone fails no requirement.
+pub(super) const START_AFTER_SILENCE: Duration = Duration::from_secs(5);
+
+/// The same time as a multiple of the longest time that the agent took to agree to an `initialize`.
+pub(super) const STARTS_AFTER_SILENCE: u32 = 10;
+
 /// The time an agent that has served other cases has to exit, where a case starts it again. Some never exit once they ran commands;
 /// then the case runs again alone, where the limit for answers holds.
 pub(super) const EXIT_AFTER_OTHERS: Duration = Duration::from_secs(5);

@@ -1,97 +1,214 @@
-//! The `initialize` requests that an agent refuses, as observed in this run.
+//! How an agent takes the `initialize` requests of a run.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::requirement::Party;
-use crate::trace::{Event, What};
+use crate::run::timing::{START_AFTER_SILENCE, STARTS_AFTER_SILENCE};
+use crate::trace::{Event, Outcome, What};
 use crate::wire::{Content, Envelope, read_line};
 
-/// The `initialize` requests that an agent answers with an error, as observed in this run. No case can do more than its `initialize` in
-/// a conversation that begins so.
+/// How an agent takes the `initialize` requests of a run. This only saves time: no case can do more than its `initialize` with a request
+/// that the agent refuses or leaves unanswered.
 #[derive(Debug, Clone, Default)]
-pub struct KnownRefusals(Arc<Mutex<Vec<Refused>>>);
+pub struct KnownOpenings(Arc<Mutex<Known>>);
 
-#[derive(Debug)]
-struct Refused {
-    opening: Value,
-    times: usize,
-    case: String,
+#[derive(Debug, Default)]
+struct Known {
+    openings: Vec<Opening>,
+    /// The longest time that the agent took to agree to a request.
+    slowest: Duration,
+    is_ever_silent: bool,
 }
 
-/// The number of processes that have to refuse the same request. One alone may have another reason.
+/// A request, and what several processes did with it.
+#[derive(Debug)]
+struct Opening {
+    params: Value,
+    is_agreed: bool,
+    failures: usize,
+    /// How the first failure went.
+    useless: Useless,
+}
+
+/// A request that leads nowhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Useless {
+    /// The first case that sent it.
+    pub case: String,
+    /// Whether the agent answered with an error, instead of not at all.
+    pub is_refused: bool,
+}
+
+impl fmt::Display for Useless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.is_refused { "refused" } else { "did not answer" };
+        write!(f, "the agent {what} the same initialize in {}", self.case)
+    }
+}
+
+/// What an agent did with the `initialize` of a process.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    Agreed {
+        after: Duration,
+    },
+    Refused,
+    /// It gave no answer before the time limit.
+    Silent,
+}
+
+/// The number of processes that have to fail at the same request. One alone may have another reason.
 const ENOUGH: usize = 2;
 
-impl KnownRefusals {
-    /// Returns the first case in which the agent refused the request, if it did so in several processes.
-    pub(in crate::run) fn seen_in(&self, opening: &Value) -> Option<String> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let refused = known.iter().find(|refused| refused.opening == *opening && refused.times >= ENOUGH);
-        refused.map(|refused| refused.case.clone())
+impl KnownOpenings {
+    /// Returns how a request with these params failed, if it did in several processes and in no other way in any.
+    pub(in crate::run) fn useless(&self, params: &Value) -> Option<Useless> {
+        let known = self.known();
+        let opening = known.openings.iter().find(|opening| opening.params == *params)?;
+        (!opening.is_agreed && opening.failures >= ENOUGH).then(|| opening.useless.clone())
     }
 
-    /// Looks for a refusal in the events of a process that began with this case.
-    pub(in crate::run) fn note(&self, opening: &Value, case: &str, events: &[Event]) {
-        if !refuses_initialize(events.iter()) {
-            return;
+    /// Records what the agent did with these params, from the events of a process that began with this case.
+    pub(in crate::run) fn note(&self, params: &Value, case: &str, events: &[Event]) {
+        let Some(taken) = taken(events.iter()) else { return };
+        let mut known = self.known();
+        if let Taken::Agreed { after } = taken {
+            known.slowest = known.slowest.max(after);
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.iter_mut().find(|refused| refused.opening == *opening) {
-            Some(refused) => refused.times += 1,
-            None => known.push(Refused { opening: opening.clone(), times: 1, case: case.to_owned() }),
+        known.is_ever_silent |= taken == Taken::Silent;
+        let is_agreed = matches!(taken, Taken::Agreed { .. });
+        match known.openings.iter_mut().find(|opening| opening.params == *params) {
+            Some(opening) => {
+                opening.is_agreed |= is_agreed;
+                opening.failures += usize::from(!is_agreed);
+            }
+            None => known.openings.push(Opening {
+                params: params.clone(),
+                is_agreed,
+                failures: usize::from(!is_agreed),
+                useless: Useless { case: case.to_owned(), is_refused: taken == Taken::Refused },
+            }),
         }
+    }
+
+    /// Returns the time for an answer to `initialize`: less than this limit once the agent has left such a request unanswered and has
+    /// shown how fast it agrees to others.
+    pub(in crate::run) fn limit(&self, usual: Duration) -> Duration {
+        let known = self.known();
+        let is_known = known.is_ever_silent && !known.slowest.is_zero();
+        let short = START_AFTER_SILENCE.max(STARTS_AFTER_SILENCE * known.slowest);
+        if is_known { usual.min(short) } else { usual }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether the agent's first response to a request in these events is an error; it answers `initialize`.
+/// Whether the agent's first response in these events is an error; it answers `initialize`.
 pub(in crate::run) fn refuses_initialize<'e>(events: impl Iterator<Item = &'e Event>) -> bool {
-    let mut lines = events.filter_map(|event| match &event.what {
-        What::Line { from: Party::Agent, bytes, .. } => Some(read_line(bytes)),
-        _ => None,
-    });
-    let answers =
-        |value: &Value| matches!(Envelope::of(value), Envelope::Response { id: Some(id), .. } if !id.is_null());
-    let response = lines.find_map(|line| match line {
-        Content::One { value, .. } => answers(&value).then(|| value.get("error").is_some()),
-        _ => None,
-    });
-    response == Some(true)
+    taken(events) == Some(Taken::Refused)
+}
+
+/// Returns what the agent did with the first request in these events, if that can be told.
+fn taken<'e>(events: impl Iterator<Item = &'e Event>) -> Option<Taken> {
+    let mut sent = None;
+    for event in events {
+        match &event.what {
+            What::Line { from: Party::Client, .. } => {
+                sent.get_or_insert(event.us);
+            }
+            What::Line { from: Party::Agent, bytes, .. } => {
+                let Content::One { value, .. } = read_line(bytes) else { continue };
+                match Envelope::of(&value) {
+                    Envelope::Response { id: Some(id), .. } if !id.is_null() => {
+                        let after = Duration::from_micros(event.us.saturating_sub(sent.unwrap_or(event.us)));
+                        let is_error = value.get("error").is_some();
+                        return Some(if is_error { Taken::Refused } else { Taken::Agreed { after } });
+                    }
+                    _ => {}
+                }
+            }
+            What::Step(step) if step.outcome == Outcome::TimedOut => return sent.map(|_| Taken::Silent),
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::KnownRefusals;
-    use crate::requirement::Party;
-    use crate::trace::{Trace, What};
+    use super::*;
+    use crate::trace::Trace;
 
-    const HEADER: &str = r#"{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent"}"#;
+    const SECOND: Duration = Duration::from_secs(1);
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    /// Builds the trace of an `initialize` with this answer after a second, or with none before the time limit.
+    fn trace(answer: Option<&str>) -> Trace {
+        let header = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","subject":"agent"}"#;
+        let asks =
+            json!({ "n": 0, "us": 0, "from": "client", "line": r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"# });
+        let next = match answer {
+            Some(answer) => {
+                let line = format!(r#"{{"jsonrpc":"2.0","id":0,{answer}}}"#);
+                json!({ "n": 1, "us": 1_000_000, "from": "agent", "line": line })
+            }
+            None => {
+                let step = json!({ "kind": "must", "line": 1, "text": "", "outcome": "timed-out" });
+                json!({ "n": 1, "us": 30_000_000, "step": step })
+            }
+        };
+        Trace::read(format!("{header}\n{asks}\n{next}\n").as_bytes()).expect("a trace")
+    }
+
+    fn refuses() -> Trace {
+        trace(Some(r#""error":{"code":-32602,"message":"no"}"#))
+    }
+
+    fn agrees() -> Trace {
+        trace(Some(r#""result":{}"#))
+    }
 
     #[test]
-    fn only_a_request_that_two_processes_refuse_is_refused() {
-        let trace = |answer: &str| {
-            let asks =
-                r#"{"n":0,"us":0,"from":"client","line":"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\"}"}"#;
-            let line =
-                json!({ "n": 1, "us": 1, "from": "agent", "line": format!(r#"{{"jsonrpc":"2.0","id":0,{answer}}}"#) });
-            Trace::read(format!("{HEADER}\n{asks}\n{line}\n").as_bytes()).expect("a trace")
-        };
-        let (refuses, agrees) = (trace(r#""error":{"code":-32602,"message":"no"}"#), trace(r#""result":{}"#));
-        let mut refused_by_client = refuses.clone();
-        for event in &mut refused_by_client.events {
-            if let What::Line { from, .. } = &mut event.what {
-                *from = Party::Client;
+    fn only_a_request_that_fails_in_two_processes_and_in_each_is_useless() {
+        for (failing, is_refused) in [(refuses(), true), (trace(None), false)] {
+            let mut by_client = failing.clone();
+            for event in &mut by_client.events {
+                if let What::Line { from, .. } = &mut event.what {
+                    *from = Party::Client;
+                }
             }
+            by_client.events.retain(|event| matches!(event.what, What::Line { .. }));
+            let (known, params) = (KnownOpenings::default(), json!({ "protocolVersion": 1 }));
+            known.note(&params, "a", &failing.events);
+            known.note(&params, "b", &by_client.events);
+            assert_eq!(known.useless(&params), None, "one failure");
+            known.note(&params, "c", &failing.events);
+            assert_eq!(known.useless(&params), Some(Useless { case: "a".to_owned(), is_refused }));
+            assert_eq!(known.useless(&json!({})), None, "another request");
+            known.note(&params, "d", &agrees().events);
+            assert_eq!(known.useless(&params), None, "it agreed once");
         }
-        let (known, opening) = (KnownRefusals::default(), json!({ "protocolVersion": 1 }));
-        known.note(&opening, "a", &refuses.events);
-        known.note(&opening, "b", &agrees.events);
-        known.note(&opening, "b", &refused_by_client.events);
-        assert_eq!(known.seen_in(&opening), None, "one refusal");
-        known.note(&opening, "c", &refuses.events);
-        assert_eq!(known.seen_in(&opening).as_deref(), Some("a"));
-        assert_eq!(known.seen_in(&json!({})), None, "another request");
+    }
+
+    #[test]
+    fn limit_for_initialize_is_shorter_once_the_agent_is_silent_to_one_and_agrees_to_another() {
+        let (known, params) = (KnownOpenings::default(), json!({}));
+        known.note(&params, "a", &agrees().events);
+        known.note(&params, "a", &refuses().events);
+        assert_eq!(known.limit(LIMIT), LIMIT, "each has an answer");
+        known.note(&params, "a", &trace(None).events);
+        assert_eq!(known.limit(LIMIT), STARTS_AFTER_SILENCE * SECOND);
+        assert_eq!(known.limit(SECOND), SECOND, "a limit of the user");
+        let silent = KnownOpenings::default();
+        silent.note(&params, "a", &trace(None).events);
+        assert_eq!(silent.limit(LIMIT), LIMIT, "its usual time is unknown");
     }
 }

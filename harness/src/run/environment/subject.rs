@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::known_calls::KnownCalls;
 use super::known_fences::KnownFences;
-use super::known_refusals::KnownRefusals;
+use super::known_openings::KnownOpenings;
 use super::known_servers::KnownServers;
 use super::sandbox::{Cache, Sandbox};
 use crate::case::model::{Act, Case, UserPermission};
@@ -64,8 +64,8 @@ pub struct Subject {
     pub calls: KnownCalls,
     /// The requests that it answers as a fence, as observed in the run.
     pub fences: KnownFences,
-    /// The `initialize` requests that it refuses, as observed in the run.
-    pub refusals: KnownRefusals,
+    /// How it takes `initialize`, as observed in the run.
+    pub openings: KnownOpenings,
     /// Whether it uses MCP servers, as observed in the run.
     pub servers: KnownServers,
 }
@@ -100,7 +100,7 @@ impl Subject {
             agent_folder: None,
             calls: KnownCalls::default(),
             fences: KnownFences::default(),
-            refusals: KnownRefusals::default(),
+            openings: KnownOpenings::default(),
             servers: KnownServers::default(),
         }
     }

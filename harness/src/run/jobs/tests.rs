@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Work, WorkState, is_worth_sharing};
+use super::{Planned, Work, WorkState, is_worth_sharing};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 fn work(conversations: Vec<Vec<usize>>) -> Work {
     let work = Work::default();
-    work.lock().waiting.extend(conversations);
+    work.lock().waiting.extend(conversations.into_iter().map(|cases| Planned { cases, is_alone: false }));
     work
 }
 
@@ -32,10 +32,10 @@ fn waiting_job_gets_what_a_conversation_gives_away() {
     let work = work(vec![vec![1, 2, 3]]);
     std::thread::scope(|scope| {
         let (first, running) = work.take().expect("a conversation");
-        let other = scope.spawn(|| work.take().map(|(indices, _)| indices));
+        let other = scope.spawn(|| work.take().map(|(planned, _)| planned.cases));
         idle(&work, 1);
         assert!(work.is_wanted());
-        work.put_back(first[1..].to_vec());
+        work.put_back(first.cases[1..].to_vec());
         assert_eq!(other.join().expect("a job"), Some(vec![2, 3]));
         assert!(!work.is_wanted());
         drop(running);
@@ -63,7 +63,7 @@ fn closed_work_takes_nothing_back() {
     let work = work(vec![vec![1, 2], vec![3]]);
     let interrupted = work.take().expect("a conversation");
     work.close();
-    work.put_back(interrupted.0);
+    work.put_back(interrupted.0.cases);
     drop(interrupted.1);
     assert!(work.ends_within(Duration::ZERO) && work.take().is_none());
 }
@@ -73,8 +73,8 @@ fn repetition_comes_before_all_that_waits_while_a_conversation_runs() {
     let work = work(vec![vec![1, 2], vec![3, 4]]);
     let running = work.take().expect("a conversation");
     work.put_first(vec![1, 2]);
-    let next = || work.take().map(|(indices, _)| indices);
-    assert_eq!((next(), next(), next()), (Some(vec![1]), Some(vec![2]), Some(vec![3, 4])));
+    let next = || work.take().map(|(planned, _)| (planned.cases, planned.is_alone));
+    assert_eq!([next(), next(), next()], [Some((vec![1], true)), Some((vec![2], true)), Some((vec![3, 4], false))]);
     drop(running);
     work.put_first(vec![1]);
     assert_eq!(next(), None, "the jobs may have ended");
