@@ -358,7 +358,7 @@ fn died_of_idle_cancel(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut
 
 /// Whether an earlier cancel came that cannot concern this turn.
 pub(super) fn earlier_cancel(finish: &Finish<'_>) -> bool {
-    finish.session.idle_cancel.is_some() || finish.course.after == Some(After::Cancel)
+    finish.session.idle_cancel.is_some() || matches!(finish.course.after, Some(After::Cancel { .. }))
 }
 
 /// A cancel is for "an ongoing prompt turn", not for the next one.
@@ -446,8 +446,18 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
             fail_in_case(moment, fact, &[elsewhere], ruling);
         }
         Some("cancelled") | None => {}
-        Some(_) => ruling.pass(),
+        // Until then, the agent may have ended both turns before it read the cancel.
+        Some(_) if moment.talk.answered_after(Party::Agent, elsewhere) || is_given_up(moment, elsewhere) => {
+            ruling.pass()
+        }
+        Some(_) => {}
     }
+}
+
+/// Whether the turn that this cancel is for was answered as cancelled.
+fn is_given_up(moment: &Moment<'_>, cancel: usize) -> bool {
+    let mut turns = moment.talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
+    turns.any(|turn| turn.gave_up && turn.at_cancel.as_ref().is_some_and(|at| at.n == cancel))
 }
 
 /// "The Agent MUST release the terminal using terminal/release when it's no longer needed", as after a cancel.

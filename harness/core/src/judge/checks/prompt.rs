@@ -136,7 +136,7 @@ fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<Trait>> {
 fn place(finish: &Finish<'_>) -> impl Iterator<Item = Trait> {
     let found = [
         (Trait::AfterResult, finish.course.after == Some(After::Result)),
-        (Trait::AfterCancel, finish.course.after == Some(After::Cancel)),
+        (Trait::AfterCancel, matches!(finish.course.after, Some(After::Cancel { .. }))),
         (Trait::AfterIdleCancel, finish.session.idle_cancel.is_some()),
     ];
     found.into_iter().filter(|(_, found)| *found).map(|(kind, _)| kind)
@@ -174,6 +174,7 @@ fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut R
     let code = finish.outcome.error_code();
     match code {
         None if matches!(finish.reason(), Some("cancelled") | None) && !finish.was_cancelled() => {}
+        None if wanted == Trait::AfterCancel && finish.course.after == Some(After::Cancel { had_effect: false }) => {}
         None => ruling.pass(),
         // An unknown method violates another requirement, and -32800 is a cancellation.
         Some(-32601 | -32800) => {}

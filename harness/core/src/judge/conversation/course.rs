@@ -220,7 +220,10 @@ pub enum After {
     /// It was not cancelled, and ended with a result.
     Result,
     /// The client cancelled it.
-    Cancel,
+    Cancel {
+        /// Whether it ended as cancelled or with an error. Otherwise it may have ended before the agent read the cancel.
+        had_effect: bool,
+    },
     /// It ended with an error.
     Error,
 }
@@ -374,7 +377,7 @@ impl Course {
                 read,
             );
             let after = before.map(|turn| match turn.at_cancel {
-                Some(_) => After::Cancel,
+                Some(_) => After::Cancel { had_effect: turn.gave_up || turn.failed },
                 // The reason why the agent did not accept the last prompt may still exist.
                 None if turn.failed => turn.after.unwrap_or(After::Error),
                 None => After::Result,
