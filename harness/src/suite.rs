@@ -8,8 +8,8 @@ use std::mem::take;
 use std::time::{Duration, Instant};
 
 use crate::case::Case;
+use crate::report::Collector;
 use crate::report::model::CaseReport;
-use crate::report::{Again, Collector};
 use crate::run::{Jobs, Next, Progress, Stop, Subject, repeated, run_all, stopped};
 use crate::trace::Trace;
 
@@ -106,7 +106,7 @@ impl<L: SuiteListener> Suite<'_, L> {
             let (settled, again) = self.collector.review();
             settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))?;
             open.retain(|case| !self.collector.is_settled(&case.id));
-            self.sort_repeated(&mut repeated, &mut open, &again)?;
+            self.sort_repeated(&mut repeated, &mut open)?;
             let alone = |case: &Case| options.isolate || again.alone.contains(&case.id);
             // `--fail-fast` asks first whether a failure shows alone; the other cases run only if it does not.
             let waits = |case: &Case| match options.fail_fast && self.collector.has_unconfirmed_failures() {
@@ -127,11 +127,10 @@ impl<L: SuiteListener> Suite<'_, L> {
     }
 
     /// Decides about cases that repeat others: skips them if the others exercised nothing, and opens those that are worth a start.
-    fn sort_repeated(&mut self, repeated: &mut Vec<Case>, open: &mut Vec<Case>, again: &Again) -> Result<(), L::Error> {
+    fn sort_repeated(&mut self, repeated: &mut Vec<Case>, open: &mut Vec<Case>) -> Result<(), L::Error> {
         let files: HashSet<String> = open.iter().map(|case| Case::file_of(&case.id).to_owned()).collect();
-        // They wait for all others except for those that run again. Cases of several files that share a conversation become ready
-        // together.
-        let is_ready = open.iter().all(|case| again.contains(&case.id));
+        // They wait until all others have run once. Cases of several files that share a conversation become ready together.
+        let is_ready = open.iter().all(|case| self.collector.is_pending(&case.id));
         for case in take(repeated) {
             if files.contains(Case::file_of(&case.id)) || !is_ready {
                 repeated.push(case);
