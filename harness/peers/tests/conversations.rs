@@ -299,13 +299,21 @@ fn ignores_initialize() -> Result<(), Failed> {
 fn is_given_up(script: &str, limits: Limits, what: &str) -> Result<(), Failed> {
     let here = std::env::current_dir().expect("a current directory");
     let agent = Subject::agent(["sh", "-c", script].map(str::to_owned).to_vec(), here);
-    let run = run(&turns(9), &Subject { limits, ..agent });
-    ensure(run.report.cases.len() == 9, || format!("{:#?}", run.report.cases))?;
-    let skipped: Vec<_> = run.report.cases.iter().filter(|case| case.verdict == Verdict::NotExercised).collect();
+    let agent = Subject { limits, ..agent };
+    let first = run(&turns(9), &agent).report;
+    ensure(first.cases.len() == 9, || format!("{:#?}", first.cases))?;
+    let skipped: Vec<_> = first.cases.iter().filter(|case| case.verdict == Verdict::NotExercised).collect();
     let is_told = |case: &CaseReport| case.reason.as_ref().is_some_and(|reason| reason.contains(what));
-    ensure(!skipped.is_empty() && skipped.iter().all(|case| is_told(case)), || format!("{:#?}", run.report.cases))?;
-    let starts = run.report.summary.starts;
-    ensure(starts <= 4, || format!("{starts} starts"))
+    ensure(!skipped.is_empty() && skipped.iter().all(|case| is_told(case)), || format!("{:#?}", first.cases))?;
+    let starts = first.summary.starts;
+    ensure(starts <= 4, || format!("{starts} starts"))?;
+    // A round in which no process starts does not end the run: the contexts come in the next one.
+    let cases: Vec<Case> =
+        agent_cases().into_iter().filter(|case| Case::file_of(&case.id) == "v1/agent/fs/read").collect();
+    let next = run(&cases, &agent).report;
+    let all_skipped = next.cases.iter().all(|case| case.verdict == Verdict::NotExercised);
+    ensure(next.cases.len() == cases.len() && all_skipped, || format!("{:#?}", next.cases))?;
+    ensure(next.summary.starts == 0, || format!("{} starts", next.summary.starts))
 }
 
 fn exits() -> Result<(), Failed> {

@@ -424,6 +424,16 @@ mod tests {
     }
 
     #[test]
+    fn a_skipped_case_waits_for_nothing() {
+        let mut collector = collect(&[&["done", "missed"]]);
+        let (_, again) = collector.review();
+        let case = Case { id: again.together[0].clone(), ..embedded_case("v1/agent/list/pages", &V1).expect("a case") };
+        collector.skip(&case, "v1/agent/list/all".to_owned(), "skipped".to_owned());
+        let (settled, again) = collector.review();
+        assert!(settled.is_empty() && !again.contains(&case.id), "{again:?}");
+    }
+
+    #[test]
     fn an_unmet_step_of_the_first_case_of_a_conversation_needs_no_run_alone() {
         for outcome in ["contradicted", "missed"] {
             let (settled, again) = collect(&[&[outcome, outcome]]).review();
