@@ -243,8 +243,8 @@ fn writes_as_usual(case: &Case) -> bool {
     ids == Ids::Integer && !meta
 }
 
-/// Whether the case asks for a command that takes long. An agent that starts it without a terminal makes the case wait for its end,
-/// except after quick commands, which show that it does so.
+/// Whether the case asks for a command that takes long. An agent that runs it without a terminal of the client makes the case wait
+/// for its end. If quick commands have shown that before, the wait is short.
 fn runs_long_command(case: &Case) -> bool {
     case.sent().any(|line| match &line.body {
         Body::Request { params: Some(params), .. } => {

@@ -25,8 +25,8 @@ pub(super) const NEXT_FENCE: Duration = Duration::from_secs(3);
 /// The time an agent has to answer the fence between two cases of a conversation. A slow answer only costs another start.
 pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
 
-/// The least time an agent has to answer `initialize` once it has left another one unanswered. Agents whose answers are known come
-/// within that; a wait alone fails no requirement.
+/// The least time an agent has to answer `initialize` once it has left another one unanswered. The agents that were
+/// measured start within that, and a missing answer alone fails no requirement.
 pub(super) const START_AFTER_SILENCE: Duration = Duration::from_secs(5);
 
 /// The same time as a multiple of the longest time that the agent took to agree to an `initialize`.
