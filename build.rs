@@ -32,6 +32,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             let schema = read(Path::new(&format!("schemas/acp/{version}/schema.{kind}")))?;
             pack(&out, &format!("schema-{version}.{kind}"), &schema)?;
         }
+        for kind in ["json", "unstable.json"] {
+            let mut schema =
+                serde_json::from_str(&read(Path::new(&format!("schemas/acp/newest/{version}/schema.{kind}")))?)?;
+            without_descriptions(&mut schema);
+            pack(&out, &format!("newest-{version}.{kind}"), &schema.to_string())?;
+        }
         let cases = files(&format!("cases/{version}"), "yaml")?;
         pack(&out, &format!("cases-{version}.json"), &serde_json::to_string(&cases)?)?;
         pack(&out, &format!("heads-{version}.json"), &serde_json::to_string(&heads(version, &cases))?)?;
@@ -46,6 +52,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         pack(&out, &name, &schema)?;
     }
     Ok(())
+}
+
+/// Removes the descriptions from a schema that only answers what it defines: they are most of its text.
+fn without_descriptions(node: &mut Value) {
+    match node {
+        Value::Object(members) => {
+            members.retain(|name, value| !(name == "description" && value.is_string()));
+            members.values_mut().for_each(without_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_descriptions),
+        _ => {}
+    }
 }
 
 /// Writes a packed text for the program, by the name that it has there.

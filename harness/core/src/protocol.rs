@@ -8,6 +8,7 @@ mod edition;
 mod login;
 mod methods;
 mod names;
+mod newer;
 mod nodes;
 mod open_sets;
 mod path;
@@ -19,10 +20,13 @@ mod shape;
 mod walk;
 
 pub use adapter::{Adapter, Update, V1, V2};
-pub use edition::{Edition, EditionSource, NEWEST_MAJOR, NEWEST_STABLE_MAJOR, SchemaError, edition_label, sha256};
+pub use edition::{
+    Differences, Edition, EditionSource, NEWEST_MAJOR, NEWEST_STABLE_MAJOR, SchemaError, edition_label, sha256,
+};
 pub use login::{CONFIGURED, TerminalLogin};
 pub use methods::{Kind, Method, MethodTable};
 pub(crate) use names::NameMap;
+pub use newer::{NewerSchema, NewerSource};
 pub use path::is_absolute;
 pub(crate) use pointer::escaped;
 pub use problem::{Problem, ProblemKind};

@@ -9,9 +9,11 @@ use sha2::{Digest, Sha256};
 
 use super::adapter::Adapter;
 use super::methods::MethodTable;
+use super::newer::{NewerSchema, NewerSource};
 use super::problem::Problem;
 use super::schema::Schema;
-use crate::requirement::Catalogue;
+use super::walk::{Member, Parts, Site};
+use crate::requirement::{Catalogue, Party};
 use crate::wire::Members;
 
 /// The newest existing major of the protocol.
@@ -55,6 +57,9 @@ pub struct Edition {
     pub draft_names: BTreeSet<&'static str>,
     /// Names of all members in the two schemas.
     pub member_names: BTreeSet<&'static str>,
+    /// The newest known schema of the major, if it is newer than that of the edition: it decides no verdict, but what it defines is
+    /// no violation.
+    pub newer: Option<NewerSchema>,
     /// The differences between majors that the schema does not contain.
     pub adapter: &'static dyn Adapter,
     /// The requirements.
@@ -72,22 +77,85 @@ pub struct EditionSource<'s> {
     pub stable: &'s str,
     /// The text of `schema.unstable.json`.
     pub unstable: &'s str,
+    /// The newest known schema of the major, if it is newer.
+    pub newer: Option<NewerSource>,
     /// The differences between majors that the schema does not contain.
     pub adapter: &'static dyn Adapter,
 }
 
+/// The differences of a payload from the stable schema of an edition.
+#[derive(Debug, Default)]
+pub struct Differences {
+    /// Those that count.
+    pub problems: Vec<Problem>,
+    /// The places that only a draft of the edition allows.
+    pub drafts: Vec<String>,
+    /// The places that only a newer schema allows.
+    pub newer: Vec<String>,
+}
+
 impl Edition {
-    /// Compares a payload with its definition: the problems that count, and the places that only a draft of the protocol allows.
+    /// Compares a payload with its definition.
     #[must_use]
-    pub fn problems(&self, definition: &str, value: &Value) -> (Vec<Problem>, Vec<String>) {
+    pub fn differences(&self, definition: &str, value: &Value) -> Differences {
         let problems = self.stable.problems(definition, value);
         if problems.is_empty() {
-            return (problems, Vec::new());
+            return Differences::default();
         }
         let remaining = self.unstable.problems(definition, value);
         let (stands, draft): (Vec<_>, Vec<_>) =
             problems.into_iter().partition(|problem| remaining.iter().any(|other| other.at == problem.at));
-        (stands, draft.into_iter().map(|problem| problem.at).collect())
+        let drafts = draft.into_iter().map(|problem| problem.at).collect();
+        let (problems, newer) = match &self.newer {
+            Some(newer) if !stands.is_empty() => newer.without_defined(definition, value, stands),
+            _ => (stands, Vec::new()),
+        };
+        Differences { problems, drafts, newer }
+    }
+
+    /// Compares a payload with its definition, and also looks for the members that its `parts` do not define.
+    #[must_use]
+    pub fn differences_with_members(&self, definition: &str, value: &Value, parts: &Parts<'_>) -> Differences {
+        let mut differences = self.differences(definition, value);
+        let unknown = parts.members.iter().filter(|member| member.known != Site::Defined);
+        let unknown: Vec<String> = unknown.map(Member::at).collect();
+        if unknown.is_empty() {
+            return differences;
+        }
+        let of_drafts = self.unstable.parts(definition, value).defined();
+        let (of_drafts, others): (Vec<_>, Vec<_>) = unknown.into_iter().partition(|at| of_drafts.contains(at));
+        differences.drafts.extend(of_drafts);
+        if let Some(newer) = self.newer.as_ref().filter(|_| !others.is_empty()) {
+            let defined = newer.defined(definition, value);
+            differences.newer.extend(others.into_iter().filter(|at| defined.contains(at)));
+        }
+        differences
+    }
+
+    /// Returns whether a payload has a member or a value that only a newer schema defines.
+    #[must_use]
+    pub fn is_newer(&self, definition: &str, value: &Value) -> bool {
+        let parts = self.stable.parts(definition, value);
+        self.newer.is_some() && !self.differences_with_members(definition, value, &parts).newer.is_empty()
+    }
+
+    /// Returns whether only a newer schema has a member of this name, in any place.
+    #[must_use]
+    pub fn is_newer_name(&self, name: &str) -> bool {
+        !self.member_names.contains(name) && self.newer.as_ref().is_some_and(|newer| newer.has_member(name))
+    }
+
+    /// Returns whether a draft or a newer schema has this value in a set of strings.
+    #[must_use]
+    pub fn is_newer_value(&self, definition: &str, value: &str) -> bool {
+        self.unstable.has_value(definition, value)
+            || self.newer.as_ref().is_some_and(|newer| newer.has_value(definition, value))
+    }
+
+    /// Returns whether a newer schema has a method of this name for the party.
+    #[must_use]
+    pub fn is_newer_method(&self, sender: Party, method: &str) -> bool {
+        self.newer.as_ref().is_some_and(|newer| newer.knows(sender, method))
     }
 
     /// Returns whether the stable or the unstable schema has a method of this name, of either party.
@@ -122,7 +190,7 @@ impl Edition {
     ///
     /// Names the broken schema file and its first problem.
     pub fn load(source: EditionSource<'_>, catalogue: Arc<Catalogue>) -> Result<Self, SchemaError> {
-        let EditionSource { name, major, stable, unstable, adapter } = source;
+        let EditionSource { name, major, stable, unstable, newer, adapter } = source;
         let [schema_sha256, draft_schema_sha256] = [stable, unstable].map(sha256);
         let read = |file: &'static str, text: &str| -> Result<(Schema, MethodTable), SchemaError> {
             let broken = |message: String| SchemaError { file, message };
@@ -154,6 +222,7 @@ impl Edition {
             draft_methods,
             draft_names,
             member_names,
+            newer: newer.map(|newer| NewerSchema::new(newer, adapter.reserves_values())),
             adapter,
             catalogue,
         })
@@ -199,7 +268,8 @@ mod tests {
     #[test]
     fn names_the_broken_schema_file() {
         let load = |stable: &str| {
-            let source = EditionSource { name: "x", major: 1, stable, unstable: V1_UNSTABLE, adapter: &V1 };
+            let source =
+                EditionSource { name: "x", major: 1, stable, unstable: V1_UNSTABLE, newer: None, adapter: &V1 };
             Edition::load(source, Arc::clone(&v1().catalogue)).expect_err("a broken schema").to_string()
         };
         assert!(load("{").starts_with("schema.json: EOF"));

@@ -114,6 +114,22 @@ impl Schema {
         names
     }
 
+    /// Whether a definition has this string among its values, or as the tag of one of its branches.
+    #[must_use]
+    pub fn has_value(&self, definition: &str, value: &str) -> bool {
+        fn has(node: &Value, value: &str) -> bool {
+            match node {
+                Value::Object(members) => {
+                    let is_it = members.get("const").and_then(Value::as_str) == Some(value);
+                    is_it || members.values().any(|member| has(member, value))
+                }
+                Value::Array(items) => items.iter().any(|item| has(item, value)),
+                _ => false,
+            }
+        }
+        self.definition(definition).is_some_and(|node| has(node, value))
+    }
+
     /// Returns the methods of the definitions in the list of branches at `pointer`: (method, definition).
     pub(super) fn methods_at(&self, pointer: &str) -> Vec<(String, String)> {
         let branches = self.root.pointer(pointer).and_then(Value::as_array);

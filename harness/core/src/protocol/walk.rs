@@ -4,6 +4,7 @@
 //! can: it follows references and unions to the definitions, which contain the names of the members.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -42,6 +43,14 @@ pub struct Object<'v> {
     inner: Arc<[&'static str]>,
 }
 
+impl Parts<'_> {
+    /// Returns the places of the members that the definition contains.
+    #[must_use]
+    pub fn defined(&self) -> BTreeSet<String> {
+        self.members.iter().filter(|member| member.known == Site::Defined).map(Member::at).collect()
+    }
+}
+
 impl Object<'_> {
     /// Returns the definitions, from the outermost to the variant that its tag chose.
     pub fn definitions(&self) -> impl Iterator<Item = &'static str> {
@@ -73,6 +82,8 @@ pub enum Site {
     Defined,
     /// The definition contains the same name in another spelling.
     Misspelt(&'static str),
+    /// Only another variant of the same union contains it, such as the `content` of a form that was declined.
+    OtherVariant,
     /// The definition does not contain it, and the requirement on extensions forbids others.
     Custom,
 }
@@ -142,6 +153,9 @@ impl Nodes {
             let known = match defined {
                 Some(_) => Site::Defined,
                 None if shape.open || shape.members.is_empty() => continue,
+                // "All types in the protocol include a `_meta` field", also where the schema does not list it.
+                None if name == "_meta" => Site::Defined,
+                None if self.names(described.node, name) => Site::OtherVariant,
                 None => shape.misspelt(name).map_or(Site::Custom, Site::Misspelt),
             };
             let owner = defined.map_or(described.owner, |(_, described)| described.owner);
@@ -200,6 +214,16 @@ impl Nodes {
             (union, Union::None) | (Union::None, union) => union,
             _ => Union::Several,
         })
+    }
+
+    /// Whether the rules of a node for the value itself name the member, in any branch of their unions.
+    fn names(&self, node: usize, member: &str) -> bool {
+        let node = self.node(node);
+        let mut inner = node.reference.iter().map(|(_, node)| *node).chain(node.all.iter().copied());
+        let mut branches = node.unions.iter().flatten().map(|branch| branch.node);
+        node.properties.iter().any(|(name, _)| *name == member)
+            || inner.any(|node| self.names(node, member))
+            || branches.any(|node| self.names(node, member))
     }
 
     /// Returns the description that contains most of the item's members.
@@ -336,6 +360,14 @@ mod tests {
         let select = |options: Value| json!({ "currentValue": "a", "options": options });
         assert_eq!(strangers("SessionConfigSelect", &select(json!([option]))), ["/options/0/own Custom"]);
         assert!(strangers("SessionConfigSelect", &select(json!([group]))).is_empty());
+    }
+
+    #[test]
+    fn members_of_other_variants_are_not_custom() {
+        let declined = json!({ "action": "decline", "content": null, "own": 1 });
+        assert_eq!(strangers("CreateElicitationResponse", &declined), ["/content OtherVariant", "/own Custom"]);
+        let cancelled = json!({ "outcome": { "outcome": "cancelled", "optionId": "yes", "_meta": {} } });
+        assert_eq!(strangers("RequestPermissionResponse", &cancelled), ["/outcome/optionId OtherVariant"]);
     }
 
     #[test]
