@@ -1,8 +1,12 @@
 //! The catalogue: every requirement of the protocol, as data.
 
+mod condition;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use self::condition::{AppliesWhen, Condition, ConditionError, ConversationFact};
 
 /// One of the two sides of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -147,8 +151,8 @@ pub struct Requirement {
     /// The place in the specification: `page#anchor`, `schema#Definition`, `jsonrpc#anchor`, `rfd:name`, or
     /// `registry:PAGE` for a page of the agent registry.
     pub source: String,
-    /// The precondition, in words; `always` for a requirement without one.
-    pub applies_when: String,
+    /// The precondition.
+    pub applies_when: AppliesWhen,
     /// The way to observe it.
     pub check: Observation,
     /// The way to exercise and check it.

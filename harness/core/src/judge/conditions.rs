@@ -1,0 +1,118 @@
+//! Which requirements apply to a conversation: the preconditions of the catalogue, evaluated.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::conversation::{Conversation, Session};
+use super::registry::Registry;
+use crate::protocol::Edition;
+use crate::requirement::{Condition, ConversationFact, Party};
+use crate::wire::Members;
+
+/// Whether the requirements with a precondition apply to a conversation, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Conditions {
+    /// By the place of the requirement in the registry.
+    by_place: Vec<Option<bool>>,
+    /// By id, for requirements that only steps of cases decide.
+    others: BTreeMap<&'static str, bool>,
+}
+
+impl Conditions {
+    /// Evaluates the preconditions.
+    pub(super) fn of(conversation: &Conversation) -> Self {
+        let registry = Registry::all();
+        let mut conditions = Self { by_place: vec![None; registry.places().count()], others: BTreeMap::new() };
+        for (id, value) in evaluated(conversation) {
+            match registry.place(id) {
+                Some(place) => conditions.by_place[place] = Some(value),
+                None => drop(conditions.others.insert(id, value)),
+            }
+        }
+        conditions
+    }
+
+    /// Whether the requirement at this place of the registry applies; `None` if that is unknown.
+    pub(super) fn at(&self, place: usize) -> Option<bool> {
+        self.by_place.get(place).copied().flatten()
+    }
+
+    /// The same for a requirement that has no place.
+    pub(super) fn of_other(&self, id: &str) -> Option<bool> {
+        self.others.get(id).copied()
+    }
+}
+
+/// Returns whether each requirement with a precondition applies, as far as the conversation shows that.
+pub(super) fn evaluated(conversation: &Conversation) -> impl Iterator<Item = (&'static str, bool)> {
+    let edition: &'static Edition = conversation.edition;
+    let conditional = edition.catalogue.iter().filter(|requirement| requirement.applies_when.is_evaluated());
+    conditional.filter_map(|requirement| {
+        Some((requirement.id.as_str(), holds(&requirement.applies_when.condition, conversation)?))
+    })
+}
+
+/// Evaluates a condition; `None` if it depends on something that is unknown.
+fn holds(condition: &Condition, conversation: &Conversation) -> Option<bool> {
+    match condition {
+        Condition::Always => Some(true),
+        Condition::Words => None,
+        Condition::All(all) => {
+            let values: Vec<_> = all.iter().map(|one| holds(one, conversation)).collect();
+            let is_false = values.contains(&Some(false));
+            if is_false { Some(false) } else { values.into_iter().collect::<Option<Vec<_>>>().map(|_| true) }
+        }
+        Condition::Any(any) => {
+            let values: Vec<_> = any.iter().map(|one| holds(one, conversation)).collect();
+            let is_true = values.contains(&Some(true));
+            if is_true { Some(true) } else { values.into_iter().collect::<Option<Vec<_>>>().map(|_| false) }
+        }
+        Condition::Capability { party, path, advertised } => {
+            let adapter = conversation.edition.adapter;
+            let capabilities = match party {
+                Party::Agent => adapter.agent_capabilities(&conversation.initialized.as_ref()?.1),
+                Party::Client => adapter.client_capabilities(&conversation.initialize.as_ref()?.1),
+            };
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            Some(adapter.advertises(capabilities, &path) == *advertised)
+        }
+        Condition::Fact(fact) => is_true(*fact, conversation),
+    }
+}
+
+fn is_true(fact: ConversationFact, conversation: &Conversation) -> Option<bool> {
+    // What was not seen may have been before a recording.
+    let unless_missed = |is_seen: bool| is_seen.then_some(true).or((!conversation.holes.anywhere).then_some(false));
+    let sessions = || conversation.sessions.values();
+    let has_sessions = || sessions().any(Session::is_introduced);
+    let of_sessions = |is_seen: bool| if has_sessions() { unless_missed(is_seen) } else { None };
+    let methods = || {
+        let result = conversation.initialized.as_ref().map(|(_, result)| result);
+        Some(result?.member("authMethods").and_then(Value::as_array).map_or(&[][..], Vec::as_slice))
+    };
+    let kind = |entry: &Value| entry.member("type").and_then(Value::as_str).unwrap_or("agent").to_owned();
+    let servers = |is_stdio: bool| {
+        let has_url = |server: &Value| server.member("url").is_some();
+        conversation.mcp_servers.iter().any(|server| has_url(server) != is_stdio)
+    };
+    match fact {
+        ConversationFact::Stdio => Some(true),
+        ConversationFact::OtherTransport => Some(false),
+        ConversationFact::Modes => of_sessions(sessions().any(|session| session.modes.is_some())),
+        ConversationFact::NoModes => of_sessions(sessions().any(|session| session.modes.is_none())),
+        ConversationFact::ConfigOptions => of_sessions(sessions().any(|session| session.options.is_some())),
+        ConversationFact::AuthMethods => Some(!methods()?.is_empty()),
+        ConversationFact::NoAuthMethods => Some(methods()?.is_empty()),
+        ConversationFact::AgentAuthMethod => Some(methods()?.iter().any(|entry| kind(entry) == "agent")),
+        ConversationFact::TerminalAuthMethod => Some(methods()?.iter().any(|entry| kind(entry) == "terminal")),
+        // A login may expire in any request, so an agent that answered some without one proves nothing.
+        ConversationFact::LoginRequired => conversation.course.login.wanted.is_some().then_some(true),
+        ConversationFact::StdioMcpServer => of_sessions(servers(true)),
+        ConversationFact::RemoteMcpServer => of_sessions(servers(false)),
+        ConversationFact::LaterVersionOffered => {
+            let (_, params) = conversation.initialize.as_ref()?;
+            Some(params.member("protocolVersion")?.as_u64()? > u64::from(conversation.edition.major))
+        }
+    }
+}
