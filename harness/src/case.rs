@@ -18,6 +18,7 @@ mod mcp;
 pub mod model;
 pub mod own_sessions;
 pub mod pattern;
+mod race;
 mod repeat;
 mod scope;
 mod setup;

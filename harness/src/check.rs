@@ -10,9 +10,9 @@ use crate::edition::{Editions, UnknownEdition};
 use crate::judge::{JudgedTrace, JudgingSession};
 use crate::protocol::Edition;
 use crate::recording::{Input, Recording, RecordingProblem};
-use crate::report::model::RunReport;
-use crate::report::{Begin, Chart, Charting, Collector, PageReport, Renderer, SuiteEvent};
+use crate::report::{Begin, Chart, Charting, PageReport, Renderer, SuiteEvent};
 use crate::requirement::Party;
+use crate::results::{Collector, RunReport};
 use crate::trace::{Event, Header, Trace};
 
 /// A recording that can be read several times.
@@ -199,8 +199,6 @@ impl Tape {
 #[derive(Default)]
 pub struct Reports {
     collectors: BTreeMap<(&'static str, Party), Collector>,
-    /// The cases that have a trace of their own.
-    alone: BTreeSet<String>,
     /// Whether a trace is not the run of a case, so that not all of its requirements need be exercised.
     foreign: bool,
     tapes: BTreeSet<String>,
@@ -222,23 +220,13 @@ impl Reports {
     /// Adds a recording to the report of each party that it shows, or of the one that was `asked` for. Returns the charts of its
     /// cases, by their names in reports.
     ///
-    /// A case that also has a separate trace counts by that one, as in the run that wrote both; so the separate traces must be
-    /// added first.
-    ///
     /// # Errors
     ///
     /// It does not fit the request, or those before.
     pub fn add(&mut self, tape: JudgedTape<'_>, asked: Option<Party>) -> Result<Vec<(String, Chart)>, TapeProblem> {
-        let JudgedTape { tape, header, edition, mut judged, evidence, mut charts } = tape;
+        let JudgedTape { tape, header, edition, judged, evidence, charts } = tape;
         self.tapes.insert(tape.name.clone());
-        // Each process counts, even one whose case counts by its run alone.
         let starts = judged.iter().map(JudgedTrace::starts).sum();
-        if header.conversation.is_some() {
-            judged.retain(|judged| !self.alone.contains(&tape.id_of(judged)));
-            charts.retain(|(id, _)| !self.alone.contains(id));
-        } else {
-            self.alone.extend(judged.iter().map(|judged| tape.id_of(judged)));
-        }
         let is_of_cases = header.is_of_cases();
         self.foreign |= !is_of_cases;
         if let (Some(subject), Some(asked)) = (header.subject, asked)
@@ -260,10 +248,8 @@ impl Reports {
             }
             let collector = self.collectors.entry((edition.name.as_str(), party)).or_insert_with(of_party);
             collector.count_starts(starts);
-            for judged in &judged {
-                let file = is_of_cases.then(|| tape.name.clone());
-                collector.add_recording(tape.id_of(judged), judged, &evidence, judged.took(), file);
-            }
+            let file = is_of_cases.then_some(tape.name.as_str());
+            collector.add_judged(judged.clone(), &tape.name, &|n| evidence.get(&n), file);
         }
         Ok(charts)
     }
@@ -279,7 +265,7 @@ impl Reports {
     pub fn finish(self, took: Duration, strict: bool) -> Vec<PartyReport> {
         let (tapes, whole) = (self.tapes.len(), !self.foreign);
         let finish = |((edition, party), collector): ((&'static str, Party), Collector)| {
-            let begin = collector.begin(tapes, whole, String::new());
+            let begin = Begin::new(&collector, tapes, whole, String::new());
             PartyReport { edition, party, begin, report: collector.finish(took, strict) }
         };
         self.collectors.into_iter().map(finish).collect()

@@ -45,7 +45,6 @@ pub use exit::ProgramExit;
 pub use output::report_error;
 
 use std::convert::Infallible;
-use std::time::Instant;
 
 use self::versions::Versions;
 use crate::edition::Editions;
@@ -84,7 +83,6 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         output::say(&format!("error: a built-in file is broken: {broken}"));
         return Ok(ProgramExit::HarnessError);
     }
-    let begun = Instant::now();
     let watched = match &args.command {
         args::Command::Agent(agent) => Some((Party::Agent, &agent.run)),
         args::Command::Client(client) => Some((Party::Client, &client.run)),
@@ -99,7 +97,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
             project::apply(&mut agent.run, Party::Agent, editions.preferred())?;
             plan::take_filters(&mut agent.run, Party::Agent, false)?;
             let plan = |bundle| plan::of_agent(&agent, bundle);
-            driving(|| versions::run(versions, editions, (Party::Agent, &agent.run), begun, plan))
+            driving(|| versions::run(versions, editions, (Party::Agent, &agent.run), plan))
         }
         args::Command::Client(mut client) => {
             if !client.manual {
@@ -108,7 +106,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
             plan::take_filters(&mut client.run, Party::Client, client.manual)?;
             let plan = if client.manual { manual::plan } else { plan::of_client };
             let plan = |bundle| plan(&client, bundle);
-            driving(|| versions::run(versions, editions, (Party::Client, &client.run), begun, plan))
+            driving(|| versions::run(versions, editions, (Party::Client, &client.run), plan))
         }
         args::Command::Check(check) => check::run(&check, editions),
         args::Command::Certify(certify) => driving(|| certify::run(&certify, editions.preferred())),

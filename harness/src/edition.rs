@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
 use crate::packed::{Folder, Text, packed, packed_folder};
-use crate::protocol::{self, Adapter, Edition, EditionSource, sha256};
+use crate::protocol::{self, Adapter, Edition, EditionSource, NewerSource, sha256};
 use crate::requirement::{Catalogue, Party, Requirement};
 use crate::trace::Header;
 
@@ -34,6 +34,8 @@ pub struct Files {
     pub stable: Text,
     /// The unstable schema.
     pub unstable: Text,
+    /// The newest known schema of the major, if it is newer.
+    pub newer: Option<NewerSource>,
     /// The requirements as YAML.
     pub catalogue: Text,
     /// Correct exchanges for requirements: the id on a line, then its messages, indented.
@@ -61,6 +63,9 @@ pub struct Lowered {
     pub heads: Text,
 }
 
+/// The revision of the newest known schemas.
+const NEWEST_REVISION: &str = "1.20.0";
+
 /// Protocol version 1, stable.
 pub static V1: Bundle = Bundle::new(Files {
     name: "v1@2026-11",
@@ -68,6 +73,11 @@ pub static V1: Bundle = Bundle::new(Files {
     adapter: &protocol::V1,
     stable: packed!("schema-v1.json"),
     unstable: packed!("schema-v1.unstable.json"),
+    newer: Some(NewerSource {
+        revision: NEWEST_REVISION,
+        stable: packed!("newest-v1.json"),
+        unstable: packed!("newest-v1.unstable.json"),
+    }),
     catalogue: packed!("requirements-v1.yaml"),
     exchanges: packed!("exchanges-v1.txt"),
     violations: packed!("violations-v1.txt"),
@@ -85,6 +95,11 @@ pub static V2: Bundle = Bundle::new(Files {
     adapter: &protocol::V2,
     stable: packed!("schema-v2.json"),
     unstable: packed!("schema-v2.unstable.json"),
+    newer: Some(NewerSource {
+        revision: NEWEST_REVISION,
+        stable: packed!("newest-v2.json"),
+        unstable: packed!("newest-v2.unstable.json"),
+    }),
     catalogue: packed!("requirements-v2.yaml"),
     exchanges: packed!("exchanges-v2.txt"),
     violations: packed!("violations-v2.txt"),
@@ -172,8 +187,8 @@ impl Bundle {
     fn try_edition(&'static self) -> Result<&'static Edition, &'static BuiltInError> {
         let catalogue = self.try_catalogue()?;
         let load = || {
-            let Files { name, major, adapter, stable, unstable, .. } = self.files;
-            let source = EditionSource { name, major, stable: &stable(), unstable: &unstable(), adapter };
+            let Files { name, major, adapter, stable, unstable, newer, .. } = self.files;
+            let source = EditionSource { name, major, stable: &stable(), unstable: &unstable(), newer, adapter };
             Edition::load(source, Arc::clone(catalogue)).map_err(|error| BuiltInError {
                 file: format!("schemas/acp/{}", self.files.folder),
                 message: error.to_string(),
@@ -387,6 +402,31 @@ mod tests {
             }
             assert!(name.ends_with(origin["revision"].as_str().expect("a revision")));
         }
+    }
+
+    #[test]
+    fn newest_schemas_are_the_vendored_bytes() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/acp/newest");
+        let read = |file: &str| std::fs::read_to_string(root.join(file)).expect("a vendored file");
+        let origin: toml::Table = toml::from_str(&read("ORIGIN.toml")).expect("ORIGIN.toml parses");
+        assert_eq!(origin["version"].as_str(), Some(NEWEST_REVISION));
+        let hashes = origin["sha256"].as_table().expect("hashes");
+        assert_eq!(hashes.len(), 4);
+        for (file, expected) in hashes {
+            assert_eq!(expected.as_str(), Some(sha256(read(file)).as_str()), "{file} was changed");
+        }
+    }
+
+    #[test]
+    fn newest_schemas_can_be_read() {
+        for (bundle, member) in [(&V1, "systemPrompt"), (&V2, "idempotencyKey")] {
+            let newer = bundle.edition().newer.as_ref().expect("a newer schema");
+            assert!(newer.has_member(member) && newer.knows(Party::Client, "session/prompt"), "{}", bundle.name());
+        }
+        let update =
+            serde_json::json!({ "sessionId": "s", "update": { "sessionUpdate": "subagent_update", "sessionId": "c" } });
+        let newer = V1.edition().newer.as_ref().expect("a newer schema");
+        assert!(newer.defined("SessionNotification", &update).contains("/update/sessionId"));
     }
 
     #[test]

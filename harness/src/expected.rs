@@ -24,11 +24,13 @@
 //! A profile can contain the same tables. [`Expectation::standing`] is the only place that decides whether an entry is still
 //! true; `report` and `cargo_test` ask it.
 
+mod apply;
 mod date;
 pub(crate) mod file;
 mod load;
 mod update;
 
+pub use apply::Comparison;
 pub use date::parse_day;
 pub use file::schema;
 pub use jiff::civil::Date;
@@ -39,11 +41,9 @@ pub use update::{BaselineChanges, update};
 use std::fmt;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::diagnostic::nearest;
 use crate::requirement::{Catalogue, Party};
+use crate::results::{EntryReport, Standing, entry_name};
 use crate::source::{SourceFile, Span};
 use crate::verdict::Verdict;
 
@@ -67,34 +67,26 @@ pub struct Expectation {
     pub(crate) place: Option<(Arc<SourceFile>, Span)>,
 }
 
-/// The result of an expectation in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Standing {
-    /// It fails, as expected.
-    Holds,
-    /// It no longer fails: it passed, or the subject no longer advertises the capability.
-    Stale,
-    /// Its last day has passed.
-    Expired,
-    /// The run did not decide it: it was not exercised or not decided, or not all of the cases ran.
-    Open,
-}
-
-impl Standing {
-    /// Whether the entry fails the run.
-    #[must_use]
-    pub const fn is_wrong(self) -> bool {
-        matches!(self, Self::Stale | Self::Expired)
-    }
-}
-
 /// The mistake in the name of an expectation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistake {
     pub(crate) code: &'static str,
     pub(crate) message: String,
     pub(crate) help: String,
+}
+
+impl From<&EntryReport> for Expectation {
+    /// Returns the entry as written, to apply it again.
+    fn from(entry: &EntryReport) -> Self {
+        Self {
+            requirement: entry.requirement.clone(),
+            case: entry.case.clone(),
+            reason: entry.reason.clone(),
+            link: entry.link.clone(),
+            expires: entry.expires.as_deref().and_then(|day| parse_day(day).ok()),
+            place: None,
+        }
+    }
 }
 
 impl Expectation {
@@ -196,16 +188,7 @@ impl Expectation {
 
 impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&name(self.requirement.as_deref(), self.case.as_deref()))
-    }
-}
-
-/// Returns the name of a requirement, a case, or a requirement in a case.
-#[must_use]
-pub fn name(requirement: Option<&str>, case: Option<&str>) -> String {
-    match (requirement, case) {
-        (Some(requirement), Some(case)) => format!("{requirement} in {case}"),
-        (one, other) => one.or(other).unwrap_or_default().to_owned(),
+        f.write_str(&entry_name(self.requirement.as_deref(), self.case.as_deref()))
     }
 }
 

@@ -4,19 +4,17 @@
 //! failure shows something that only their order brings about. It counts if it shows again, and is then made as short as possible.
 
 mod random;
-mod sequence;
 mod shrink;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::time::Duration;
 
 pub use random::{Candidates, walk};
 
 use crate::case::Case;
 use crate::case::walk::{Fragment, Walk};
-use crate::judge::{JudgingSession, Trouble};
-use crate::run::{Jobs, Next, Progress, Subject, run_all, stopped};
+use crate::results::{Collector, Failure, Symptom};
+use crate::run::{Jobs, Next, Progress, RunMode, Subject, run_all, stopped};
 use crate::trace::Trace;
 
 /// The number of walks that run before the failures among them are looked at.
@@ -35,15 +33,20 @@ pub struct Break {
     pub kind: String,
 }
 
-/// A walk with its trace.
+/// A walk that ran.
 #[derive(Debug, Clone)]
 pub struct Walked {
     /// Its moves.
     pub walk: Walk,
-    /// What happened.
-    pub trace: Trace,
-    /// How long it took.
-    pub took: Duration,
+    /// The traces of its runs, at least one. Those of a walk that was found all break the requirement.
+    pub traces: Vec<Trace>,
+}
+
+impl Walked {
+    /// Whether its last run broke the requirement.
+    fn breaks(&self, broken: &Break, explorer: &Explorer<'_>) -> bool {
+        self.traces.last().is_some_and(|trace| breaks(trace, explorer).contains(broken))
+    }
 }
 
 /// An event of an exploration.
@@ -109,7 +112,7 @@ impl Explorer<'_> {
             if round.is_empty() {
                 break;
             }
-            let broken = self.play(&round, |walked| (breaks(&walked.trace, self), walked));
+            let broken = self.play(&round, |walked| (breaks(&walked.traces[0], self), walked));
             listen(Event::Walked(next..next + round.len()))?;
             next += round.len();
             for (_, (breaks, walked)) in broken {
@@ -123,7 +126,9 @@ impl Explorer<'_> {
                         *known.unconfirmed.entry(broken.requirement).or_insert(0) += 1;
                         continue;
                     };
-                    known.failed.extend(self::breaks(&shortest.trace, self).into_iter().map(|found| found.requirement));
+                    known
+                        .failed
+                        .extend(self::breaks(&shortest.traces[0], self).into_iter().map(|found| found.requirement));
                     listen(Event::Found(&shortest))?;
                 }
             }
@@ -141,12 +146,12 @@ impl Explorer<'_> {
             &cases,
             self.subject,
             self.jobs,
-            |_| true,
+            |_| RunMode::Alone,
             |event| {
-                if let Progress::Ended { cases, trace, took } = event
+                if let Progress::Ended { cases, trace, .. } = event
                     && let Some(&position) = cases.first().and_then(|&index| positions.get(index))
                 {
-                    let walked = Walked { walk: walks[position].clone(), trace: *trace, took };
+                    let walked = Walked { walk: walks[position].clone(), traces: vec![*trace] };
                     found.insert(position, look(walked));
                 }
                 Next::Continue
@@ -159,14 +164,16 @@ impl Explorer<'_> {
 /// Returns the requirements that the subject broke in a trace.
 fn breaks(trace: &Trace, explorer: &Explorer<'_>) -> BTreeSet<Break> {
     let Some(edition) = explorer.cases.first().map(|case| case.edition) else { return BTreeSet::new() };
-    let mut session = JudgingSession::new(&trace.header, edition);
-    trace.events.iter().for_each(|event| session.event(event));
-    let troubles = session.close().troubles(explorer.subject.party, &edition.catalogue);
-    let failed = troubles.into_iter().filter_map(|trouble| match trouble {
-        Trouble::Failed { requirement, kind, .. } => Some(Break { requirement, kind }),
+    let mut collector = Collector::new(edition, explorer.subject.party, Vec::new());
+    let cases = collector.add(trace, None);
+    let failures = cases.iter().flat_map(|case| collector.symptoms(case)).flatten();
+    let failures = failures.filter_map(|symptom| match symptom {
+        Symptom::Failed(Failure { requirement, kind, .. }) => {
+            Some(Break { requirement: requirement.clone(), kind: kind.clone() })
+        }
         _ => None,
     });
-    failed.collect()
+    failures.collect()
 }
 
 /// Whether a case can be a move of a walk in its first use.

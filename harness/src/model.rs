@@ -14,6 +14,7 @@ pub mod routes;
 pub mod script;
 pub mod server;
 mod shell;
+mod suitable;
 mod toolbox;
 
 pub use self::answer::{AnswerPart, Finish, ModelAnswer, Reply, ToolUse};

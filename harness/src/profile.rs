@@ -139,6 +139,8 @@ pub struct Profile {
     pub prompts: BTreeMap<String, String>,
     /// Whether a prompt ends with a line that repeats its intent as JSON, if the profile says so.
     pub intent_line: Option<bool>,
+    /// The login method of an agent by which the harness logs in where a request needs a login.
+    pub login: Option<String>,
     /// Hints for the scripted model of an agent.
     pub hints: Hints,
     /// The known failures with their reasons.
@@ -186,6 +188,7 @@ impl Profile {
             limits: base.limits.with(&self.limits),
             prompts: with(base.prompts, self.prompts),
             intent_line: self.intent_line.or(base.intent_line),
+            login: self.login.or(base.login),
             hints: if self.hints == Hints::default() { base.hints } else { self.hints },
             expected: base.expected.into_iter().chain(self.expected).collect(),
             controls,

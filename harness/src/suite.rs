@@ -3,14 +3,19 @@
 //! Cases share conversations first. Those that do not pass there run again alone. Cases in further contexts, and those that repeat
 //! others and cost further starts, wait for the verdicts of these, and run only if the subject did something there.
 
+mod retry;
+mod sequence;
+mod skip;
+
 use std::collections::HashSet;
 use std::mem::take;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use self::retry::Retry;
+use self::skip::{skip_repeated, skipped};
 use crate::case::Case;
-use crate::report::Collector;
-use crate::report::model::CaseReport;
-use crate::run::{Jobs, Next, Progress, Stop, Subject, repeated, run_all, stopped};
+use crate::results::{CaseReport, Collector};
+use crate::run::{Jobs, Next, Progress, RunMode, Stop, Subject, is_stopping, repeated, run_all, run_in_order, stopped};
 use crate::trace::Trace;
 
 /// How the cases of a suite run.
@@ -22,6 +27,8 @@ pub struct SuiteOptions {
     pub isolate: bool,
     /// Whether cases run of which the first use or another shape exercised nothing. Isolated cases all run.
     pub thorough: bool,
+    /// Whether all cases run in one process, in their order.
+    pub in_order: bool,
     /// Whether a failure ends the suite, so that no further conversation begins before it is settled.
     pub fail_fast: bool,
 }
@@ -52,6 +59,13 @@ pub trait SuiteListener {
     /// As for [`Self::started`].
     fn judged(&mut self, collector: &Collector) -> Result<(), Self::Error>;
 
+    /// A conversation runs again, since a requirement failed only after this many other cases.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::started`].
+    fn repeats(&mut self, requirement: &str, after: usize) -> Result<(), Self::Error>;
+
     /// Saves the trace of a conversation, and returns the path of the file if there is one.
     ///
     /// # Errors
@@ -59,83 +73,104 @@ pub trait SuiteListener {
     /// As for [`Self::started`].
     fn keep(&mut self, trace: &Trace) -> Result<Option<String>, Self::Error>;
 
-    /// A case has its verdict.
+    /// A case has its verdict. The trace is its own, or its part of the trace of a conversation; a case that was skipped has none.
     ///
     /// # Errors
     ///
     /// As for [`Self::started`].
-    fn settled(&mut self, collector: &Collector, case: Settled<'_>) -> Result<(), Self::Error>;
-}
-
-/// A case that has its verdict.
-#[derive(Clone, Copy)]
-pub struct Settled<'s> {
-    /// The report on it.
-    pub report: &'s CaseReport,
-    /// Its trace, or its part of the trace of a conversation. A case that was skipped has none.
-    pub trace: Option<&'s Trace>,
-    /// The time that it ran.
-    pub took: Duration,
-    /// The time for checking it; zero for a case of a shared conversation.
-    pub judging: Duration,
+    fn settled(&mut self, collector: &Collector, report: &CaseReport, trace: Option<&Trace>)
+    -> Result<(), Self::Error>;
 }
 
 /// A suite that is running.
 pub struct Suite<'s, L> {
-    /// The results of the cases.
-    pub collector: &'s mut Collector,
-    /// The listener.
-    pub listener: &'s mut L,
+    collector: &'s mut Collector,
+    listener: &'s mut L,
+    retry: Retry,
+    settled: HashSet<String>,
+    begun: Instant,
 }
 
-impl<L: SuiteListener> Suite<'_, L> {
+impl<'s, L: SuiteListener> Suite<'s, L> {
+    /// Creates a suite that adds its results to the collector.
+    pub fn new(collector: &'s mut Collector, listener: &'s mut L) -> Self {
+        Self { collector, listener, retry: Retry::default(), settled: HashSet::new(), begun: Instant::now() }
+    }
+
     /// Runs the cases, and returns when each has a verdict or the run was stopped.
     ///
     /// # Errors
     ///
     /// Errors of the listener.
-    pub fn run(&mut self, cases: Vec<Case>, subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
+    pub fn run(&mut self, cases: &[Case], subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
+        if options.in_order {
+            return self.run_in_order(cases, subject);
+        }
         let is_thorough = options.isolate || options.thorough;
-        let positions = if is_thorough { Vec::new() } else { repeated(&cases, subject.shares()) };
+        let positions = if is_thorough { Vec::new() } else { repeated(cases, subject.shares()) };
         let (mut open, mut repeated) = (Vec::new(), Vec::new());
-        for (index, case) in cases.into_iter().enumerate() {
+        for (index, case) in cases.iter().cloned().enumerate() {
             let list = if positions.contains(&index) { &mut repeated } else { &mut open };
             list.push(case);
         }
         while stopped().is_none() {
-            let (settled, again) = self.collector.review();
-            settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))?;
-            open.retain(|case| !self.collector.is_settled(&case.id));
+            let (settled, again) = self.retry.review(self.collector);
+            self.settle_all(settled)?;
+            open.retain(|case| !self.settled.contains(&case.id));
             self.sort_repeated(&mut repeated, &mut open)?;
-            let alone = |case: &Case| options.isolate || again.alone.contains(&case.id);
-            // `--fail-fast` asks first whether a failure shows alone; the other cases run only if it does not.
-            let waits = |case: &Case| match options.fail_fast && self.collector.has_unconfirmed_failures() {
-                true => !alone(case),
-                false => self.collector.is_pending(&case.id) && !again.contains(&case.id),
+            let mode = |case: &Case| match again.alone.contains(&case.id) {
+                true => RunMode::Confirm,
+                false if options.isolate => RunMode::Alone,
+                false => RunMode::Shared,
+            };
+            // `--fail-fast` asks first whether a failure shows alone; the other cases run only if it does not. Shortly before the time
+            // limit, only failures are confirmed.
+            let confirms_first = options.fail_fast && self.retry.has_open_failures(self.collector) || is_stopping();
+            let waits = |case: &Case| match confirms_first {
+                true => !again.alone.contains(&case.id),
+                false => self.retry.is_pending(&case.id) && !again.contains(&case.id),
             };
             let round: Vec<Case> = open.iter().filter(|case| !waits(case)).cloned().collect();
-            if !self.run_once(&round, subject, options, alone)? {
+            if !self.run_once(&round, subject, options, mode)? {
                 break;
             }
         }
         if stopped() == Some(Stop::Failure) {
             return Ok(());
         }
-        // A run that was stopped by its user reports what is known by now.
-        let (settled, _) = self.collector.review();
-        settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))
+        self.repeat_conversations(cases, subject)?;
+        self.settle_rest()
+    }
+
+    /// Settles the cases that wait for another run, by what is known now.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the listener.
+    pub fn settle_rest(&mut self) -> Result<(), L::Error> {
+        let rest = self.retry.give_up();
+        self.settle_all(rest)
+    }
+
+    /// Runs the cases in one process, as far as it can go on, and repeats that if a failure showed.
+    fn run_in_order(&mut self, cases: &[Case], subject: &Subject) -> Result<(), L::Error> {
+        if let Some(trace) = run_in_order(&cases.iter().collect::<Vec<_>>(), subject) {
+            self.ended(&trace)?;
+        }
+        self.repeat_conversations(cases, subject)?;
+        self.settle_rest()
     }
 
     /// Decides about cases that repeat others: skips them if the others exercised nothing, and opens those that are worth a start.
     fn sort_repeated(&mut self, repeated: &mut Vec<Case>, open: &mut Vec<Case>) -> Result<(), L::Error> {
         let files: HashSet<String> = open.iter().map(|case| Case::file_of(&case.id).to_owned()).collect();
         // They wait until all others have run once. Cases of several files that share a conversation become ready together.
-        let is_ready = open.iter().all(|case| self.collector.is_pending(&case.id));
+        let is_ready = open.iter().all(|case| self.retry.is_pending(&case.id));
         for case in take(repeated) {
             if files.contains(Case::file_of(&case.id)) || !is_ready {
                 repeated.push(case);
-            } else if let Some(report) = self.collector.skip_repeated(&case) {
-                self.settle(&report, None)?;
+            } else if let Some(report) = skip_repeated(self.collector, &case) {
+                self.skip(&report)?;
             } else {
                 open.push(case);
             }
@@ -143,17 +178,28 @@ impl<L: SuiteListener> Suite<'_, L> {
         Ok(())
     }
 
-    /// Processes the trace of a case that had a conversation of its own.
+    fn skip(&mut self, report: &CaseReport) -> Result<(), L::Error> {
+        self.retry.remove(&report.id);
+        self.collector.skip(report.clone());
+        self.settled.insert(report.id.clone());
+        self.listener.settled(self.collector, report, None)
+    }
+
+    /// Processes the trace of a conversation: those of its cases that pass have their verdicts.
     ///
     /// # Errors
     ///
     /// Errors of the listener.
-    pub fn ended(&mut self, trace: &Trace, took: Duration) -> Result<(), L::Error> {
+    pub fn ended(&mut self, trace: &Trace) -> Result<(), L::Error> {
         let file = self.listener.keep(trace)?;
-        let arrived = Instant::now();
-        let report = self.collector.add(trace, took, file);
-        let judging = arrived.elapsed();
-        self.listener.settled(self.collector, Settled { report: &report, trace: Some(trace), took, judging })
+        let cases = self.collector.add(trace, file.as_deref());
+        let parts = if trace.header.conversation.is_some() { trace.by_case() } else { vec![trace.clone()] };
+        for (id, part) in cases.into_iter().zip(parts) {
+            if let Some(part) = self.retry.add(self.collector, &id, part) {
+                self.settle(&id, &part)?;
+            }
+        }
+        if trace.header.conversation.is_some() { self.listener.judged(self.collector) } else { Ok(()) }
     }
 
     /// Runs the cases once, and returns whether there is anything new to review.
@@ -162,50 +208,48 @@ impl<L: SuiteListener> Suite<'_, L> {
         cases: &[Case],
         subject: &Subject,
         options: SuiteOptions,
-        alone: impl Fn(&Case) -> bool,
+        mode: impl Fn(&Case) -> RunMode,
     ) -> Result<bool, L::Error> {
         let (mut problem, mut any_settled) = (None, false);
-        run_all(cases, subject, options.jobs, alone, |event| {
+        run_all(cases, subject, options.jobs, mode, |event| {
             any_settled |= matches!(event, Progress::Ended { .. } | Progress::Useless { .. });
-            let is_shared = matches!(&event, Progress::Ended { trace, .. } if trace.header.conversation.is_some());
             let result = match event {
                 Progress::Started(index) => self.listener.started(&cases[index].id),
                 Progress::Played(index) => self.listener.played(&cases[index].id),
                 // It ended before the failure of another case was known.
                 Progress::Ended { .. } if stopped() == Some(Stop::Failure) => Ok(()),
-                Progress::Ended { trace, took, .. } if trace.header.conversation.is_none() => self.ended(&trace, took),
-                Progress::Ended { trace, .. } => self.conversation_ended(&trace),
+                Progress::Ended { trace, .. } => self.ended(&trace),
                 Progress::Useless { cases: useless, like } => useless.iter().try_for_each(|&index| {
-                    let report = self.collector.skip(&cases[index], like.case.clone(), format!("skipped: {like}"));
-                    self.settle(&report, None)
+                    let report = skipped(&cases[index], like.case.clone(), format!("skipped: {like}"));
+                    self.skip(&report)
                 }),
             };
             // Cases that were running still end after a problem.
             problem = problem.take().or(result.err());
-            if problem.is_some() || (options.fail_fast && self.collector.has_unconfirmed_failures()) {
+            if problem.is_some() || (options.fail_fast && self.retry.has_open_failures(self.collector)) {
                 return Next::Stop;
             }
-            if !is_shared {
-                return Next::Continue;
-            }
             // A failure is confirmed at once, so that it is known while the rest still runs.
-            let failed = self.collector.rerun_failures();
+            let failed = self.retry.rerun_failures(self.collector);
             let position = |id: &String| cases.iter().position(|case| case.id == *id);
-            Next::Repeat(failed.iter().filter_map(position).collect())
+            match failed.iter().filter_map(position).collect::<Vec<_>>() {
+                none if none.is_empty() => Next::Continue,
+                failed => Next::Repeat(failed),
+            }
         });
         problem.map_or(Ok(any_settled), Err)
     }
 
-    /// Processes a conversation that held several cases. Those that do not pass are settled later.
-    fn conversation_ended(&mut self, trace: &Trace) -> Result<(), L::Error> {
-        let file = self.listener.keep(trace)?;
-        let settled = self.collector.add_conversation(trace, file.as_deref());
-        settled.iter().try_for_each(|(report, part)| self.settle(report, Some(part)))?;
-        self.listener.judged(self.collector)
+    fn settle_all(&mut self, cases: Vec<(String, Trace)>) -> Result<(), L::Error> {
+        cases.iter().try_for_each(|(id, trace)| self.settle(id, trace))
     }
 
-    fn settle(&mut self, report: &CaseReport, trace: Option<&Trace>) -> Result<(), L::Error> {
-        let took = Duration::from_millis(report.duration_ms);
-        self.listener.settled(self.collector, Settled { report, trace, took, judging: Duration::ZERO })
+    fn settle(&mut self, id: &str, trace: &Trace) -> Result<(), L::Error> {
+        self.settled.insert(id.to_owned());
+        let Some(report) = self.collector.case(id) else { return Ok(()) };
+        self.listener.settled(self.collector, &report, Some(trace))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,8 +22,9 @@ pub mod recording;
 // Traces without their content.
 pub mod redact;
 
-// The checks, and what they find.
+// The checks, what they find, and what the findings of all cases amount to.
 pub mod judge;
+pub mod results;
 
 #[cfg(test)]
 mod testing;

@@ -12,9 +12,9 @@ use crate::case::model::Case;
 use crate::case::{self, is_handshake};
 use crate::diagnostic::{Diagnostic, Look, render_all};
 use crate::expected::{Expectation, Mistake};
-use crate::report::model::{CaseReport, RequirementReport};
-use crate::report::{Collector, Detail, TextReport, diagnose, reproduce};
+use crate::report::{Detail, TextReport, diagnose, reproduce};
 use crate::requirement::{Level, Party};
+use crate::results::{CaseReport, Collector, RequirementReport};
 use crate::run::{Subject, run_case};
 use crate::verdict::Verdict;
 
@@ -117,7 +117,7 @@ impl Suite {
             Verdict::Pass | Verdict::Fail | Verdict::HarnessError => Ok(Completion::Completed),
             Verdict::NotApplicable => Ok(Completion::ignored_with(format!("not applicable: {reason}"))),
             Verdict::Inconclusive | Verdict::NotExercised if self.plan.deny_inconclusive => {
-                let again = reproduce(id, &self.plan.reproduce()).unwrap_or_default();
+                let again = reproduce(id, &[], &self.plan.reproduce()).unwrap_or_default();
                 Err(format!("{verdict}: {reason}\n  {again}").into())
             }
             Verdict::Inconclusive | Verdict::NotExercised => {
@@ -203,7 +203,11 @@ impl Suite {
         let started = Instant::now();
         let trace = run_case(case, subject);
         let mut collector = Collector::new(self.plan.bundle.edition(), self.party(), subject.command.clone());
-        let report = collector.add(&trace, started.elapsed(), None);
+        collector.add(&trace, None);
+        if collector.needs_second_run(&case.id) {
+            collector.add(&run_case(case, subject), None);
+        }
+        let report = collector.case(&case.id).unwrap_or_else(|| unreachable!("the case has run"));
         let mut broken = collector.finish(started.elapsed(), self.plan.options.strict).requirements;
         let told = broken.iter().filter(|requirement| requirement.verdict != Verdict::NotExercised);
         let verdicts = told.map(|requirement| (requirement.id.clone(), requirement.verdict)).collect();

@@ -46,6 +46,8 @@ pub(crate) struct Checker<'a> {
     /// Where the subject's end was awaited.
     pub ended: Option<Mark>,
     pub steps: Vec<Step>,
+    /// Where each step begins.
+    pub step_marks: Vec<Mark>,
     pub problems: Vec<Diagnostic>,
 }
 
@@ -75,6 +77,7 @@ pub(crate) fn lower(
         closed: None,
         ended: None,
         steps: Vec::new(),
+        step_marks: Vec::new(),
         problems: Vec::new(),
     };
     checker.requirements(&file.requirements);
@@ -92,6 +95,7 @@ pub(crate) fn lower(
         Some(context) => checker.transcript_in(context, document, &file.transcript),
         None => checker.transcript(document, &file.transcript),
     }
+    checker.races();
     tester.by_hand = std::mem::take(&mut checker.by_hand);
     let case = Case {
         edition: vocabulary.edition,

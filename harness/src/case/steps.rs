@@ -133,6 +133,7 @@ impl Checker<'_> {
         let text =
             source.slice(crate::source::Span::new(start, spot.span().end.max(spot.key_span().end))).trim().to_owned();
         let place = source.place(start);
+        self.step_marks.push((Arc::clone(source), spot.key_span()));
         self.steps.push(Step { place, text, source: Arc::clone(source), action, decides, within });
     }
 

@@ -9,8 +9,8 @@ use super::model::{Certificate, Claims, SuiteMark, TraceMark};
 use crate::case::{Case, embedded};
 use crate::edition::Bundle;
 use crate::protocol::sha256;
-use crate::report::model::RunReport;
 use crate::requirement::Party;
+use crate::results::RunReport;
 use crate::trace::{ReadError, Trace, file_name};
 use crate::verdict::{Conformance, Verdict};
 

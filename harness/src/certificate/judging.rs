@@ -8,8 +8,8 @@ use super::folder::{BADGE, PAGE, REPORT};
 use super::model::{Certificate, CertifiedSubject, Claims, Coverage, FORMAT, SuiteMark, TraceMark};
 use crate::edition::Bundle;
 use crate::protocol::sha256;
-use crate::report::model::RunReport;
-use crate::report::{CASE_PLACE, Chart, Collector, PageReport, Renderer, SuiteEvent};
+use crate::report::{Begin, CASE_PLACE, Chart, PageReport, Renderer, SuiteEvent};
+use crate::results::{Collector, RunReport};
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 
@@ -36,18 +36,20 @@ impl Judging {
     pub(super) fn new(bundle: &'static Bundle, claims: Claims, command: Vec<String>, cases: usize) -> Self {
         let collector = Collector::new(bundle.edition(), claims.kind, command.clone());
         let mut judging = Self { claims, command, collector, page: PageReport::new(Vec::new()) };
-        let begin = judging.collector.begin(cases, true, judging.reproduce());
+        let begin = Begin::new(&judging.collector, cases, true, judging.reproduce());
         tell(&mut judging.page, &SuiteEvent::Begin(&begin));
         judging
     }
 
     /// Checks the next trace, which is in this file of the certificate. The trace also contains the duration of its case.
     pub(super) fn add(&mut self, trace: &Trace, file: String) -> Verdict {
-        let took = Duration::from_micros(trace.events.last().map_or(0, |event| event.us));
-        let case = self.collector.add(trace, took, Some(file));
-        let chart = Chart::of(trace, self.collector.evidence(&case.id));
-        tell(&mut self.page, &SuiteEvent::Chart(&case.id, &chart));
-        case.verdict
+        let mut verdict = Verdict::NotExercised;
+        for id in self.collector.add(trace, Some(&file)) {
+            let chart = Chart::of(trace, self.collector.evidence(&id));
+            tell(&mut self.page, &SuiteEvent::Chart(&id, &chart));
+            verdict = self.collector.case(&id).map_or(verdict, |case| case.verdict);
+        }
+        verdict
     }
 
     /// Completes the report, and makes the certificate over these traces with its other files.

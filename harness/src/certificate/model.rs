@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::protocol::sha256;
-use crate::report::model::RequirementReport;
 use crate::requirement::{Level, Party};
+use crate::results::RequirementReport;
 use crate::verdict::{Conformance, Verdict};
 
 /// The name and version of the format.

@@ -14,7 +14,7 @@ use super::model::{Certificate, DIGEST, FORMAT, SuiteMark, TraceMark, digest, te
 use crate::case::Case;
 use crate::edition::{Bundle, Editions};
 use crate::protocol::sha256;
-use crate::report::model::{FORMAT as REPORT_FORMAT, READABLE, RunReport};
+use crate::results::{FORMAT as REPORT_FORMAT, READABLE, RunReport};
 use crate::trace::{FORMAT as TRACE_FORMAT, Header, Trace};
 use crate::verdict::Verdict;
 
@@ -335,6 +335,7 @@ fn foreign(header: &Header, id: &str, certificate: &Certificate, case: Option<&C
         // Traces of earlier versions have no title.
         title: header.title.as_ref().and(case).map(|case| case.title.clone()),
         conversation: None,
+        walk: false,
         file: None,
         subject: Some(certificate.subject.kind),
         command: command.clone(),

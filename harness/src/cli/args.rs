@@ -139,8 +139,8 @@ pub struct AgentArgs {
     /// agent is slow
     #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "snapshots", "update_expected", "explore"])]
     pub quick: bool,
-    /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check, and look for
-    /// the shortest sequence of cases that shows a failure seen only after other cases. Selected cases are always run so
+    /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check. Selected cases
+    /// always run
     #[arg(long)]
     pub thorough: bool,
 }
@@ -239,6 +239,9 @@ pub struct RunArgs {
     /// Skip these cases, by id, glob or text; may be repeated
     #[arg(long = "skip", value_name = "PATTERN")]
     pub skipped: Vec<String>,
+    /// Run the selected cases in one process, in the order of their --case options, and then once more to confirm a failure
+    #[arg(long, requires = "cases", conflicts_with_all = ["shard", "explore", "snapshots"])]
+    pub in_order: bool,
     /// Run only cases that failed in the last run from this directory
     #[arg(long)]
     pub last_failed: bool,
@@ -282,10 +285,6 @@ pub struct RunArgs {
     /// a deterministic subject. `acp-conformance accept DIR` accepts the new transcripts
     #[arg(long, value_name = "DIR")]
     pub snapshots: Option<PathBuf>,
-    /// Print a timing breakdown: subject, tester, slowest cases and bare start-up, which needs a few extra starts of the
-    /// program
-    #[arg(long)]
-    pub timings: bool,
     /// Reports and expected failures.
     #[command(flatten)]
     pub result: ResultArgs,
@@ -312,6 +311,9 @@ pub struct StartArgs {
     /// Use your own HOME instead of an empty one for each case
     #[arg(long)]
     pub keep_home: bool,
+    /// The id of a login method of an agent. Where a request needs a login, the harness logs in by it, once per process
+    #[arg(long, value_name = "METHOD")]
+    pub login: Option<String>,
     /// How many processes of the program run at once [default: one per core for clients; for agents half as many again,
     /// and more while the processors are idle]
     #[arg(short, long, value_name = "N", value_parser = count)]

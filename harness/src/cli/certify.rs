@@ -18,8 +18,8 @@ use crate::judge::judge;
 use crate::plan::profile_file;
 use crate::profile;
 use crate::protocol::sha256;
-use crate::report::model::RunReport;
 use crate::report::{Diagnosis, SuiteEvent, rfc3339};
+use crate::results::RunReport;
 use crate::trace::Trace;
 use crate::verdict::Conformance;
 

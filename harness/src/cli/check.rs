@@ -18,8 +18,8 @@ use crate::edition::{Bundle, Editions};
 use crate::protocol::edition_label;
 use crate::recording::{Format, Input, Recording};
 use crate::report::SuiteEvent;
-use crate::report::model::RunReport;
 use crate::requirement::Party;
+use crate::results::RunReport;
 use crate::run::MODEL_LOG;
 use crate::trace::{Trace, TraceReader};
 

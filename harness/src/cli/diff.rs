@@ -14,8 +14,8 @@ use super::reports::{charts, evidence};
 use crate::compare::{DiffReport, Side, compare, write};
 use crate::edition::Editions;
 use crate::output_file::write_file;
-use crate::report::model::RunReport;
-use crate::report::{Collector, Column, write_runs};
+use crate::report::{Column, write_runs};
+use crate::results::{Collector, RunReport};
 use crate::snapshot::Bound;
 use crate::trace::{CaseMark, Trace, What};
 use crate::verdict::Verdict;
@@ -118,12 +118,7 @@ fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Resu
             }
         };
         let file = path.display().to_string();
-        if trace.header.conversation.is_some() {
-            collector.add_recorded_conversation(trace, Some(&file));
-        } else {
-            let took = Duration::from_micros(trace.events.last().map_or(0, |event| event.us));
-            collector.add(trace, took, Some(file));
-        }
+        collector.add(trace, Some(&file));
     }
     let collector = collector.with_context(|| format!("no traces found in {shown}"))?;
     let mut side = Side::new(shown, collector.finish(Duration::ZERO, false));

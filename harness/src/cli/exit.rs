@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::report::model::{ExpectedReport, RunReport};
+use crate::results::{ExpectedReport, RunReport};
 use crate::verdict::Conformance;
 
 /// The exit code of the program.

@@ -9,12 +9,11 @@ use super::args::ExpectedArgs;
 use super::output::{say, show};
 use crate::diagnostic::Diagnostic;
 use crate::edition::Bundle;
-use crate::expected::{self, BaselineChanges, Date, Expectation};
+use crate::expected::{self, BaselineChanges, Comparison, Date, Expectation};
 use crate::output_file::write_file;
-use crate::report::expected::ExpectedContext;
-use crate::report::model::RunReport;
 use crate::report::today;
 use crate::requirement::{Catalogue, Party};
+use crate::results::RunReport;
 
 /// The expected failures of a subject.
 pub(super) struct Baseline {
@@ -80,12 +79,15 @@ impl Baseline {
     ///
     /// The file cannot be written.
     pub(super) fn apply_expected(&mut self, report: &mut RunReport, whole: bool) -> anyhow::Result<()> {
-        let context =
-            ExpectedContext { whole, strict: report.strict, today: self.today, catalogue: self.bundle.catalogue() };
+        let comparison = Comparison { report, whole, today: self.today, catalogue: self.bundle.catalogue() };
         if self.update {
-            self.update(report, context)?;
+            let entries = self.entries();
+            if let Some(file) = &mut self.file {
+                file.change(&comparison.changes(&entries, file.entries.len()), comparison.catalogue)?;
+            }
         }
-        report.expected = Some(report.apply_expected(&self.entries(), context));
+        let expected = comparison.apply(&self.entries());
+        report.expected = Some(expected);
         Ok(())
     }
 
@@ -93,13 +95,6 @@ impl Baseline {
     fn entries(&self) -> Vec<Expectation> {
         let of_file = self.file.iter().flat_map(|file| &file.entries);
         of_file.chain(&self.others).cloned().collect()
-    }
-
-    fn update(&mut self, report: &RunReport, context: ExpectedContext<'_>) -> anyhow::Result<()> {
-        let entries = self.entries();
-        let Some(file) = &mut self.file else { return Ok(()) };
-        let changes = report.expected_changes(&entries, file.entries.len(), context);
-        file.change(&changes, context.catalogue)
     }
 }
 

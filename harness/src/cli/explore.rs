@@ -1,6 +1,5 @@
-//! `--explore`: random walks over the cases of a run. Also the sequences of cases that show what a case alone does not.
+//! `--explore`: random walks over the cases of a run.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use anyhow::Context;
@@ -12,23 +11,18 @@ use crate::explore::{Event, Explorer, Known, Walked};
 use crate::output_file::write_file;
 use crate::record::{Aim, record};
 use crate::report::SuiteEvent;
-use crate::report::model::{Explored, Unconfirmed};
+use crate::results::{Explored, Unconfirmed};
 use crate::run::stopped;
+use crate::trace::Trace;
 
 /// The number of cases that run before the next walks, so that walks over a slow subject begin early. A smaller number makes more
 /// conversations.
 const CASES: usize = 32;
 
-/// The number of sequences without a result after which a violation is no longer looked for.
-const TRIES: usize = 3;
-
 /// Runs the cases of the plan in several parts, and plays an equal number of its walks after each, over the cases that passed until
-/// then. Without walks in the plan, only looks for the sequences of cases that show what a case alone does not, if the plan wants
-/// that. Adds the shortest walks that break a requirement to the results.
+/// then. Adds the shortest walks that break a requirement to the results.
 pub(super) fn explore(plan: &RunPlan, going: &mut Going<'_>) -> anyhow::Result<Option<Explored>> {
-    let Some(moves) = plan.moves.as_ref().filter(|_| plan.walks.is_some() || going.collector.has_only_shared()) else {
-        return Ok(None);
-    };
+    let (Some(&Walks { count, seed }), Some(moves)) = (plan.walks.as_ref(), &plan.moves) else { return Ok(None) };
     let moves = moves.load()?;
     let mut exploration = Exploration {
         plan,
@@ -37,17 +31,12 @@ pub(super) fn explore(plan: &RunPlan, going: &mut Going<'_>) -> anyhow::Result<O
         known: Known::default(),
         unconfirmed: Vec::new(),
     };
-    let Some(Walks { count, seed }) = plan.walks else {
-        exploration.shorten()?;
-        return Ok(None);
-    };
     let parts = plan.cases.len().div_ceil(CASES).max(1);
     let mut walks = 0;
     for part in (0..parts).take_while(|_| stopped().is_none()) {
         // Each part has cases of all areas.
         let cases = plan.cases.iter().skip(part).step_by(parts);
         exploration.going.run_rest(plan, cases)?;
-        exploration.shorten()?;
         walks += exploration.walk(part * count / parts..(part + 1) * count / parts, seed)?;
     }
     if exploration.going.collector.passed().is_empty() {
@@ -83,41 +72,21 @@ impl Exploration<'_, '_> {
                 Ok(())
             }
             Event::Found(walked) => add(plan, going, walked),
-            Event::Unconfirmed(broken, Walked { trace, .. }) => {
-                let file = going.listener.keep_trace(trace)?;
-                let walk = trace.header.case.clone().unwrap_or_default();
+            Event::Unconfirmed(broken, Walked { traces, .. }) => {
+                let walk = traces.first().and_then(|trace| trace.header.case.clone()).unwrap_or_default();
+                add_walk(going, traces)?;
+                let file = going.collector.case(&walk).and_then(|report| report.trace);
                 let (requirement, kind) = (broken.requirement.clone(), broken.kind.clone());
                 unconfirmed.push(Unconfirmed { walk, requirement, kind, trace: file });
                 Ok(())
             }
         })
     }
-
-    /// Looks for the shortest sequences of cases that show what single cases showed only after others.
-    fn shorten(&mut self) -> anyhow::Result<()> {
-        let Self { plan, going, explorer, .. } = self;
-        let mut tries: BTreeMap<(String, String), usize> = BTreeMap::new();
-        for suspect in going.collector.take_suspects() {
-            let tried = tries.entry((suspect.requirement.clone(), suspect.kind.clone())).or_default();
-            let is_known = going.collector.failed().contains(&suspect.requirement);
-            if is_known || *tried == TRIES || stopped().is_some() {
-                continue;
-            }
-            *tried += 1;
-            let (requirement, before) = (&suspect.requirement, suspect.before.len());
-            say(&format!("{requirement} failed only after {before} other cases; looking for the shortest sequence"));
-            if let Some(walked) = explorer.shorten(&suspect) {
-                add(plan, going, &walked)?;
-                going.collector.confirm(&suspect);
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Adds a walk to the results, and writes it as a case if traces are kept.
-fn add(plan: &RunPlan, going: &mut Going<'_>, Walked { walk, trace, took }: &Walked) -> anyhow::Result<()> {
-    if let Some(keep) = going.listener.keep {
+fn add(plan: &RunPlan, going: &mut Going<'_>, Walked { walk, traces }: &Walked) -> anyhow::Result<()> {
+    if let (Some(keep), Some(trace)) = (going.listener.keep, traces.first()) {
         let origin = format!("acp-conformance: {walk}");
         let text = record(trace, &Aim { origin: &origin, subject: None, edition: plan.bundle.edition() })?;
         let path = keep.dir.join(trace.file_name()).with_extension("yaml");
@@ -125,5 +94,11 @@ fn add(plan: &RunPlan, going: &mut Going<'_>, Walked { walk, trace, took }: &Wal
             .with_context(|| path.display().to_string())?;
         say(&format!("wrote the walk as a case: {}", path.display()));
     }
-    going.suite().ended(trace, *took)
+    add_walk(going, traces)
+}
+
+fn add_walk(going: &mut Going<'_>, traces: &[Trace]) -> anyhow::Result<()> {
+    let mut suite = going.suite();
+    traces.iter().try_for_each(|trace| suite.ended(trace))?;
+    suite.settle_rest()
 }

@@ -8,8 +8,8 @@ use super::output::{say, show};
 use crate::case::model::Case;
 use crate::edition::Bundle;
 use crate::fault::{self, Fault, Planted};
-use crate::report::model::RunReport;
 use crate::requirement::Party;
+use crate::results::RunReport;
 use crate::verdict::Verdict;
 
 /// Finds the fault with this name, or in this file; of this party, if one is given.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 
@@ -17,10 +16,10 @@ use crate::judge::{Cause, judge};
 use crate::output_file::write_file;
 use crate::plan::{PROJECT_FILE, StartOptions, find_profile, fitting_profile, project_file};
 use crate::profile::Profile;
-use crate::report::{Collector, diagnose};
+use crate::report::diagnose;
 use crate::requirement::Party;
+use crate::results::Collector;
 use crate::run::{Subject, run_case};
-use crate::verdict::Verdict;
 
 /// The workflow of GitHub, from the folder of the file of a project.
 const WORKFLOW: &str = ".github/workflows/acp-conformance.yml";
@@ -167,10 +166,11 @@ fn tools(subject: &Subject, bundle: &'static Bundle) -> anyhow::Result<Tools> {
     let case = embedded_case(TOOL_CASE, bundle).context("a built-in case is missing")?;
     let trace = run_case(&case, subject);
     let mut collector = Collector::new(bundle.edition(), Party::Agent, subject.command.clone());
-    let report = collector.add(&trace, Duration::ZERO, None);
-    Ok(match (report.verdict, report.cause) {
-        (_, Some(Cause::LoginRequired { .. })) => Tools::LoginRequired,
-        (Verdict::Pass | Verdict::Fail, _) => Tools::Called,
+    collector.add(&trace, None);
+    let cause = collector.case(&case.id).and_then(|report| report.cause);
+    Ok(match cause {
+        Some(Cause::LoginRequired { .. }) => Tools::LoginRequired,
+        _ if trace.calls_tools() => Tools::Called,
         _ => Tools::NotCalled,
     })
 }

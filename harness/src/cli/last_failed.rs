@@ -11,8 +11,8 @@ use anyhow::{Context, bail};
 
 use crate::case::model::Case;
 use crate::protocol::sha256;
-use crate::report::model::RunReport;
 use crate::requirement::Party;
+use crate::results::RunReport;
 use crate::verdict::Verdict;
 
 /// Keeps the cases that failed in the last run.

@@ -57,6 +57,7 @@ pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result
         jobs: Jobs::exactly(1),
         isolate: true,
         thorough: true,
+        in_order: false,
         reproduce: format!("{} client --case {CASE_PLACE} {planted}--manual", this_program()),
         origin,
         baseline,

@@ -10,8 +10,8 @@ use super::output::say;
 use super::reports::{charts, evidence, read};
 use crate::edition::Editions;
 use crate::output_file::write_file;
-use crate::report::model::FindingReport;
 use crate::report::{Column, write_matrix, write_subjects};
+use crate::results::FindingReport;
 use crate::verdict::Verdict;
 
 /// Runs the command.

@@ -14,8 +14,8 @@ use super::reports::{charts, evidence, read};
 use crate::case;
 use crate::edition::Editions;
 use crate::expected::Expectation;
-use crate::report::model::{EntryReport, RunReport, ShardInfo};
-use crate::report::{Begin, Chart, SuiteEvent, join, mismatch};
+use crate::report::{Begin, Chart, SuiteEvent, mismatch};
+use crate::results::{RunReport, ShardInfo, join};
 
 /// Runs the command.
 pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
@@ -152,7 +152,7 @@ impl<'a> Shards<'a> {
     /// Returns the expected failures of the shards, which are the same for all; `None` without any.
     fn expectations(&self) -> Option<Vec<Expectation>> {
         let expected = self.all.first()?.report.expected.as_ref()?;
-        Some(expected.entries.iter().map(EntryReport::expectation).collect())
+        Some(expected.entries.iter().map(Expectation::from).collect())
     }
 
     fn reproduce(&self) -> String {

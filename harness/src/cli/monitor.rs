@@ -19,9 +19,9 @@ use crate::fault::Planted;
 use crate::monitor::{SessionReports, WatchedSession, stand};
 use crate::output_file::{OutputFile, write_file};
 use crate::plan::load_cases;
-use crate::report::model::{RequirementReport, RunReport};
 use crate::report::{Detail, PageReport, Renderer, SuiteEvent, TextReport};
 use crate::requirement::Level;
+use crate::results::{RequirementReport, RunReport};
 use crate::transport::{between, signal};
 
 /// The most violated requirements that are shown after the session.

@@ -18,8 +18,8 @@ use crate::explore::can_walk;
 use crate::fault::Planted;
 use crate::plan::{Checked, PlanError, Selection, StartOptions, find_profile, load_cases};
 use crate::profile::{Controls, Hints, Means, Profile};
-use crate::report::model::ProfileInfo;
 use crate::requirement::Party;
+use crate::results::ProfileInfo;
 use crate::run::{Jobs, Subject, installed_version, quick_cases};
 
 /// The most processes of an agent at once without `--jobs`: each may take some hundred megabytes.
@@ -39,6 +39,8 @@ pub(super) struct RunPlan {
     pub(super) isolate: bool,
     /// Whether to run cases although another shape of them exercised nothing.
     pub(super) thorough: bool,
+    /// Whether all cases run in one process, in their order.
+    pub(super) in_order: bool,
     /// The command that starts the subject again.
     pub(super) reproduce: String,
     /// The profile of the subject.
@@ -137,9 +139,6 @@ pub(super) fn of_agent(args: &AgentArgs, bundle: &'static Bundle) -> anyhow::Res
         plan.cases = quick_cases(&plan.cases).into_iter().map(|index| plan.cases[index].clone()).collect();
     }
     let thorough = args.thorough || names_cases(&args.run);
-    if thorough {
-        plan.moves = Some(Moves::of(&args.run, Party::Agent, bundle));
-    }
     Ok(RunPlan { isolate: args.isolate, thorough, ..plan })
 }
 
@@ -219,11 +218,26 @@ pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> a
     if args.last_failed {
         last_failed::keep(&mut cases, party)?;
     }
+    if args.in_order {
+        put_in_order(&mut cases, &args.cases)?;
+    }
     if let Some(fault) = fault.as_ref().filter(|_| selection.is_empty() && args.explore.is_none()) {
         cases.retain(|case| fault.cases.contains(&case.id));
     }
     let part = args.shard.map(|shard| shard.part(&mut cases, known.len())).transpose()?;
     Ok(Choice { profile, cases, fault: fault.map(Planted::new), baseline, known, part })
+}
+
+/// Sorts the cases as the user names them.
+fn put_in_order(cases: &mut [Case], named: &[String]) -> anyhow::Result<()> {
+    let is_named =
+        |case: &Case, name: &str| case.id.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+    let place = |case: &Case| named.iter().position(|name| is_named(case, name));
+    if let Some(other) = cases.iter().find(|case| place(case).is_none()) {
+        bail!("--in-order needs the id of each case, and {} is selected by a pattern", other.id);
+    }
+    cases.sort_by_key(place);
+    Ok(())
 }
 
 /// Returns the selection in the arguments.
@@ -263,6 +277,7 @@ fn make(
         jobs,
         isolate: false,
         thorough: false,
+        in_order: args.in_order,
         reproduce,
         origin,
         baseline,
@@ -292,7 +307,7 @@ fn other_edition(bundle: &Bundle) -> Option<String> {
 
 /// Returns the options of a start.
 fn options(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<StartOptions> {
-    let StartArgs { command, profile, env, cwd, keep_home, .. } = &args.start;
+    let StartArgs { command, profile, env, cwd, keep_home, login, .. } = &args.start;
     Ok(StartOptions {
         party,
         command: command.clone(),
@@ -301,6 +316,7 @@ fn options(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<S
         env: env.iter().map(|pair| variable(pair)).collect::<anyhow::Result<_>>()?,
         cwd: cwd.clone(),
         keep_home: *keep_home,
+        login: login.clone(),
         limits: limits(&args.start),
         controls,
         case_dir: args.case_dir.clone(),

@@ -159,7 +159,7 @@ impl<W: Write> Shown<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Standing;
+    use crate::results::InterimResults;
 
     fn shown(manner: Manner) -> Shown<Vec<u8>> {
         let mut standing = RunProgress::default();
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn only_a_long_run_shows_its_first_results() {
         let mut shown = shown(Manner::Terminal { drawn: None });
-        let standing = Standing { cases: 40, passed: 120, failed: Vec::new() };
+        let standing = InterimResults { cases: 40, passed: 120, failed: Vec::new() };
         let begun = shown.begun;
         shown.first(&SuiteEvent::First(&standing), begun + Duration::from_secs(1));
         assert_eq!(shown.out, b"");

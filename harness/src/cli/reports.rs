@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use crate::edition::Editions;
 use crate::report::Chart;
-use crate::report::model::{FindingReport, READABLE, RunReport};
+use crate::results::{FindingReport, READABLE, RunReport};
 use crate::trace::Trace;
 
 /// The folder of traces next to a report.

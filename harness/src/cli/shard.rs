@@ -7,7 +7,7 @@ use anyhow::bail;
 use crate::case::model::Case;
 use crate::protocol::sha256;
 use crate::report::count;
-use crate::report::model::ShardInfo;
+use crate::results::ShardInfo;
 
 /// One of the parts that the cases are split into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use super::output::say;
 use super::reports::{charts, evidence, read};
 use crate::edition::Editions;
 use crate::output_file::write_file;
-use crate::report::model::RunReport;
 use crate::report::{BoardRun, Chart, PageReport, count, file_name, write_board};
+use crate::results::RunReport;
 
 /// The folder of the pages of the runs, below that of the board.
 const RUNS: &str = "runs";

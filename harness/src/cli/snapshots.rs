@@ -12,7 +12,7 @@ use super::output::{say, stdout};
 use super::plan::RunPlan;
 use crate::case::model::Case;
 use crate::report::count;
-use crate::run::{Jobs, Next, Progress, run_all};
+use crate::run::{Jobs, Next, Progress, RunMode, run_all};
 use crate::snapshot::{self, Bound, Kept, SnapshotFolder, TranscriptChanges, Waiting, changes, text};
 use crate::trace::Trace;
 
@@ -89,7 +89,7 @@ impl Snapshots {
             &cases,
             &plan.subject,
             Jobs::exactly(plan.jobs.usual * 2),
-            |_| true,
+            |_| RunMode::Alone,
             |event| {
                 if let Progress::Ended { trace, .. } = event
                     && let Some(id) = &trace.header.case

@@ -1,6 +1,5 @@
 //! `agent` and `client`: run the cases against a subject and report what they show.
 
-use std::collections::BTreeMap;
 use std::mem::replace;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -27,11 +26,11 @@ use crate::manual::Person;
 use crate::plan::next_steps;
 use crate::protocol::Edition;
 use crate::record::{Aim, record};
-use crate::report::model::{CaseReport, Floor, Partial, PartialReason, RunReport, Spent, Timings};
-use crate::report::{Chart, Collector, Diagnosis, SuiteEvent, count, diagnose, protocol, rfc3339};
+use crate::report::{Begin, Chart, Diagnosis, SuiteEvent, count, diagnose, protocol, rfc3339};
 use crate::requirement::{Level, Party};
-use crate::run::{Stop, Subject, bare_starts, run_by_hand, stop, stop_after, stopped};
-use crate::suite::{Settled, Suite, SuiteListener, SuiteOptions};
+use crate::results::{CaseReport, Collector, Partial, PartialReason};
+use crate::run::{Limits, Stop, Subject, is_stopping, run_by_hand, stop, stop_after, stopped};
+use crate::suite::{Suite, SuiteListener, SuiteOptions};
 use crate::trace::{Event, Observed, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::verdict::Verdict;
 
@@ -49,7 +48,7 @@ pub(super) enum NotThisVersion {
     NoHandshake(String),
 }
 
-/// Runs the plan for a command that began at that time. If there are runs of other editions, this one ends with [`NotThisVersion`]
+/// Runs the plan. If there are runs of other editions, this one ends with [`NotThisVersion`]
 /// where the subject does not speak its version; before a run of an older one also where the handshake fails, since a program
 /// written for that version may refuse what it does not know.
 pub(super) fn run(
@@ -57,7 +56,6 @@ pub(super) fn run(
     args: &RunArgs,
     outputs: &[Output],
     others: Others,
-    begun: Instant,
 ) -> anyhow::Result<ProgramExit> {
     let baseline = plan.baseline.take();
     if let Some(limit) = args.time_limit {
@@ -107,24 +105,19 @@ pub(super) fn run(
     let is_wrong_program = met.as_ref().is_some_and(|met| met.is_wrong_program);
     let obstacle = met.map(|met| met.text);
     let partial = going.partial(plan);
-    let Going { collector, listener: Listener { mut outputs, spent, snapshots, .. } } = *going;
+    let Going { collector, listener: Listener { mut outputs, snapshots, .. } } = *going;
     let mut report = collector.finish(started.elapsed(), args.strict);
     report.began = Some(rfc3339(began));
     report.partial = partial;
     report.explored = explored;
     report.obstacle.clone_from(&obstacle);
+    report.is_wrong_program = is_wrong_program;
     if obstacle.is_none() && partial.is_none() && plan.subject.fault.is_none() {
         let profile = plan.origin.as_ref().map(Origin::name);
         report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle, others == Others::Each);
-        report.next_steps.extend(shortening(&report, plan));
     }
     report.subject.profile =
         plan.origin.as_ref().map(|origin| Box::new(origin.info(report.subject.version.as_deref())));
-    // A program that must stop is not started again.
-    if args.timings && stopped().is_none() {
-        let wall = begun.elapsed();
-        report.timings = Some(Timings::new(plan.jobs.usual, wall, started - begun, floor(plan)?, spent));
-    }
     if let Some(mut baseline) = baseline {
         let known: Vec<&str> = plan.known.iter().map(String::as_str).collect();
         let whole = report.has_all(&known);
@@ -157,15 +150,6 @@ pub(super) fn run(
     };
     let as_kept = snapshots.map(|snapshots| snapshots.conclude(plan)).transpose()?;
     Ok(if as_kept == Some(false) { exit.or_broken() } else { exit })
-}
-
-/// Names the option that looks for the causes of failures seen only after other cases, if the run did not.
-fn shortening(report: &RunReport, plan: &RunPlan) -> Option<String> {
-    let option = if plan.subject.party == Party::Agent { "--thorough" } else { "--explore 20" };
-    (plan.moves.is_none() && !report.only_shared.is_empty()).then(|| {
-        let many = count(report.only_shared.len(), "failure was", "failures were");
-        format!("{many} seen only after other cases; {option} looks for the shortest sequence that shows each")
-    })
 }
 
 /// Returns the version that the subject speaks in this trace, if it is not that of the edition.
@@ -277,15 +261,9 @@ pub(super) fn drive<'r>(plan: &RunPlan, mut wanted: Wanted<'r>, met: Meet<'_>) -
     // A person notices without help whether the client connects.
     let by_hand = plan.subject.agent_folder.is_some();
     let mut contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
-    if contact.is_some()
-        && let Some(stop) = stopped()
-    {
-        say("interrupted before the first case ended; no report was written");
-        return Ok(Driver::Early(if stop == Stop::Signal {
-            ProgramExit::Interrupted
-        } else {
-            ProgramExit::Incomplete
-        }));
+    if contact.is_some() && stopped().is_some() {
+        // The report then says that no case ran.
+        return Ok(Driver::Over(Box::new(Going::begin(plan, wanted, false)?), None));
     }
     if let Some(contact) = contact.as_mut() {
         contact.obstacle = met(&contact.trace, contact.obstacle.take())?;
@@ -301,7 +279,7 @@ pub(super) fn drive<'r>(plan: &RunPlan, mut wanted: Wanted<'r>, met: Meet<'_>) -
     }
     let mut going = Going::begin(plan, wanted, obstacle.is_some())?;
     if let Some(contact) = contact.as_ref().filter(|contact| contact.is_wanted(plan)) {
-        going.suite().ended(&contact.trace, contact.took)?;
+        going.suite().ended(&contact.trace)?;
     }
     if by_hand {
         going.run_by_hand(plan)?;
@@ -326,7 +304,6 @@ pub(super) struct Listener<'r> {
     edition: &'static Edition,
     /// The formats of the report.
     pub(super) outputs: Outputs,
-    spent: BTreeMap<String, Spent>,
     snapshots: Option<Snapshots>,
     fail_fast: Option<FailFast<'r>>,
     /// Whether the first results are known.
@@ -342,12 +319,11 @@ impl<'r> Going<'r> {
         }
         let walks = plan.walks.as_ref().map_or(0, |walks| walks.count);
         let cases = if is_cut_short { 1 } else { plan.cases.len() + walks };
-        let mut begin = collector.begin(cases, wanted.whole, plan.reproduce.clone());
+        let mut begin = Begin::new(&collector, cases, wanted.whole, plan.reproduce.clone());
         begin.cut_short = is_cut_short;
         wanted.outputs.event(&SuiteEvent::Begin(&begin))?;
         let Wanted { outputs, keep, snapshots, fail_fast, .. } = wanted;
-        let listener =
-            Listener { keep, edition, outputs, spent: BTreeMap::new(), snapshots, fail_fast, has_first: false };
+        let listener = Listener { keep, edition, outputs, snapshots, fail_fast, has_first: false };
         Ok(Self { collector, listener })
     }
 
@@ -359,21 +335,22 @@ impl<'r> Going<'r> {
             Some(Stop::TimeLimit) => PartialReason::TimeLimit,
             Some(Stop::Failure) => PartialReason::FailFast,
             None if has_left() => PartialReason::Quit,
+            None if is_stopping() => PartialReason::TimeLimit,
             None => return None,
         };
-        let not_run = plan.cases.iter().filter(|case| !self.collector.is_settled(&case.id)).count();
+        let not_run = plan.cases.iter().filter(|case| !self.collector.has(&case.id)).count();
         (not_run > 0).then_some(Partial { reason, not_run })
     }
 
     /// Returns the suite that adds cases to the results.
     pub(super) fn suite(&mut self) -> Suite<'_, Listener<'r>> {
-        Suite { collector: &mut self.collector, listener: &mut self.listener }
+        Suite::new(&mut self.collector, &mut self.listener)
     }
 
     fn run_by_hand(&mut self, plan: &RunPlan) -> anyhow::Result<()> {
         let mut problem = None;
-        run_by_hand(&plan.cases, &plan.subject, |trace, took| {
-            problem = self.suite().ended(trace, took).err();
+        run_by_hand(&plan.cases, &plan.subject, |trace| {
+            problem = self.suite().ended(trace).err();
             problem.is_none()
         });
         problem.map_or(Ok(()), Err)
@@ -382,7 +359,7 @@ impl<'r> Going<'r> {
     /// Runs these cases except the handshake, if that was the first contact.
     pub(super) fn run_rest<'c>(&mut self, plan: &RunPlan, cases: impl Iterator<Item = &'c Case>) -> anyhow::Result<()> {
         let is_done = |case: &Case| is_handshake(&case.id) && plan.subject.fault.is_none();
-        let rest = cases.filter(|case| !is_done(case)).cloned().collect();
+        let rest: Vec<Case> = cases.filter(|case| !is_done(case)).cloned().collect();
         let options = SuiteOptions {
             jobs: plan.jobs,
             // The cases of a fault are few, and most of them fail.
@@ -391,8 +368,9 @@ impl<'r> Going<'r> {
                 || plan.subject.fault.is_some() && plan.walks.is_none(),
             thorough: plan.thorough,
             fail_fast: self.listener.fail_fast.is_some(),
+            in_order: plan.in_order,
         };
-        self.suite().run(rest, &plan.subject, options)
+        self.suite().run(&rest, &plan.subject, options)
     }
 }
 
@@ -418,20 +396,24 @@ impl SuiteListener for Listener<'_> {
         if replace(&mut self.has_first, true) {
             return Ok(());
         }
-        self.outputs.event(&SuiteEvent::First(&collector.standing()))
+        self.outputs.event(&SuiteEvent::First(&collector.interim()))
     }
 
     fn keep(&mut self, trace: &Trace) -> anyhow::Result<Option<String>> {
         self.keep_trace(trace)
     }
 
-    fn settled(&mut self, collector: &Collector, case: Settled<'_>) -> anyhow::Result<()> {
-        let Settled { report, trace, took, judging } = case;
-        if let Some(trace) = trace {
-            self.spent.insert(report.id.clone(), Spent::of(trace, took, judging));
-            if let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError) {
-                snapshots.ended(trace)?;
-            }
+    fn repeats(&mut self, requirement: &str, after: usize) -> anyhow::Result<()> {
+        let cases = count(after, "other case", "other cases");
+        say(&format!("{requirement} failed only after {cases}; repeating the conversation …"));
+        Ok(())
+    }
+
+    fn settled(&mut self, collector: &Collector, report: &CaseReport, trace: Option<&Trace>) -> anyhow::Result<()> {
+        if let Some(trace) = trace
+            && let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError)
+        {
+            snapshots.ended(trace)?;
         }
         if self.fail_fast.is_some_and(|fail_fast| fail_fast.ends(report, collector)) {
             stop(Stop::Failure);
@@ -449,11 +431,6 @@ impl SuiteListener for Listener<'_> {
     }
 }
 
-/// Measures the least time that a case can take.
-fn floor(plan: &RunPlan) -> anyhow::Result<Floor> {
-    Ok(Floor::of(bare_starts(&first_case(plan)?, &plan.subject, plan.jobs.usual)))
-}
-
 fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {
     embedded_case(&plan.bundle.handshake(plan.subject.party), plan.bundle).context("the built-in handshake is missing")
 }
@@ -462,7 +439,6 @@ fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {
 /// planted only later, since its effect on the handshake proves nothing about the program.
 struct FirstContact {
     trace: Trace,
-    took: Duration,
     /// The reason why this program cannot be tested.
     obstacle: Option<Diagnosis>,
 }
@@ -470,10 +446,12 @@ struct FirstContact {
 impl FirstContact {
     fn make(plan: &RunPlan) -> anyhow::Result<Self> {
         let handshake = first_case(plan)?;
-        let started = Instant::now();
-        let subject = Subject { fault: None, ..plan.subject.clone() };
+        // A lower limit than usual is a wish of the user.
+        let is_first_start = plan.subject.limits.start >= Limits::default().start;
+        let subject = Subject { fault: None, is_first_start, ..plan.subject.clone() };
         let trace = run_patiently(&handshake, &subject);
-        Ok(Self { obstacle: diagnose(&trace), took: started.elapsed(), trace })
+        plan.subject.openings.note_first_start(first_message(&trace));
+        Ok(Self { obstacle: diagnose(&trace), trace })
     }
 
     /// Whether the handshake belongs in the report: it was selected, or the report would be empty without it.
@@ -481,6 +459,13 @@ impl FirstContact {
         let is_selected = || plan.cases.iter().any(|case| is_handshake(&case.id));
         self.obstacle.is_some() || plan.subject.fault.is_none() && is_selected()
     }
+}
+
+/// Returns the time until the first message of the subject.
+fn first_message(trace: &Trace) -> Duration {
+    let is_its_line =
+        |event: &&Event| matches!(event.what, What::Line { from, .. } if trace.header.subject == Some(from));
+    Duration::from_micros(trace.events.iter().find(is_its_line).map_or(0, |event| event.us))
 }
 
 /// Runs a case, and reports the wait if it takes long.
@@ -495,9 +480,13 @@ fn run_patiently(case: &Case, subject: &Subject) -> Trace {
         }
         let limit = subject.limits.start.as_secs();
         say(&match subject.party {
-            Party::Agent => format!("waiting for the response to initialize (limit {limit} s, see --timeout-start) …"),
+            Party::Agent => format!(
+                "waiting for the response to initialize (limit {limit} s, longer while it is busy; see --timeout-start) …"
+            ),
             Party::Client => {
-                format!("waiting for the client's first prompt (start: {limit} s, see --timeout-start) …")
+                format!(
+                    "waiting for the client's first prompt (start: {limit} s, longer while it is busy; see --timeout-start) …"
+                )
             }
         });
         receiver.recv().unwrap_or_else(|_| unreachable!("run_case always returns a trace"))

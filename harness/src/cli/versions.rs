@@ -1,7 +1,5 @@
 //! `agent` and `client` with `--protocol`: one version of the protocol, each that the subject speaks, or the newest of those.
 
-use std::time::Instant;
-
 use anyhow::bail;
 
 use super::args::RunArgs;
@@ -57,11 +55,10 @@ pub(super) fn run(
     versions: Versions,
     editions: &Editions,
     (party, args): (Party, &RunArgs),
-    begun: Instant,
     plan: impl Fn(&'static Bundle) -> anyhow::Result<RunPlan>,
 ) -> anyhow::Result<ProgramExit> {
     if versions == Versions::One {
-        return suite::run(plan(editions.preferred())?, args, &args.result.outputs(), Others::None, begun);
+        return suite::run(plan(editions.preferred())?, args, &args.result.outputs(), Others::None);
     }
     let of_one = [
         ("--expected", args.result.expected.expected.is_some()),
@@ -72,7 +69,7 @@ pub(super) fn run(
         bail!("{option} is about one version of the protocol: use --protocol v1 or --protocol v2");
     }
     if versions == Versions::Newest {
-        return run_newest(editions, (party, args), begun, plan);
+        return run_newest(editions, (party, args), plan);
     }
     let (mut worst, mut spoken, mut nothing_selected) = (ProgramExit::Good, 0, None);
     for bundle in editions.all() {
@@ -95,7 +92,7 @@ pub(super) fn run(
         let outputs = outputs.collect::<anyhow::Result<Vec<_>>>()?;
         // A program of an older version may refuse a handshake that it does not know.
         let others = if spoken > 0 { Others::Older } else { Others::Each };
-        match suite::run(plan, args, &outputs, others, begun) {
+        match suite::run(plan, args, &outputs, others) {
             Ok(exit) => {
                 worst = worst.worse(exit);
                 spoken += 1;
@@ -118,7 +115,6 @@ pub(super) fn run(
 fn run_newest(
     editions: &Editions,
     (party, args): (Party, &RunArgs),
-    begun: Instant,
     plan: impl Fn(&'static Bundle) -> anyhow::Result<RunPlan>,
 ) -> anyhow::Result<ProgramExit> {
     let newest_first = editions.newest_first();
@@ -129,7 +125,7 @@ fn run_newest(
             Err(_) if is_selection(args) => continue,
             plan => plan?,
         };
-        match suite::run(plan, args, &args.result.outputs(), Others::Older, begun) {
+        match suite::run(plan, args, &args.result.outputs(), Others::Older) {
             Err(error) => {
                 let other: NotThisVersion = error.downcast()?;
                 say(&format!("{}: not tested: the {party} {other}", protocol(bundle.name())));
@@ -137,5 +133,5 @@ fn run_newest(
             ended => return ended,
         }
     }
-    suite::run(plan(oldest)?, args, &args.result.outputs(), Others::None, begun)
+    suite::run(plan(oldest)?, args, &args.result.outputs(), Others::None)
 }

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::report::model::{Partial, SubjectInfo, SuiteInfo};
 use crate::requirement::{Level, Party};
+use crate::results::{Partial, SubjectInfo, SuiteInfo};
 use crate::verdict::{Conformance, Verdict};
 
 /// The name and version of the format.

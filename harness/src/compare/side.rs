@@ -6,8 +6,8 @@ use super::capabilities::advertised;
 use super::model::{
     CapabilityChange, DiffReport, FORMAT, Gain, MessageChange, OneSided, SideInfo, VerdictChange, VerdictTrend,
 };
-use crate::report::model::RunReport;
 use crate::requirement::Level;
+use crate::results::RunReport;
 use crate::snapshot::{self, Bound};
 use crate::trace::Trace;
 use crate::verdict::Verdict;

@@ -178,7 +178,7 @@ fn facts(bundle: &Bundle, requirement: &Requirement) -> Vec<(&'static str, Strin
         ("binds", requirement.party.one().to_owned()),
         ("level", level(requirement.level).to_owned()),
         ("status", status.to_owned()),
-        ("applies", requirement.applies_when.clone()),
+        ("applies", requirement.applies_when.text().to_owned()),
     ];
     edition.into_iter().chain(facts).collect()
 }

@@ -1,6 +1,6 @@
 //! Makes a walk shorter as long as it breaks the same requirement.
 
-use super::{Break, Explorer, Walked, breaks};
+use super::{Break, Explorer, Walked};
 use crate::case::Case;
 use crate::case::model::{Body, Outgoing};
 use crate::case::walk::{Move, Place, Walk};
@@ -26,23 +26,22 @@ impl Explorer<'_> {
         if let Some(found) = self.first_reliable(&self.steadier(&best.walk), broken) {
             best = found;
         }
-        Some(self.shortest(best, broken, Self::first_reliable))
+        let mut shortest = self.shortest(best, broken);
+        if shortest.walk == walked.walk && shortest.traces.len() == 1 {
+            shortest.traces.extend(walked.traces.first().cloned());
+        }
+        Some(shortest)
     }
 
-    /// Leaves out moves as long as `first` finds a shorter walk that breaks the requirement.
-    pub(super) fn shortest(
-        &self,
-        mut best: Walked,
-        broken: &Break,
-        first: fn(&Self, &[Walk], &Break) -> Option<Walked>,
-    ) -> Walked {
+    /// Leaves out moves as long as a shorter walk breaks the requirement.
+    fn shortest(&self, mut best: Walked, broken: &Break) -> Walked {
         let mut part = best.walk.0.len().div_ceil(2);
         while stopped().is_none() {
             let mut shorter = without_parts(&best.walk, part);
             if part == 1 {
                 shorter.extend(simpler(&best.walk));
             }
-            match first(self, &shorter, broken) {
+            match self.first_reliable(&shorter, broken) {
                 Some(found) => best = found,
                 None if part == 1 => break,
                 None => part = part.div_ceil(2),
@@ -76,23 +75,26 @@ impl Explorer<'_> {
     }
 
     /// Returns the first of these walks that breaks the requirement in each of its runs.
-    pub(super) fn first_reliable(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
+    fn first_reliable(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
         let runs: Vec<Walk> = std::iter::repeat_n(walks, RUNS).flatten().cloned().collect();
-        let mut played = self.play(&runs, |walked| breaks(&walked.trace, self).contains(broken).then_some(walked));
+        let mut played = self.play(&runs, |walked| walked.breaks(broken, self).then_some(walked));
         let breaks_again =
             |at: &usize| (0..RUNS).all(|run| matches!(played.get(&(at + run * walks.len())), Some(Some(_))));
         let likely: Vec<usize> = (0..walks.len()).filter(breaks_again).collect();
         let first = likely.into_iter().find(|at| {
             let more = vec![walks[*at].clone(); MORE_RUNS];
-            let breaks = self.play(&more, |walked| breaks(&walked.trace, self).contains(broken));
+            let breaks = self.play(&more, |walked| walked.breaks(broken, self));
             breaks.into_values().filter(|breaks| *breaks).count() == MORE_RUNS
         })?;
-        played.remove(&first)?
+        let mut found = played.remove(&first)??;
+        let others = (1..RUNS).filter_map(|run| played.remove(&(first + run * walks.len()))?);
+        found.traces.extend(others.flat_map(|walked| walked.traces));
+        Some(found)
     }
 
     /// Plays all of these walks and returns the first that breaks the requirement.
-    pub(super) fn first_broken(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
-        let played = self.play(walks, |walked| breaks(&walked.trace, self).contains(broken).then_some(walked));
+    fn first_broken(&self, walks: &[Walk], broken: &Break) -> Option<Walked> {
+        let played = self.play(walks, |walked| walked.breaks(broken, self).then_some(walked));
         played.into_values().flatten().next()
     }
 }

@@ -52,6 +52,8 @@ pub struct Tool {
     pub name: String,
     /// Its group, for an API that has groups.
     pub group: Option<String>,
+    /// Its description for the model.
+    pub description: String,
     /// The JSON Schema of its arguments; `None` for a tool that takes any text.
     pub schema: Option<Value>,
 }
@@ -85,6 +87,15 @@ impl Ask {
             let intent = arguments.get("intent")?.as_str()?.to_owned();
             Some(Wish { intent, arguments, since: &self.turns[at + 1..] })
         })
+    }
+
+    /// Returns the directory in which the agent works, if it names one to its model: in a text to the user's request if there is one,
+    /// and otherwise in its instructions.
+    #[must_use]
+    pub fn directory(&self) -> Option<String> {
+        let users = self.turns.iter().rev();
+        let users = users.filter_map(|turn| if let ModelTurn::User(text) = turn { Some(text.as_str()) } else { None });
+        users.chain([self.system.as_str()]).find_map(directory_in)
     }
 
     /// Returns the size in bytes, without the tools.
@@ -125,6 +136,26 @@ impl Wish<'_> {
     }
 }
 
+/// Returns the absolute path that a text names as the directory in which the agent works, as in `Working directory: /a` or
+/// `<cwd>/a</cwd>`.
+fn directory_in(text: &str) -> Option<String> {
+    const NAMES: [&str; 6] =
+        ["working directory", "workingdirectory", "current directory", "cwd", "workspace", "project root"];
+    const FARTHEST: usize = 60;
+    text.lines().find_map(|line| {
+        let lower = line.to_ascii_lowercase();
+        let name = NAMES.iter().find_map(|name| Some(lower.find(name)? + name.len()))?;
+        // The path stands soon after its name, and not within a word.
+        let before = |at: usize| line[..at].chars().next_back();
+        let starts = |at: &usize| before(*at).is_none_or(|c| c.is_whitespace() || "\"'`:=>(".contains(c));
+        let is_path = |at: &usize| starts(at) && !line[at + 1..].starts_with('/');
+        let begin = line[name..].match_indices('/').map(|(at, _)| name + at).find(is_path)?;
+        let path = line[begin..].split(['"', '\'', '`', '<', ',', ')']).next().unwrap_or_default();
+        let path = path.split(". ").next().unwrap_or_default().trim_end().trim_end_matches('.');
+        (begin - name <= FARTHEST && path.len() > 1).then(|| path.to_owned())
+    })
+}
+
 /// Returns the object after the last marker of a text, whatever follows it.
 fn intent_in(text: &str) -> Option<Map<String, Value>> {
     let (_, rest) = text.rsplit_once(MARKER)?;
@@ -156,6 +187,25 @@ mod tests {
         let wish = ask.wish().expect("a wish");
         assert_eq!((wish.intent.as_str(), wish.text("path"), wish.rounds()), ("read-file", Some("/a"), 1));
         assert_eq!(wish.results().map(|result| result.text.as_str()).collect::<Vec<_>>(), ["gone"]);
+    }
+
+    #[test]
+    fn finds_the_directory_that_the_agent_names() {
+        let table = [
+            ("You help.\nWorking directory: /w/a b\nPlatform: linux", Some("/w/a b")),
+            ("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>", Some("/w")),
+            (r#"{"cwd":"/w/x","shell":"bash"}"#, Some("/w/x")),
+            ("The current working directory is `/w`.", Some("/w")),
+            ("Your workspace is /w. Today is Monday.", Some("/w")),
+            ("Paths are relative to the working directory.", None),
+            ("The workspace has and/or files; see https://example.com", None),
+        ];
+        for (text, directory) in table {
+            let ask = Ask { system: text.to_owned(), ..Ask::default() };
+            assert_eq!(ask.directory().as_deref(), directory, "{text}");
+        }
+        let ask = Ask { system: "cwd: /old".to_owned(), turns: vec![user("cwd: /new")], ..Ask::default() };
+        assert_eq!(ask.directory().as_deref(), Some("/new"));
     }
 
     #[test]

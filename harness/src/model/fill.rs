@@ -76,6 +76,26 @@ pub(super) fn object(schema: &Value, wanted: &[(Meaning, Value)]) -> Value {
     Value::Object(members)
 }
 
+/// Returns the member of a schema with this meaning.
+pub(super) fn member(schema: &Value, meaning: Meaning) -> Option<(&String, &Value)> {
+    let filler = Filler { root: schema };
+    let found = |name: &&str| filler.properties(schema).find(|(property, _)| plain(property) == *name);
+    let (name, member) = meaning.names().iter().find_map(found)?;
+    Some((name, filler.resolved(member)))
+}
+
+/// Returns the member of a schema with one of these names.
+pub(super) fn named<'s>(schema: &'s Value, names: &[&str]) -> Option<&'s Value> {
+    let filler = Filler { root: schema };
+    let mut members = filler.properties(schema);
+    members.find(|(property, _)| names.contains(&plain(property).as_str())).map(|(_, member)| filler.resolved(member))
+}
+
+/// Returns the type of a member; the first one other than null if there are several.
+pub(super) fn kind(member: &Value) -> &str {
+    Filler::kind(member)
+}
+
 /// Returns a name in lower case and without separators.
 pub(super) fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()

@@ -9,10 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::ASKED_FILE;
 use super::answer::{AnswerPart, Finish, ModelAnswer, Reply, ToolUse};
-use super::ask::{Ask, Tool, Wish};
+use super::ask::{Ask, Wish};
 use super::fill;
-use super::toolbox::{self, Job, LineRange};
+use super::toolbox::{self, Call, Job, LineRange, Toolbox};
 use crate::profile::{Hints, Role};
+use crate::trace::OTHERS;
 
 /// The pause between two pieces of a slow answer.
 const SLOW: Duration = Duration::from_millis(20);
@@ -25,6 +26,9 @@ const LONGEST_QUOTATION: usize = 4000;
 
 /// The most tool calls of the model for an intent without end.
 const MOST_ROUNDS: usize = 100;
+
+/// The most names of tools in a sentence.
+const MOST_NAMES: usize = 20;
 
 /// The action of the model for a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,18 +124,25 @@ impl Script<'_> {
         }
         let mut calls = Vec::new();
         for job in jobs {
-            match toolbox::choose(job, &self.ask.tools, self.hints) {
+            match self.choose(job) {
                 Some(call) => calls.push(call),
-                None => return lacks(job.role()),
+                None => return self.lacks(job.role()),
             }
         }
         self.calls(calls)
     }
 
-    fn calls(&self, calls: Vec<(&Tool, Value)>) -> Move {
-        let names: Vec<&str> = calls.iter().map(|(tool, _)| tool.name.as_str()).collect();
-        let did = format!("called {}", names.join(", "));
-        let calls = calls.into_iter().enumerate().map(|(i, (tool, arguments))| {
+    fn choose(&self, job: &Job) -> Option<Call<'_>> {
+        Toolbox { tools: &self.ask.tools, hints: self.hints, directory: self.ask.directory() }.choose(job)
+    }
+
+    fn calls(&self, calls: Vec<Call<'_>>) -> Move {
+        let names: Vec<&str> = calls.iter().map(|call| call.tool.name.as_str()).collect();
+        let mut did = format!("called {}", names.join(", "));
+        if calls.iter().any(|call| call.has_relative_path) {
+            did.push_str(" with a relative path; it wants an absolute one, and the agent named no directory");
+        }
+        let calls = calls.into_iter().enumerate().map(|(i, Call { tool, arguments, .. })| {
             let id = format!("call_{}_{i}", self.ask.number);
             AnswerPart::Call(ToolUse { id, name: tool.name.clone(), group: tool.group.clone(), arguments })
         });
@@ -152,9 +163,9 @@ impl Script<'_> {
         }
         // The file differs each time, since some agents stop a model that repeats itself.
         let job = whole_file(&format!("notes-{}.txt", self.wish.rounds() + 1));
-        match toolbox::choose(&job, &self.ask.tools, self.hints) {
+        match self.choose(&job) {
             Some(call) => self.calls(vec![call]),
-            None => lacks(job.role()),
+            None => self.lacks(job.role()),
         }
     }
 
@@ -174,9 +185,9 @@ impl Script<'_> {
             .collect();
         let wanted = Map::from_iter([("steps".to_owned(), Value::from(steps))]);
         let job = Job::Other { role: Role::Plan, wanted };
-        match toolbox::choose(&job, &self.ask.tools, self.hints) {
+        match self.choose(&job) {
             Some(call) => self.calls(vec![call]),
-            None => lacks(Role::Plan),
+            None => self.lacks(Role::Plan),
         }
     }
 
@@ -190,8 +201,27 @@ impl Script<'_> {
         let by_code = || toolbox::by_code(self.hints.mcp.as_ref()?, &server, &tool, &arguments, tools);
         let offered = toolbox::of_mcp(&server, &tool, tools).map(|tool| (tool, arguments.clone()));
         match offered.or_else(by_code) {
-            Some(call) => self.calls(vec![call]),
-            None => says("no such tool of an MCP server is offered", "I do not have that tool.".to_owned()),
+            Some((tool, arguments)) => self.calls(vec![Call { tool, arguments, has_relative_path: false }]),
+            None => self.says_what_it_has("no such tool of an MCP server is offered", "I do not have that tool"),
+        }
+    }
+
+    fn lacks(&self, role: Role) -> Move {
+        let did = format!("no tool to {} is offered", role.name());
+        self.says_what_it_has(&did, "I do not have a tool for that")
+    }
+
+    /// Says that a tool is missing, with the names of the others: perhaps the profile has to name one.
+    fn says_what_it_has(&self, did: &str, said: &str) -> Move {
+        let names: Vec<&str> = self.ask.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let others = names.len().saturating_sub(MOST_NAMES);
+        let mut list = names[..names.len() - others].join(", ");
+        if others > 0 {
+            list.push_str(&format!(", {others} more"));
+        }
+        match names.is_empty() {
+            true => says(&format!("{did}, and no other either"), format!("{said}, nor any other.")),
+            false => says(&format!("{did}{OTHERS}{list}"), format!("{said}. I have {list}.")),
         }
     }
 
@@ -206,10 +236,6 @@ fn whole_file(path: &str) -> Job {
 
 fn says(did: &str, text: String) -> Move {
     Move { reply: Reply::Answer(ModelAnswer::text(pieces(&text))), did: did.to_owned() }
-}
-
-fn lacks(role: Role) -> Move {
-    says(&format!("no tool to {} is offered", role.name()), "I do not have a tool for that.".to_owned())
 }
 
 fn thinks() -> Move {
@@ -257,7 +283,7 @@ fn pieces(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ask::{ModelTurn, ToolResult};
+    use crate::model::ask::{ModelTurn, Tool, ToolResult};
 
     fn result(text: &str) -> ModelTurn {
         ModelTurn::Result(ToolResult { text: text.to_owned(), ..ToolResult::default() })
@@ -268,6 +294,7 @@ mod tests {
         let tools = tools.iter().map(|(name, schema)| Tool {
             name: (*name).to_owned(),
             group: None,
+            description: String::new(),
             schema: Some(schema.clone()),
         });
         Ask { turns: vec![ModelTurn::User(text)], tools: tools.collect(), ..Ask::default() }
@@ -319,7 +346,11 @@ mod tests {
     #[test]
     fn answers_with_text_without_a_suitable_tool() {
         let next = answer(&ask(json!({ "intent": "write-file" }), &[]), &Hints::default());
-        assert_eq!(next.did, "write-file: no tool to write is offered");
+        assert_eq!(next.did, "write-file: no tool to write is offered, and no other either");
+        let others = [("a", json!({})), ("b", json!({}))];
+        let next = answer(&ask(json!({ "intent": "search", "text": "x" }), &others), &Hints::default());
+        assert_eq!(next.did, "search: no tool to search is offered; the others are a, b");
+        assert!(said(&next).ends_with("I have a, b."));
         let next = answer(&ask(json!({ "intent": "commands" }), &[]), &Hints::default());
         assert_eq!(next.did, "commands: nothing that a model can do");
     }

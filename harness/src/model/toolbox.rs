@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::ask::Tool;
 use super::fill::plain;
-use super::{fill, shell};
+use super::{fill, shell, suitable};
 use crate::profile::{Hints, McpByCode, Role, places};
 
 /// The wanted lines of a file; without numbers, all lines.
@@ -152,24 +152,70 @@ impl Job {
     }
 }
 
-/// Chooses the tool for a job and its arguments, if there is one.
-pub(super) fn choose<'t>(job: &Job, tools: &'t [Tool], hints: &Hints) -> Option<(&'t Tool, Value)> {
-    if let Some(tool) = find(job.role(), tools, hints) {
-        return Some((tool, arguments(job, tool)));
-    }
-    if let Some((tool, patch)) = tools.iter().find(|tool| plain(&tool.name) == PATCH).zip(job.patch()) {
-        return Some((tool, patch_arguments(tool, patch)));
-    }
-    let command = job.command()?;
-    let tool = find(Role::Run, tools, hints)?;
-    Some((tool, arguments(&command, tool)))
+/// The tools that an agent offers its model, and what is known about them.
+#[derive(Debug, Clone)]
+pub(super) struct Toolbox<'t, 'h> {
+    pub tools: &'t [Tool],
+    pub hints: &'h Hints,
+    /// The directory in which the agent works, if it names one to its model.
+    pub directory: Option<String>,
 }
 
-fn find<'t>(role: Role, tools: &'t [Tool], hints: &Hints) -> Option<&'t Tool> {
-    let named = |name: &str| tools.iter().find(|tool| plain(&tool.name) == name);
-    match hints.tools.get(&role) {
-        Some(name) => tools.iter().find(|tool| tool.name == *name),
-        None => usual_names(role).iter().find_map(|name| named(name)),
+/// A call of a tool for a job.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call<'t> {
+    pub tool: &'t Tool,
+    pub arguments: Value,
+    /// The tool wants an absolute path, and gets a relative one.
+    pub has_relative_path: bool,
+}
+
+impl<'t> Toolbox<'t, '_> {
+    /// Chooses the tool for a job and its arguments, if there is one.
+    pub(super) fn choose(&self, job: &Job) -> Option<Call<'t>> {
+        if let Some(tool) = self.find(job.role()) {
+            let (job, has_relative_path) = self.with_fitting_path(job, tool);
+            // A shell resolves a relative path, and no directory has to be known for it.
+            let other = has_relative_path.then(|| self.by_command(&job)).flatten();
+            return other.or_else(|| Some(Call { tool, arguments: arguments(&job, tool), has_relative_path }));
+        }
+        let call = |(tool, arguments)| Call { tool, arguments, has_relative_path: false };
+        if let Some((tool, patch)) = self.tools.iter().find(|tool| plain(&tool.name) == PATCH).zip(job.patch()) {
+            return Some(call((tool, patch_arguments(tool, patch))));
+        }
+        self.by_command(job)
+    }
+
+    fn by_command(&self, job: &Job) -> Option<Call<'t>> {
+        let command = job.command()?;
+        let tool = self.find(Role::Run)?;
+        Some(Call { tool, arguments: arguments(&command, tool), has_relative_path: false })
+    }
+
+    /// Finds a tool: the one that the profile names, or one with a usual name, or one whose schema and description fit.
+    fn find(&self, role: Role) -> Option<&'t Tool> {
+        let named = |name: &str| self.tools.iter().find(|tool| plain(&tool.name) == name);
+        match self.hints.tools.get(&role) {
+            Some(name) => self.tools.iter().find(|tool| tool.name == *name),
+            None => {
+                let usual = usual_names(role).iter().find_map(|name| named(name));
+                usual.or_else(|| self.tools.iter().find(|tool| suitable::serves(tool, role)))
+            }
+        }
+    }
+
+    /// Makes the path of a job absolute, if the tool wants that; returns whether it wants that and the directory is unknown.
+    fn with_fitting_path(&self, job: &Job, tool: &Tool) -> (Job, bool) {
+        let mut job = job.clone();
+        let (Job::Read { path, .. } | Job::Write { path, .. } | Job::Edit { path, .. }) = &mut job else {
+            return (job, false);
+        };
+        if path.starts_with('/') || !suitable::wants_absolute_path(tool) {
+            return (job, false);
+        }
+        let Some(directory) = &self.directory else { return (job, true) };
+        *path = format!("{}/{path}", directory.trim_end_matches('/'));
+        (job, false)
     }
 }
 
@@ -222,6 +268,7 @@ mod tests {
         let tool = |(name, schema): &(&str, Value)| Tool {
             name: (*name).to_owned(),
             group: None,
+            description: String::new(),
             schema: Some(schema.clone()).filter(|schema| !schema.is_null()),
         };
         tools.iter().map(tool).collect()
@@ -232,7 +279,8 @@ mod tests {
     }
 
     fn chosen<'t>(job: &Job, tools: &'t [Tool], hints: &Hints) -> Option<(&'t str, Value)> {
-        choose(job, tools, hints).map(|(tool, arguments)| (tool.name.as_str(), arguments))
+        let toolbox = Toolbox { tools, hints, directory: None };
+        toolbox.choose(job).map(|call| (call.tool.name.as_str(), call.arguments))
     }
 
     #[test]
@@ -243,6 +291,29 @@ mod tests {
         assert_eq!(chosen(&job, &offered, &Hints::default()), Some(("Read", json!({ "filePath": "/a" }))));
         let hints = Hints { tools: [(Role::Read, "cat".to_owned())].into(), ..Hints::default() };
         assert_eq!(chosen(&job, &offered, &hints), Some(("cat", json!({ "path": "/a" }))));
+    }
+
+    #[test]
+    fn absolute_path_is_made_if_the_tool_wants_one() {
+        let path = json!({ "type": "string", "description": "The absolute path of the file." });
+        let read = ("fetch_file", json!({ "properties": { "path": path } }));
+        let mut offered = tools(&[read]);
+        offered[0].description = "Reads a file.".to_owned();
+        let hints = Hints::default();
+        let job = |path: &str| Job::Read { path: path.to_owned(), lines: LineRange::default() };
+        let call = |tools: &[Tool], directory: Option<&str>, path: &str| {
+            let call = Toolbox { tools, hints: &hints, directory: directory.map(str::to_owned) }
+                .choose(&job(path))
+                .expect("a tool");
+            (call.tool.name.clone(), call.arguments, call.has_relative_path)
+        };
+        let wanted = |path: &str, relative: bool| ("fetch_file".to_owned(), json!({ "path": path }), relative);
+        assert_eq!(call(&offered, Some("/w"), "a.txt"), wanted("/w/a.txt", false));
+        assert_eq!(call(&offered, Some("/w"), "/b.txt"), wanted("/b.txt", false));
+        assert_eq!(call(&offered, None, "a.txt"), wanted("a.txt", true));
+        offered.extend(tools(&[("run_terminal_command", text("command"))]));
+        let by_command = ("run_terminal_command".to_owned(), json!({ "command": "cat a.txt" }), false);
+        assert_eq!(call(&offered, None, "a.txt"), by_command, "a shell knows its directory");
     }
 
     #[test]

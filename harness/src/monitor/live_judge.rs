@@ -8,9 +8,9 @@ use super::watched::{SessionReports, WatchedSession};
 use crate::fault::{Fault, Planted};
 use crate::judge::{Finding, JudgedTrace, JudgingSession, Tally};
 use crate::protocol::Edition;
-use crate::report::model::{RequirementReport, RunReport};
-use crate::report::{Chart, Charting, Collector, alone};
+use crate::report::{Chart, Charting};
 use crate::requirement::Party;
+use crate::results::{Collector, RequirementReport, RunReport, alone};
 use crate::trace::{Event, ReadError, TraceReader, What};
 use crate::verdict::Verdict;
 
@@ -113,7 +113,7 @@ impl<'e> LiveJudge<'e> {
         let took = judged.took();
         let command = if party == Party::Agent { command } else { Vec::new() };
         let mut collector = Collector::new(self.edition, party, command);
-        collector.add_recording(self.watched.name.clone(), judged, evidence, took, None);
+        collector.add_judged(vec![judged.clone()], &self.watched.name, &|n| evidence.get(&n), None);
         let mut report = collector.finish(took, false);
         report.requirements.iter_mut().for_each(|requirement| self.name_fault(requirement, evidence));
         report

@@ -3,7 +3,7 @@
 use crate::edition::Editions;
 use crate::fault::Planted;
 use crate::report::Chart;
-use crate::report::model::RunReport;
+use crate::results::RunReport;
 
 /// The settings of a session before it begins.
 pub struct WatchedSession {

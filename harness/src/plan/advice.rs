@@ -6,9 +6,10 @@ use std::path::Path;
 use super::built_in_profiles;
 use crate::edition::{Bundle, Editions};
 use crate::profile::Profile;
-use crate::report::model::{ReasonReport, RunReport, SubjectInfo};
-use crate::report::{calls_tools, count};
+use crate::report::count;
 use crate::requirement::Party;
+use crate::results::calls_tools;
+use crate::results::{CaseReport, ReasonReport, RunReport, SubjectInfo};
 use crate::run::Subject;
 use crate::verdict::Verdict;
 
@@ -31,8 +32,11 @@ pub fn next_steps(
     steps.extend(reason("protocol-version").filter(is_most).and_then(|reason| in_its_version(reason, subject.party)));
     match subject.party {
         Party::Agent => {
+            let exits: Vec<&CaseReport> = report.exits().collect();
+            steps.extend((!exits.is_empty()).then(|| after_exit(&exits)));
             let login = reason("login-required");
-            let idle = reason("prompt-not-followed").filter(|_| !calls_tools(&report.requirements));
+            // A model for an agent that exits at each prompt would never be asked.
+            let idle = reason("prompt-not-followed").filter(|_| exits.is_empty() && !calls_tools(&report.requirements));
             let fitting = if profile.is_none() && (login.is_some() || idle.is_some()) {
                 let SubjectInfo { command, name, .. } = &report.subject;
                 fitting_profile(Party::Agent, command, name.as_deref(), bundle)
@@ -70,13 +74,25 @@ fn in_other_version(version: u64, party: Party) -> Option<String> {
     Some(format!("the {party} also speaks version {version}{draft} of the protocol; --protocol all tests each version"))
 }
 
+/// Names the last words of an agent that exits by itself, which hides everything after that.
+fn after_exit(exits: &[&CaseReport]) -> String {
+    let cases = count(exits.len(), "case", "cases");
+    match exits.iter().find_map(|case| case.stderr.last()) {
+        Some(last) => {
+            format!("the agent exits by itself in {cases}; its standard error ends with `{last}`: fix that first")
+        }
+        None => format!("the agent exits by itself in {cases} and writes nothing to standard error: fix that first"),
+    }
+}
+
 fn after_login(reason: &ReasonReport, fitting: Option<&str>) -> String {
     let cases = count(reason.cases.len(), "case needs", "cases need");
     match fitting {
         Some(name) => format!("{cases} a login; the built-in profile works without one: --profile {name}"),
         None => format!(
-            "{cases} a login: give the agent its key (--env NAME=VALUE), let it use your own login (--keep-home), or point it to \
-             the scripted model (--env OPENAI_BASE_URL={{model}}/v1 --env OPENAI_API_KEY=none)"
+            "{cases} a login: give the agent its key (--env NAME=VALUE), let it use your own login (--keep-home), point it to \
+             the scripted model (--env OPENAI_BASE_URL={{model}}/v1 --env OPENAI_API_KEY=none), or let the harness log in \
+             (--login METHOD)"
         ),
     }
 }
@@ -156,7 +172,7 @@ mod tests {
 
     use super::*;
     use crate::edition::V1;
-    use crate::report::Collector;
+    use crate::results::Collector;
 
     fn advice_for(party: Party, command: &str, reasons: serde_json::Value) -> Vec<String> {
         let collector = Collector::new(V1.edition(), party, vec![command.to_owned()]);
@@ -179,6 +195,30 @@ mod tests {
         let steps = advice_for(Party::Agent, "mine", reason("login-required"));
         assert!(steps[0].contains("--keep-home"), "{steps:?}");
         assert!(advice_for(Party::Agent, "mine", reason("subject-ended")).is_empty());
+    }
+
+    #[test]
+    fn agent_that_exits_at_prompts_is_not_led_to_a_model() {
+        let mut report = Collector::new(V1.edition(), Party::Agent, Vec::new()).finish(Duration::ZERO, false);
+        let reason = json!([{ "verdict": "inconclusive", "kind": "prompt-not-followed", "text": "", "cases": ["a"] }]);
+        report.reasons = serde_json::from_value(reason).expect("reasons");
+        let case =
+            json!({ "id": "b", "verdict": "fail", "durationMs": 1, "stderr": ["Traceback", "RuntimeError: no key"] });
+        report.cases = vec![serde_json::from_value(case).expect("a case")];
+        let finding = json!({
+            "case": "b", "verdict": "fail", "kind": "exited-before-response", "text": "", "party": "agent", "events": [], "lines": [],
+        });
+        let failed =
+            report.requirements.iter_mut().find(|requirement| requirement.id == "jsonrpc.response-always.agent");
+        failed.expect("the requirement").findings.push(serde_json::from_value(finding).expect("a finding"));
+        let subject = Subject::agent(vec!["mine".to_owned()], PathBuf::new());
+        let steps = next_steps(&report, &subject, None, &V1, false);
+        assert_eq!(
+            steps,
+            [
+                "the agent exits by itself in 1 case; its standard error ends with `RuntimeError: no key`: fix that first"
+            ]
+        );
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct StartOptions {
     pub cwd: Option<PathBuf>,
     /// Whether the program sees the HOME of the caller.
     pub keep_home: bool,
+    /// The login method by which the harness logs in to an agent.
+    pub login: Option<String>,
     /// The limits that differ from those of the profile.
     pub limits: LimitOverrides,
     /// Additional descriptions of the acts of the client's user.
@@ -53,6 +55,7 @@ impl StartOptions {
             env: Vec::new(),
             cwd: None,
             keep_home: false,
+            login: None,
             limits: LimitOverrides::default(),
             controls: Controls::default(),
             case_dir: None,
@@ -82,6 +85,7 @@ impl StartOptions {
         let Some(program) = subject.command.first_mut() else { return Err(self.no_command()) };
         *program = absolute_program(program, &here);
         subject.keep_home = self.keep_home;
+        subject.login = self.login.clone().or(subject.login);
         subject.controls.overlay(self.controls.clone());
         subject.env.extend(self.env.iter().cloned());
         subject.limits = subject.limits.with(&self.limits);
@@ -138,6 +142,7 @@ impl StartOptions {
         words.extend(self.env.iter().map(variable));
         words.extend(cwd.iter().map(|cwd| with("--cwd", &path(cwd))));
         words.extend(self.keep_home.then(|| "--keep-home".to_owned()));
+        words.extend(self.login.iter().map(|method| with("--login", method)));
         words.extend(
             limits.iter().filter_map(|(option, limit)| Some(with(option, &format!("{}ms", (*limit)?.as_millis())))),
         );

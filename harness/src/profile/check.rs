@@ -60,6 +60,7 @@ pub(super) fn lower(
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
         prompts: file.prompts,
         intent_line: file.intent_line,
+        login: file.login,
         hints: Hints {
             tools: tools(file.model.tools),
             intents: file.model.intents,

@@ -52,6 +52,8 @@ pub(crate) struct ProfileFile {
     /// Agent: whether a prompt ends with a line that repeats its intent as JSON; yes if absent. The scripted model needs this line, so
     /// `false` is for agents with a real model.
     pub intent_line: Option<bool>,
+    /// Agent: the id of one of its login methods, if the harness may log in by it where a request needs a login.
+    pub login: Option<String>,
     /// Agent: hints for the scripted model. Each case has a model if the placeholder `{model}` is used anywhere.
     #[serde(default)]
     pub model: ModelFile,

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::model::RunReport;
 use super::subjects::{date, title, version};
 use crate::requirement::Party;
+use crate::results::RunReport;
 
 /// The longest name of a file that [`file_name`] makes, without its extension.
 const LONGEST: usize = 100;
@@ -88,8 +88,8 @@ mod tests {
 
     use super::*;
     use crate::edition::{V1, V2};
-    use crate::report::Collector;
-    use crate::report::model::ProfileInfo;
+    use crate::results::Collector;
+    use crate::results::ProfileInfo;
 
     fn run(kind: Party, name: &str, began: Option<&str>) -> BoardRun {
         let mut report = Collector::new(V1.edition(), kind, Vec::new()).finish(Duration::ZERO, false);

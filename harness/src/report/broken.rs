@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{EntryReport, FindingReport, RequirementReport, RunReport};
 use super::visible::cut;
 use super::words::level;
+use crate::results::case_id;
+use crate::results::{EntryReport, FindingReport, RequirementReport, RunReport};
 use crate::verdict::Verdict;
 
 /// The longest message without a cut.
@@ -28,15 +29,26 @@ pub(super) fn failures(requirement: &RequirementReport) -> impl Iterator<Item = 
     requirement.findings.iter().filter(is_own).map(move |finding| Broken { requirement, finding })
 }
 
-/// Returns the violations of [`failures`], the best example first: from a case that fails for it, in the requirement's own area,
-/// and without a shape or context.
+/// Returns the violations of [`failures`], the best example first: from a case that fails for it, with the fewest cases before it, in
+/// the requirement's own area, without a shape or context, and from a process of its own.
 pub(super) fn examples(requirement: &RequirementReport) -> Vec<Broken<'_>> {
     let own_area = requirement.id.split('.').next();
     let mut all: Vec<_> = failures(requirement).collect();
     all.sort_by_key(|Broken { finding, .. }| {
-        (finding.counted_in.is_some(), area(&finding.case).split('/').next() != own_area, finding.case.contains('@'))
+        let is_elsewhere = area(&finding.case).split('/').next() != own_area;
+        let has_shape = case_id::has_shape(&finding.case);
+        (finding.counted_in.is_some(), finding.after.len(), is_elsewhere, has_shape, finding.shared)
     });
     all
+}
+
+/// Returns the failures that one process showed and no second one confirmed: of each requirement that none decides otherwise, the one
+/// with the fewest cases before it.
+pub(super) fn unconfirmed(report: &RunReport) -> impl Iterator<Item = Broken<'_>> {
+    report.requirements.iter().filter(|requirement| requirement.seems_to_fail()).filter_map(|requirement| {
+        let findings = requirement.findings.iter().filter(|finding| finding.unconfirmed);
+        findings.min_by_key(|finding| finding.after.len()).map(|finding| Broken { requirement, finding })
+    })
 }
 
 /// Returns the area of a case: its folder, without edition and party.
@@ -52,16 +64,6 @@ pub(super) fn broken_by_case(report: &RunReport) -> BTreeMap<&str, Vec<Broken<'_
         by_case.entry(&broken.finding.case).or_default().push(broken);
     }
     by_case
-}
-
-impl FindingReport {
-    /// Returns the title and the id of its case.
-    pub(super) fn case_name(&self) -> String {
-        match &self.case_title {
-            Some(title) => format!("{title} ({})", self.case),
-            None => self.case.clone(),
-        }
-    }
 }
 
 impl Broken<'_> {
@@ -91,7 +93,7 @@ impl Broken<'_> {
         ];
         lines.extend(requirement.also().map(|also| format!("  {also}")));
         lines.extend(finding.counted_in.as_ref().map(|case| format!("  counted in {case}")));
-        lines.extend(finding.lines.iter().map(|line| format!("    {line}")));
+        lines.extend(finding.stderr_first().map(|line| format!("    {line}")));
         lines.extend(requirement.link.as_ref().map(|link| format!("  {link}")));
         lines.join("\n")
     }

@@ -58,7 +58,16 @@ fn of_client(trace: &Trace) -> Option<String> {
             "{how}, but never started its agent. Check that {{agent}} stands where the client expects its agent, and that the \
              client starts its agent before the first prompt. If it starts slowly, raise --timeout-start."
         ),
-        _ if !trace.client_called("initialize") => format!("{how}; it started its agent, but never sent initialize."),
+        _ if !trace.client_called("initialize") => match lines(trace, Party::Client).next() {
+            None => format!("{how}; it started its agent, but never sent initialize."),
+            Some(first) => {
+                let sent = count(lines(trace, Party::Client).count(), "line", "lines");
+                let first = shown(first);
+                format!(
+                    "{how}; it started its agent and sent {sent}, but no readable initialize request. The first line: {first}"
+                )
+            }
+        },
         _ if !trace.client_called("session/new") => {
             format!("{how}; it initialized its agent, but never opened a session.")
         }
@@ -215,4 +224,31 @@ fn shown(bytes: &[u8]) -> String {
     const LONGEST: usize = 200;
     let text = String::from_utf8_lossy(bytes);
     text.chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edition::V1;
+    use crate::trace::{AgentStart, Header};
+    use crate::wire::LineEnd;
+
+    #[test]
+    fn names_a_line_that_is_no_readable_initialize() {
+        let header = Header { subject: Some(Party::Client), ..Header::of_recording(V1.name(), Vec::new()) };
+        let line =
+            |bytes: &str| What::Line { from: Party::Client, bytes: bytes.into(), end: LineEnd::Lf, deliberate: false };
+        let text = |what: Vec<What>| {
+            let start = What::Process(ProcessEvent::AgentStarted(AgentStart::default()));
+            let what = std::iter::once(start).chain(what).enumerate();
+            let events = what.map(|(n, what)| Event { n, us: 0, connection: 1, what }).collect();
+            diagnose(&Trace { header: header.clone(), events }).expect("a diagnosis").text
+        };
+        assert_eq!(text(Vec::new()), "The client is running; it started its agent, but never sent initialize.");
+        assert_eq!(
+            text(vec![line("\u{feff}{\"method\":\"initialize\"}")]),
+            "The client is running; it started its agent and sent 1 line, but no readable initialize request. The first line: \
+             \\u{feff}{\"method\":\"initialize\"}"
+        );
+    }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::Chart;
-use super::model::{CaseReport, RunReport, SubjectInfo, SuiteInfo};
+use crate::results::{CaseReport, Collector, InterimResults, RunReport, SubjectInfo, SuiteInfo};
 use crate::trace::Trace;
 
 /// The events of a run, in this order: it begins, cases start and end, it is over.
@@ -16,7 +16,7 @@ pub enum SuiteEvent<'r> {
     /// The transcript of the case with this id is over. The case is judged when its conversation ends.
     Played(&'r str),
     /// The first shared conversation is judged.
-    First(&'r Standing),
+    First(&'r InterimResults),
     /// A case is over, and judged. Its trace is included unless it was too long to keep.
     Case(&'r CaseReport, Option<&'r Trace>),
     /// The chart of the case with this id, for a page; it comes after the case, and only if a page is written.
@@ -42,15 +42,13 @@ pub struct Begin {
     pub cut_short: bool,
 }
 
-/// What the cases show so far.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
-    /// The number of cases with a transcript that is over.
-    pub cases: usize,
-    /// The number of requirements that pass in all of these cases that decide them.
-    pub passed: usize,
-    /// The ids of the MUSTs that a case failed, or seems to fail until it has run alone.
-    pub failed: Vec<String>,
+impl Begin {
+    /// Describes a run of this many cases; the collector knows its subject.
+    #[must_use]
+    pub fn new(collector: &Collector, cases: usize, whole: bool, reproduce: String) -> Self {
+        let (suite, subject) = (collector.suite(), collector.subject());
+        Self { suite, subject, cases, whole, reproduce, cut_short: false }
+    }
 }
 
 /// Renders the events of a run as text, a file, or lines of a log.

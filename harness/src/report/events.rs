@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Begin, Renderer, SuiteEvent};
-use super::model::{CaseReport, RunReport, SubjectInfo, SuiteInfo};
+use crate::results::{CaseReport, RunReport, SubjectInfo, SuiteInfo};
 
 /// The name and version of the format.
 pub const FORMAT: &str = "acp-conformance-events/1";

@@ -4,10 +4,9 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::model::{EntryReport, ExpectedReport};
 use super::visible::{in_one_line, visible};
 use super::words::count;
-use crate::expected::Standing;
+use crate::results::{EntryReport, ExpectedReport, Standing};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

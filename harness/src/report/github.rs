@@ -5,12 +5,12 @@
 
 use std::io::{self, Write};
 
-use super::broken::{Broken, examples};
+use super::broken::{Broken, examples, unconfirmed};
 use super::event::{Renderer, SuiteEvent};
-use super::model::{CaseReport, RequirementReport, RunReport};
 use super::visible::{cut, visible};
 use super::words::{counts, file_of, partial, protocol, subject};
 use crate::requirement::Level;
+use crate::results::{CaseReport, RequirementReport, RunReport};
 use crate::verdict::{Conformance, Verdict};
 
 /// The longest message.
@@ -39,6 +39,10 @@ impl<W: Write> GithubReport<W> {
         let should = |r: &&RequirementReport| r.level == Level::Should;
         for requirement in report.requirements.iter().filter(counting(false)).filter(should) {
             self.requirement("warning", requirement, report)?;
+        }
+        for broken in unconfirmed(report) {
+            let case = report.cases.iter().find(|case| case.id == broken.finding.case);
+            self.command("warning", &broken.requirement.id, Place::of(case, &broken), &broken.told())?;
         }
         self.summary(report)
     }

@@ -10,9 +10,9 @@ use maud::{Markup, PreEscaped, html};
 
 use super::broken::{Broken, broken_by_case};
 use super::event::{Renderer, SuiteEvent};
-use super::model::{CaseReport, RunReport};
 use super::visible::{cut, in_one_line, visible};
 use super::words::{file_of, level, partial, reproduce, subject};
+use crate::results::{CaseReport, RunReport};
 use crate::verdict::Verdict;
 
 /// The longest text in an attribute.
@@ -37,6 +37,10 @@ impl<W: Write> JunitReport<W> {
         let mut areas: BTreeMap<&str, Vec<&TestCase<'_>>> = BTreeMap::new();
         for case in &cases {
             areas.entry(area(&case.case.id)).or_default().push(case);
+        }
+        if cases.is_empty() && report.partial.is_some() {
+            // Only a suite can say why no case ran.
+            areas.entry("no case").or_default();
         }
         let SuiteCounts { tests, failures, errors, .. } = SuiteCounts::of(cases.iter());
         html! {
@@ -68,7 +72,7 @@ impl<W: Write> JunitReport<W> {
     }
 
     fn case(&self, area: &str, case: &TestCase<'_>) -> Markup {
-        let CaseReport { id, title, verdict, reason, duration_ms, .. } = case.case;
+        let CaseReport { id, title, verdict, reason, duration_ms, stderr, .. } = case.case;
         let (reason, class) = (reason.as_deref().unwrap_or_default(), area.replace('/', "."));
         html! {
             testcase name=(in_one_line(id)) classname=(in_one_line(&class)) time=(seconds(*duration_ms)) {
@@ -78,17 +82,19 @@ impl<W: Write> JunitReport<W> {
                     Kind::Failure => (self.failure(case)),
                     Kind::Error => error message=(attribute(reason)) type="harness-error" { (visible(reason)) },
                     Kind::Skipped => {
-                        @let why = case.expected.clone().unwrap_or_else(|| format!("{verdict}: {reason}"));
+                        @let why = case.expected.clone().unwrap_or_else(|| format!("{verdict}: {}", last_words(stderr, reason)));
                         skipped message=(attribute(&why)) {}
                     }
                 }
                 @if !case.tolerated.is_empty() { system-out { (visible(&told(&case.tolerated))) } }
+                @if !stderr.is_empty() { system-err { (visible(&stderr.join("\n"))) } }
             }
         }
     }
 
     /// Writes all violations into one element, since many readers use only the first.
     fn failure(&self, case: &TestCase<'_>) -> Markup {
+        let stderr = &case.case.stderr;
         let reason = case.case.reason.as_deref().unwrap_or_default();
         let (kind, message, text) = match case.failed.as_slice() {
             [] => ("", cut(reason, LONGEST), reason.to_owned()),
@@ -97,8 +103,10 @@ impl<W: Write> JunitReport<W> {
                 let message = format!("{}: {}{others}", first.requirement.id, cut(&first.finding.text, LONGEST));
                 let line = first.finding.line.map_or_else(String::new, |line| format!(":{line}"));
                 let place = Some(format!("at {}{line}", file_of(case.case)));
-                let again = reproduce(&case.case.id, &self.again);
-                let text = [Some(told(&case.failed)), place, again].into_iter().flatten().collect::<Vec<_>>();
+                let again = reproduce(&case.case.id, &first.finding.after, &self.again);
+                let exit = (!stderr.is_empty())
+                    .then(|| format!("The subject exited; its standard error ends with:\n{}", stderr.join("\n")));
+                let text = [exit, Some(told(&case.failed)), place, again].into_iter().flatten().collect::<Vec<_>>();
                 (level(first.requirement.level), message, text.join("\n\n"))
             }
         };
@@ -183,6 +191,14 @@ impl SuiteCounts {
 /// Returns the folder of a case.
 fn area(case: &str) -> &str {
     case.rsplit_once('/').map_or("recordings", |(area, _)| area)
+}
+
+/// Returns the reason after the last line on standard error of a subject that exited.
+fn last_words(stderr: &[String], reason: &str) -> String {
+    match stderr.last() {
+        Some(last) => format!("standard error ends with `{last}`; {reason}"),
+        None => reason.to_owned(),
+    }
 }
 
 fn told(all: &[Broken<'_>]) -> String {

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::broken::{Broken, examples, failures};
+use super::broken::{Broken, examples, failures, unconfirmed};
 use super::event::{Renderer, SuiteEvent};
-use super::model::{RequirementReport, RunReport};
 use super::visible::{cut, in_markdown, visible};
 use super::words::{count, counts, level, outcome, partial, protocol, reproduce, subject};
 use crate::requirement::{Level, Status};
+use crate::results::{RequirementReport, RunReport};
 use crate::verdict::Verdict;
 
 /// The longest message in the table.
@@ -39,6 +39,7 @@ impl<W: Write> MarkdownReport<W> {
         if let Some(cut) = report.partial {
             writeln!(self.out, "**Partial:** {}.\n", partial(cut))?;
         }
+        self.exits(report)?;
         self.coverage(report)?;
         self.notes(report)?;
         let is_new = |r: &&RequirementReport| failures(r).any(|broken| broken.expected(report).is_none());
@@ -48,6 +49,7 @@ impl<W: Write> MarkdownReport<W> {
             writeln!(self.out)?;
             failed.iter().try_for_each(|requirement| self.evidence(requirement))?;
         }
+        unconfirmed(report).try_for_each(|broken| self.unconfirmed(&broken))?;
         self.list(["requirement", "requirements"], "failed as expected", expected.into_iter())?;
         let musts =
             |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
@@ -75,6 +77,24 @@ impl<W: Write> MarkdownReport<W> {
         writeln!(self.out, "| cases | {} |\n", counts(&report.summary.cases))
     }
 
+    /// Shows the last lines on standard error of the first case in which the subject exited by itself.
+    fn exits(&mut self, report: &RunReport) -> io::Result<()> {
+        let mut exited = report.exits().filter(|case| !case.stderr.is_empty());
+        let Some(first) = exited.next() else { return Ok(()) };
+        let others = match exited.count() {
+            0 => String::new(),
+            more => format!(" and in {}", count(more, "other case", "other cases")),
+        };
+        let (party, id) = (report.subject.kind, in_markdown(&first.id));
+        let text = visible(&first.stderr.join("\n"));
+        let fence = fence(&text);
+        writeln!(
+            self.out,
+            "**The {party} exited without being asked to** in {id}{others}. Its standard error ends with:\n"
+        )?;
+        writeln!(self.out, "{fence}text\n{text}\n{fence}\n")
+    }
+
     /// Lists the gaps of recordings, and their conversations that this edition does not cover.
     fn notes(&mut self, report: &RunReport) -> io::Result<()> {
         let notes = report.cases.iter().flat_map(|case| case.notes.iter().map(move |note| (&case.id, note)));
@@ -88,12 +108,20 @@ impl<W: Write> MarkdownReport<W> {
         let mut blocks: Vec<String> = requirement.also().into_iter().collect();
         blocks.extend(all.iter().take(SHOWN).map(block));
         blocks.extend((all.len() > SHOWN).then(|| format!("… and {} more like it", all.len() - SHOWN)));
-        let first = all.first().map(|broken| &broken.finding.case);
-        blocks.extend(first.and_then(|case| reproduce(case, &self.again)));
+        let first = all.first().map(|broken| broken.finding);
+        blocks.extend(first.and_then(|finding| reproduce(&finding.case, &finding.after, &self.again)));
         let text = visible(&blocks.join("\n\n"));
         let fence = fence(&text);
         writeln!(self.out, "<details><summary>{}</summary>\n", in_markdown(&requirement.id))?;
         writeln!(self.out, "{}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n", in_markdown(&requirement.text))
+    }
+
+    fn unconfirmed(&mut self, broken: &Broken<'_>) -> io::Result<()> {
+        let text = visible(&block(broken));
+        let (fence, id) = (fence(&text), in_markdown(&broken.requirement.id));
+        writeln!(self.out, "<details><summary>{id} (seen, not confirmed)</summary>\n")?;
+        let requirement = in_markdown(&broken.requirement.text);
+        writeln!(self.out, "{requirement}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n")
     }
 
     /// Lists requirements below a line with their number, in singular or plural.
@@ -133,7 +161,7 @@ impl<W: Write> Renderer for MarkdownReport<W> {
 fn block(broken: &Broken<'_>) -> String {
     let Broken { finding, .. } = broken;
     let mut lines = vec![format!("case: {}", finding.case_name()), format!("found: {}", broken.message())];
-    lines.extend(finding.lines.iter().map(|line| format!("  {line}")));
+    lines.extend(finding.stderr_first().map(|line| format!("  {line}")));
     lines.join("\n")
 }
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::event::{Standing, SuiteEvent};
+use super::event::SuiteEvent;
 use super::visible::in_one_line;
 use super::words::count;
+use crate::results::InterimResults;
 use crate::verdict::Verdict;
 
 /// The time after which a running case is named; hardly any case takes that long.
@@ -91,8 +92,8 @@ impl RunProgress {
 
 /// Returns the first results of a run as a line for people, with the time since the run began.
 #[must_use]
-pub fn first_results(standing: &Standing, took: Duration) -> String {
-    let Standing { cases, passed, failed } = standing;
+pub fn first_results(interim: &InterimResults, took: Duration) -> String {
+    let InterimResults { cases, passed, failed } = interim;
     let passed = count(*passed, "requirement passes", "requirements pass");
     let failed = match failed.as_slice() {
         [] => "none fails".to_owned(),
@@ -147,7 +148,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::model::CaseReport;
+    use crate::results::CaseReport;
 
     fn case(id: &str, verdict: Verdict) -> CaseReport {
         let case = serde_json::json!({ "id": id, "verdict": verdict, "durationMs": 1 });
@@ -193,7 +194,8 @@ mod tests {
     #[test]
     fn first_results_name_a_few_failures() {
         let failed = |n: usize| (0..n).map(|n| format!("a.{n}")).collect();
-        let line = |n| first_results(&Standing { cases: 9, passed: 1, failed: failed(n) }, Duration::from_secs(60));
+        let line =
+            |n| first_results(&InterimResults { cases: 9, passed: 1, failed: failed(n) }, Duration::from_secs(60));
         assert_eq!(line(1), "first results after 60 s and 9 cases: 1 requirement passes, 1 MUST seems to fail: a.0");
         let many = line(7);
         assert!(many.ends_with("7 MUSTs seem to fail: a.0, a.1, a.2, a.3, a.4 and 2 more"), "{many}");

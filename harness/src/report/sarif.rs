@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 
 use super::broken::{Broken, broken};
 use super::event::{Renderer, SuiteEvent};
-use super::model::{CaseReport, RequirementReport, RunReport};
 use super::visible::visible;
 use super::words::{file_of, level, partial};
 use crate::requirement::Level;
+use crate::results::{CaseReport, RequirementReport, RunReport};
 use crate::verdict::{Conformance, Verdict};
 
 /// The address of the SARIF schema.

@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use super::markdown::broken_table;
-use super::model::{Driven, RequirementReport, RunReport};
 use super::visible::in_markdown;
 use super::words::{count, is_draft, partial, protocol, protocol_version, requirement_folder};
 use crate::requirement::{Level, Party, page};
+use crate::results::{Driven, RequirementReport, RunReport};
 use crate::trace::SCRATCH;
 use crate::verdict::Verdict;
 
@@ -240,8 +240,8 @@ mod tests {
 
     use super::*;
     use crate::edition::{V1, V2};
-    use crate::report::Collector;
-    use crate::report::model::{Partial, PartialReason};
+    use crate::results::Collector;
+    use crate::results::{Partial, PartialReason};
 
     #[test]
     fn the_gates_are_those_of_the_catalogue() {

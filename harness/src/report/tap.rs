@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::broken::{Broken, broken_by_case};
 use super::event::{Renderer, SuiteEvent};
-use super::model::{CaseReport, RunReport};
 use super::visible::{cut, in_one_line};
 use super::words::{level, partial, protocol, subject};
+use crate::results::{CaseReport, RunReport};
 use crate::verdict::Verdict;
 
 /// The longest reason.

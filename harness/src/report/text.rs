@@ -6,18 +6,16 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::broken::{area, examples, failures};
+use super::broken::{Broken, area, examples, failures, unconfirmed};
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
-use super::model::{
-    CaseReport, Driven, Explored, FindingReport, OnlyShared, ReasonReport, RequirementReport, RunReport, ShardInfo,
-    Unconfirmed,
-};
-use super::timings_text;
 use super::visible::{in_one_line, visible};
 use super::words::{count, counts, level, outcome, partial, protocol, reproduce, subject};
 use crate::judge::TIME_LIMIT;
 use crate::requirement::{Level, Status};
+use crate::results::{
+    CaseReport, Driven, Explored, FindingReport, ReasonReport, RequirementReport, RunReport, ShardInfo, Unconfirmed,
+};
 use crate::trace::FENCE;
 use crate::verdict::{Conformance, Verdict};
 
@@ -56,6 +54,8 @@ pub struct TextReport<W> {
     reproduce: String,
     /// Whether all cases were selected; otherwise, missing coverage is not reported.
     whole: bool,
+    /// The last lines on standard error in the cases in which the subject exited by itself.
+    last_words: BTreeMap<String, Vec<String>>,
 }
 
 impl<W: Write> Renderer for TextReport<W> {
@@ -80,7 +80,7 @@ impl<W: Write> Renderer for TextReport<W> {
 impl<W: Write> TextReport<W> {
     /// Writes a report to this stream.
     pub const fn new(out: W, detail: Detail) -> Self {
-        Self { out, detail, lists_cases: true, reproduce: String::new(), whole: true }
+        Self { out, detail, lists_cases: true, reproduce: String::new(), whole: true, last_words: BTreeMap::new() }
     }
 
     fn case(&mut self, case: &CaseReport) -> io::Result<()> {
@@ -96,16 +96,30 @@ impl<W: Write> TextReport<W> {
             in_one_line(&case.id),
             case.duration_ms
         )?;
+        let last_words = case.stderr.last().map(|line| format!("standard error ends with: {}", in_one_line(line)));
         let reason = case.reason.iter().map(|reason| first_line(reason));
-        let mut notes = reason.chain(case.notes.iter().map(|note| visible(note)));
+        let mut notes = last_words.into_iter().chain(reason).chain(case.notes.iter().map(|note| visible(note)));
         notes.try_for_each(|note| writeln!(self.out, "{:>16}{DIM}{note}{DIM:#}", ""))
     }
 
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
+        let exited = report.cases.iter().filter(|case| !case.stderr.is_empty());
+        self.last_words = exited.map(|case| (case.id.clone(), case.stderr.clone())).collect();
         if let Some(obstacle) = &report.obstacle {
-            return writeln!(self.out, "\n{}", visible(obstacle));
+            writeln!(self.out, "\n{}", visible(obstacle))?;
+            if report.is_wrong_program {
+                return Ok(());
+            }
         }
         self.failures(&report.surprises())?;
+        self.unconfirmed(report)?;
+        if report.obstacle.is_some() {
+            // The other cases would show nothing, so their counts are of no use. A violated MUST still decides the verdict.
+            return match report.verdict {
+                Conformance::NotConformant => self.summary(report),
+                _ => Ok(()),
+            };
+        }
         if self.detail >= Detail::Areas {
             if self.detail == Detail::Cases {
                 self.areas(report)?;
@@ -113,7 +127,6 @@ impl<W: Write> TextReport<W> {
             if !self.lists_cases || self.detail == Detail::Cases {
                 self.reasons(report)?;
             }
-            self.only_after_others(report)?;
             self.open_ends(report)?;
         }
         if let Some(expected) = &report.expected {
@@ -123,9 +136,6 @@ impl<W: Write> TextReport<W> {
             self.model(report)?;
         }
         self.summary(report)?;
-        if let Some(timings) = &report.timings {
-            timings_text::write(&mut self.out, timings, report.summary.starts, report.subject.kind)?;
-        }
         if !report.next_steps.is_empty() {
             writeln!(self.out)?;
         }
@@ -170,17 +180,54 @@ impl<W: Write> TextReport<W> {
         }
         let failed: Vec<&FindingReport> = examples(requirement).into_iter().map(|broken| broken.finding).collect();
         for finding in failed.iter().take(shown) {
-            writeln!(self.out, "  case: {}", in_one_line(&finding.case_name()))?;
-            writeln!(self.out, "  found: {}", visible(&finding.text))?;
-            for line in &finding.lines {
-                writeln!(self.out, "    {DIM}{}{DIM:#}", visible(line))?;
-            }
+            self.finding(finding)?;
         }
         if failed.len() > shown {
             writeln!(self.out, "  {}", count(failed.len() - shown, "more finding like it", "more findings like it"))?;
         }
-        let first = failed.first().and_then(|finding| reproduce(&finding.case, &self.reproduce));
+        let first = failed.first().and_then(|finding| reproduce(&finding.case, &finding.after, &self.reproduce));
         first.map_or(Ok(()), |line| writeln!(self.out, "  {}", visible(&line)))
+    }
+
+    /// Writes each requirement that failed in one process, which no second process has confirmed.
+    fn unconfirmed(&mut self, report: &RunReport) -> io::Result<()> {
+        let style = style_of(Verdict::Inconclusive);
+        for Broken { requirement, finding } in unconfirmed(report) {
+            let level = level(requirement.level);
+            let id = &requirement.id;
+            writeln!(self.out, "\n{style}seen, not confirmed{style:#}  {BOLD}{id}{BOLD:#}  ({level})")?;
+            writeln!(self.out, "  {}", visible(&requirement.text))?;
+            self.finding(finding)?;
+            let more = requirement.findings.iter().filter(|finding| finding.unconfirmed).count() - 1;
+            if more > 0 {
+                writeln!(self.out, "  {}", count(more, "more finding like it", "more findings like it"))?;
+            }
+            let why = match (finding.after.len(), report.partial.is_some()) {
+                (_, true) => "the run ended before a second process could show it".to_owned(),
+                (0, false) => "a second process did not show it".to_owned(),
+                (after, false) => {
+                    let others = count(after, "other case", "other cases");
+                    format!(
+                        "it showed once, after {others}; the case alone and the repeated conversation did not show it"
+                    )
+                }
+            };
+            writeln!(self.out, "  {DIM}{why}{DIM:#}")?;
+        }
+        Ok(())
+    }
+
+    fn finding(&mut self, finding: &FindingReport) -> io::Result<()> {
+        writeln!(self.out, "  case: {}", in_one_line(&finding.case_name()))?;
+        if let Some(lines) = self.last_words.get(&finding.case) {
+            writeln!(self.out, "  exited: standard error ends with")?;
+            lines.iter().try_for_each(|line| writeln!(self.out, "    {DIM}{}{DIM:#}", visible(line)))?;
+        }
+        writeln!(self.out, "  found: {}", visible(&finding.text))?;
+        let quoted =
+            |line: &&String| !(line.contains(" standard error  ") && self.last_words.contains_key(&finding.case));
+        let mut lines = finding.stderr_first().filter(quoted);
+        lines.try_for_each(|line| writeln!(self.out, "    {DIM}{}{DIM:#}", visible(line)))
     }
 
     /// Counts the cases of each area in which a case did not pass.
@@ -219,6 +266,11 @@ impl<W: Write> TextReport<W> {
                 let example = reason.cases.first().map_or("", String::as_str);
                 let (cases, text) = (reason.cases.len(), visible(&reason.text));
                 writeln!(self.out, "  {cases:>4}  {text}, {DIM}such as {}{DIM:#}", in_one_line(example))?;
+                let exited = report.cases.iter().find(|case| case.id == example && reason.kind == "subject-ended");
+                let stderr = exited.into_iter().flat_map(|case| &case.stderr);
+                stderr
+                    .into_iter()
+                    .try_for_each(|line| writeln!(self.out, "          {DIM}{}{DIM:#}", visible(line)))?;
             }
             if let Some(rest) = undecided.get(shown..).filter(|rest| !rest.is_empty()) {
                 writeln!(
@@ -234,25 +286,6 @@ impl<W: Write> TextReport<W> {
             writeln!(self.out, "\n{BOLD}{counted}{BOLD:#}")?;
             for reason in inapplicable {
                 writeln!(self.out, "  {:>4}  {}", reason.cases.len(), visible(&reason.text))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Lists the failures that a case showed in a shared conversation, but not alone.
-    fn only_after_others(&mut self, report: &RunReport) -> io::Result<()> {
-        if report.only_shared.is_empty() {
-            return Ok(());
-        }
-        let many = count(report.only_shared.len(), "failure was", "failures were");
-        writeln!(
-            self.out,
-            "\n{BOLD}{many} seen only after other cases{BOLD:#}, not alone; no requirement fails by it"
-        )?;
-        for OnlyShared { case, requirement, text, shared, .. } in &report.only_shared {
-            writeln!(self.out, "  {requirement} in {}: {}", in_one_line(case), first_line(text))?;
-            if let Some(file) = shared {
-                writeln!(self.out, "    {DIM}{}{DIM:#}", in_one_line(file))?;
             }
         }
         Ok(())
@@ -462,13 +495,14 @@ mod tests {
 
     use super::*;
     use crate::edition::V1;
-    use crate::report::Collector;
+    use crate::report::Begin;
     use crate::requirement::Party;
+    use crate::results::Collector;
 
     /// Returns the text about a run of these cases, without styles.
     fn text(cases: &[(&str, Verdict)], detail: Detail) -> String {
         let collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
-        let begin = collector.begin(cases.len(), true, String::new());
+        let begin = Begin::new(&collector, cases.len(), true, String::new());
         let case = |(id, verdict): &(&str, Verdict)| -> CaseReport {
             serde_json::from_value(json!({ "id": id, "verdict": verdict, "durationMs": 1 })).expect("a case")
         };
@@ -481,6 +515,32 @@ mod tests {
         events.into_iter().for_each(|event| text.event(&event).expect("memory takes everything"));
         drop(text);
         String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn failures_follow_an_obstacle() {
+        let finding = json!({
+            "case": "v1/client/init/handshake", "verdict": "fail", "text": "the client sent a line that is not JSON", "party": "client",
+            "events": [], "lines": [],
+        });
+        let mut report = Collector::new(V1.edition(), Party::Client, Vec::new()).finish(Duration::ZERO, false);
+        report.obstacle = Some("The client never sent initialize.".to_owned());
+        let text = |report: &RunReport| {
+            let mut out = Vec::new();
+            let mut text = TextReport::new(anstream::StripStream::new(&mut out), Detail::Failures);
+            text.event(&SuiteEvent::Run(report)).expect("memory takes everything");
+            drop(text);
+            String::from_utf8(out).expect("UTF-8")
+        };
+        assert_eq!(text(&report), "\nThe client never sent initialize.\n");
+        let failed = &mut report.requirements[0];
+        failed.verdict = Verdict::Fail;
+        failed.findings.push(serde_json::from_value(finding).expect("a finding"));
+        report.verdict = Conformance::NotConformant;
+        let output = text(&report);
+        let parts = ["The client never sent initialize.", "\nfailed  ", "not JSON", "\nnot-conformant  "];
+        let places: Vec<_> = parts.iter().map(|part| output.find(part)).collect();
+        assert!(places.is_sorted() && places[0].is_some(), "{output}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Makes texts of subjects safe for forms that control characters break or that have little room.
 
-/// Returns the text with characters that no form can show (control characters, line separators, marks of writing direction,
-/// U+FFFE and U+FFFF) written as `\u{1b}`. Line feeds stay.
+/// Returns the text with characters that no form can show (control characters, line separators, marks of writing direction, the
+/// byte order mark, U+FFFE and U+FFFF) written as `\u{1b}`. Line feeds stay.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -11,7 +11,7 @@ pub(crate) fn visible(text: &str) -> String {
 }
 
 fn is_unfit(c: char) -> bool {
-    matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
+    matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
         || c.is_control() && c != '\n'
 }
 
@@ -56,6 +56,7 @@ mod tests {
     #[test]
     fn what_cannot_be_shown_is_named() {
         assert_eq!(visible("a\tb\nc"), "a\\u{9}b\nc");
+        assert_eq!(visible("\u{feff}{}"), r"\u{feff}{}");
         assert_eq!(visible("\u{1b}[31m\0\r\u{85}\u{202e}\u{fffe}"), r"\u{1b}[31m\u{0}\u{d}\u{85}\u{202e}\u{fffe}");
         assert_eq!(in_one_line("a\n::error::b\u{2028}"), r"a ::error::b\u{2028}");
     }

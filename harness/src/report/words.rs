@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{CaseReport, Partial, PartialReason, RunReport, SubjectInfo};
 use crate::case::model::Case;
 use crate::protocol::edition_label;
 use crate::requirement::Level;
+use crate::results::{CaseReport, Partial, PartialReason, RunReport, SubjectInfo};
 use crate::verdict::{Conformance, Verdict};
 
 /// Returns the name of a level in lists of requirements.
@@ -20,11 +20,6 @@ pub(super) const fn level(level: Level) -> &'static str {
 /// Returns a number with its noun.
 pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
-}
-
-/// Returns a name with the number of its cases, if there are several.
-pub(super) fn times(name: &str, cases: usize) -> String {
-    if cases == 1 { name.to_owned() } else { format!("{name} ×{cases}") }
 }
 
 /// Returns the name of the subject with its version, as far as they are known.
@@ -71,6 +66,11 @@ pub(super) fn requirement_folder(edition: &str) -> &'static str {
     if is_draft(edition) { "requirements-v2" } else { "requirements" }
 }
 
+/// Returns the number of MUSTs that failed in one process, which no second one confirmed.
+fn unconfirmed(report: &RunReport) -> usize {
+    report.requirements.iter().filter(|one| one.level == Level::Must && one.seems_to_fail()).count()
+}
+
 /// Explains the verdict, without a full stop.
 pub(super) fn outcome(report: &RunReport) -> String {
     let failed = |level| report.requirements.iter().filter(|one| one.level == level && one.fails()).count();
@@ -78,13 +78,23 @@ pub(super) fn outcome(report: &RunReport) -> String {
         Conformance::Conformant => {
             "Every MUST that applies and that a program can decide was exercised and satisfied".to_owned()
         }
-        Conformance::Incomplete => "No MUST failed, but some that apply were not exercised or not decided".to_owned(),
+        Conformance::Incomplete => match unconfirmed(report) {
+            0 => "No MUST failed, but some that apply were not exercised or not decided".to_owned(),
+            seen => {
+                let musts = count(seen, "MUST seems to fail: it was", "MUSTs seem to fail: they were");
+                format!("{musts} seen to fail in one process, and no second one confirmed it")
+            }
+        },
         Conformance::NotConformant => {
             let musts = count(failed(Level::Must), "MUST", "MUSTs");
             let shoulds = failed(Level::Should);
-            match (report.strict, shoulds) {
+            let failed = match (report.strict, shoulds) {
                 (false, _) | (_, 0) => format!("{musts} failed"),
                 _ => format!("{musts} and {} failed", count(shoulds, "SHOULD", "SHOULDs")),
+            };
+            match unconfirmed(report) {
+                0 => failed,
+                seen => format!("{failed}, and {} to fail, not confirmed", count(seen, "more seems", "more seem")),
             }
         }
         Conformance::HarnessError => {
@@ -120,24 +130,38 @@ pub(super) fn file_of(case: &CaseReport) -> String {
 /// The placeholder for the id in the command that runs a case again.
 pub const CASE_PLACE: &str = "{case}";
 
-/// Returns the line with the command that runs a case again; `None` if the subject cannot be started. `command` has
-/// [`CASE_PLACE`] at the place of the id. The line is quoted safely, since people paste it and the report may come from a
-/// stranger.
-pub(crate) fn reproduce(case: &str, command: &str) -> Option<String> {
-    (!command.is_empty()).then(|| format!("reproduce: {}", command.replacen(CASE_PLACE, &shell_words::quote(case), 1)))
+/// Returns the line with the command that runs a case again, after these in the same process; `None` if the subject cannot be started. `command` has
+/// [`CASE_PLACE`] after `--case`. The line is quoted safely, since people paste it and the report may come from a stranger.
+pub(crate) fn reproduce(case: &str, after: &[String], command: &str) -> Option<String> {
+    let cases = after.iter().map(String::as_str).chain([case]).map(|case| shell_words::quote(case).into_owned());
+    let in_order = if after.is_empty() { "" } else { " --in-order" };
+    let cases = cases.collect::<Vec<_>>().join(" --case ") + in_order;
+    (!command.is_empty()).then(|| format!("reproduce: {}", command.replacen(CASE_PLACE, &cases, 1)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn command(case: &str, after: &[&str]) -> String {
+        let after: Vec<String> = after.iter().map(|case| (*case).to_owned()).collect();
+        reproduce(case, &after, "acp-conformance agent --case {case} -- a").expect("a command")
+    }
+
     #[test]
-    fn a_case_is_one_word_of_the_command_that_plays_it_again() {
-        let command = |case| reproduce(case, "acp-conformance agent --case {case} -- a").expect("a command");
+    fn reproduce_quotes_each_case_as_one_word() {
         assert_eq!(
-            command("v1/agent/init/x@read,no-write"),
+            command("v1/agent/init/x@read,no-write", &[]),
             "reproduce: acp-conformance agent --case v1/agent/init/x@read,no-write -- a"
         );
-        assert_eq!(command("x; rm y"), "reproduce: acp-conformance agent --case 'x; rm y' -- a");
+        assert_eq!(command("x; rm y", &[]), "reproduce: acp-conformance agent --case 'x; rm y' -- a");
+    }
+
+    #[test]
+    fn reproduce_names_the_cases_that_must_come_before() {
+        assert_eq!(
+            command("c", &["a", "b"]),
+            "reproduce: acp-conformance agent --case a --case b --case c --in-order -- a"
+        );
     }
 }

@@ -11,6 +11,7 @@ use self::inbox::Inbox;
 use super::channel::{Channel, LoginStart};
 use super::environment::{CaseEnv, Subject};
 use super::limits::Limits;
+use super::patience::Patience;
 use crate::case::Bindings;
 use crate::case::model::{Action, Case};
 use crate::requirement::Party;
@@ -55,6 +56,8 @@ pub(super) struct RunningCase<'c, C> {
     pub(super) had_weak_fence: bool,
     /// The transcript is over; the fence after it proves nothing.
     pub(super) is_over: bool,
+    /// The wait for the first message, if this is the first start of a run.
+    pub(super) patience: Option<Patience>,
     /// The programs that act on a client. They are ended with the case.
     pub(super) hooks: Vec<ProcessGroup>,
 }
@@ -146,6 +149,7 @@ impl<'c, C: Channel> RunningCase<'c, C> {
             answers_unknown: false,
             had_weak_fence: false,
             is_over: false,
+            patience: subject.is_first_start.then(Patience::new),
             hooks: Vec::new(),
         }
     }
@@ -155,12 +159,27 @@ impl<'c, C: Channel> RunningCase<'c, C> {
         Closing { limits: self.limits, input_closed: self.input_closed, _hooks: self.hooks }
     }
 
-    /// Waits for the next event and reads its messages; false if the deadline came first or nothing more can come.
-    pub(super) async fn next(&mut self, deadline: Instant) -> bool {
-        let messages = self.channel.next(deadline).await;
+    /// Waits for the next event and reads its messages; false if the deadline came first or nothing more can come. The first start of a
+    /// run may pass the deadline.
+    pub(super) async fn next(&mut self, mut deadline: Instant) -> bool {
+        let messages = loop {
+            match self.channel.next(deadline).await {
+                None => match self.later_deadline() {
+                    Some(later) => deadline = later,
+                    None => break None,
+                },
+                messages => break messages,
+            }
+        };
         let happened = messages.is_some();
         self.inbox.receive(messages.unwrap_or_default());
         happened
+    }
+
+    /// Returns a later deadline, if this is the first start of a run and the subject is still starting.
+    fn later_deadline(&mut self) -> Option<Instant> {
+        let has_begun = !self.inbox.messages.is_empty() || self.channel.state().over;
+        self.patience.as_mut().filter(|_| !has_begun)?.next_deadline()
     }
 
     /// Reads events until `done` or the deadline; true if `done`.

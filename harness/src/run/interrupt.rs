@@ -26,6 +26,8 @@ struct Asked {
     signals: usize,
     /// Another reason to stop.
     other: Option<Stop>,
+    /// Whether the time limit is near.
+    is_near: bool,
 }
 
 impl Asked {
@@ -67,16 +69,27 @@ pub fn stopped() -> Option<Stop> {
     ASKED.borrow().stop()
 }
 
+/// Whether no further case begins: the run has to stop, or its time limit is so near that the rest of the time is for confirming the
+/// failures that it has seen.
+#[must_use]
+pub fn is_stopping() -> bool {
+    let asked = ASKED.borrow();
+    asked.is_near || asked.stop().is_some()
+}
+
 /// Returns how many signals to stop this program has got, and listens to them from now on.
 #[must_use]
 pub fn signals() -> usize {
     ASKED.borrow().signals
 }
 
-/// Stops the run in order after this time.
+/// Stops the run in order after this time. No further case begins in the last quarter of it, which is for confirming failures: a
+/// failure of a conversation counts only if a second process shows it.
 pub fn stop_after(limit: Duration) {
     std::thread::spawn(move || {
-        std::thread::sleep(limit);
+        std::thread::sleep(limit * 3 / 4);
+        ASKED.send_modify(|asked| asked.is_near = true);
+        std::thread::sleep(limit / 4);
         stop(Stop::TimeLimit);
     });
 }

@@ -1,6 +1,5 @@
 //! Runs many cases, a few at a time, and hands over each trace as soon as it is complete.
 
-use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::collections::VecDeque;
 use std::mem::replace;
@@ -11,8 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::environment::{Subject, Useless};
-use super::interrupt::stopped;
-use super::limits::Limits;
+use super::interrupt::{is_stopping, stopped};
 use super::plan::{conversations, opening_of_agent};
 use super::shared::run_conversation;
 use super::single::{run_case, run_case_until};
@@ -76,6 +74,17 @@ impl Jobs {
     }
 }
 
+/// In which process a case runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunMode {
+    /// In one with other cases, if the subject and the plan of the run allow it.
+    Shared,
+    /// In one of its own, so that its result proves more than that of a shared conversation.
+    Alone,
+    /// The same, to confirm what it showed in a shared conversation: it goes on after its transcript as far as there.
+    Confirm,
+}
+
 /// The conversations that no job has taken yet, and the jobs that wait for one.
 #[derive(Default)]
 struct Work {
@@ -88,8 +97,7 @@ struct Work {
 struct Planned {
     /// The positions of its cases.
     cases: Vec<usize>,
-    /// Whether its case must be alone, so that its result proves more than that of a shared conversation.
-    is_alone: bool,
+    mode: RunMode,
 }
 
 #[derive(Default)]
@@ -115,6 +123,10 @@ impl Work {
         let is_waiting = |state: &mut WorkState| state.waiting.is_empty() && state.running > 0;
         let mut state = self.changed.wait_while(state, is_waiting).unwrap_or_else(PoisonError::into_inner);
         state.idle -= 1;
+        if is_stopping() {
+            // Only failures are confirmed from now on.
+            state.waiting.retain(|planned| planned.mode != RunMode::Shared);
+        }
         let planned = state.waiting.pop_front()?;
         state.running += 1;
         Some((planned, Taken(self)))
@@ -125,7 +137,7 @@ impl Work {
         let mut state = self.lock();
         // A job that has seen the end of the run takes no more, so nothing may wait for it.
         if !state.closed {
-            state.waiting.push_front(Planned { cases, is_alone: false });
+            state.waiting.push_front(Planned { cases, mode: RunMode::Shared });
             self.changed.notify_one();
         }
     }
@@ -135,7 +147,7 @@ impl Work {
     fn put_first(&self, cases: Vec<usize>) {
         let mut state = self.lock();
         if state.running > 0 && !state.closed {
-            let alone = |index| Planned { cases: vec![index], is_alone: true };
+            let alone = |index| Planned { cases: vec![index], mode: RunMode::Confirm };
             cases.into_iter().rev().for_each(|index| state.waiting.push_front(alone(index)));
             self.changed.notify_all();
         }
@@ -209,10 +221,9 @@ impl Drop for Slot<'_> {
     }
 }
 
-/// Returns the subject with the limits for cases that need not be alone: what the run knows of it makes them shorter.
-fn hurried(subject: &Subject) -> Subject {
-    let start = subject.openings.limit(subject.limits.start);
-    Subject { limits: Limits { start, ..subject.limits }, ..subject.clone() }
+/// Returns the subject with limits that fit what the run knows of it.
+fn fitted(subject: &Subject, is_alone: bool) -> Subject {
+    Subject { limits: subject.openings.limits(subject.limits, is_alone), ..subject.clone() }
 }
 
 /// Runs the cases against the subject, and reports in the order of events.
@@ -220,20 +231,19 @@ fn hurried(subject: &Subject) -> Subject {
 /// A process that only has to exit does not count, since many use up their whole time for that. The next conversations begin
 /// while up to as many such processes as there are jobs are left.
 ///
-/// A case has a separate conversation if `alone` returns true; otherwise, some share one if the subject and the plan of the run
-/// allow it. `report` decides how the run goes on; it cannot count on a repetition, which takes a conversation that still runs. A
-/// case that [`stop`](super::stop) or a signal interrupts has a start and no end.
+/// `mode` says for each case whether it may share a conversation. `report` decides how the run goes on; it cannot count on a repetition,
+/// which takes a conversation that still runs. A case that [`stop`](super::stop) or a signal interrupts has a start and no end.
 pub fn run_all(
     cases: &[Case],
     subject: &Subject,
     jobs: Jobs,
-    alone: impl Fn(&Case) -> bool,
+    mode: impl Fn(&Case) -> RunMode,
     mut report: impl FnMut(Progress) -> Next,
 ) {
-    let alone = |case: &Case| alone(case) || !subject.shares();
-    let planned = conversations(cases, jobs.usual, alone).into_iter().map(|indices| {
-        let is_alone = indices.iter().any(|&index| alone(&cases[index]));
-        Planned { cases: indices, is_alone }
+    let mode = |case: &Case| if subject.shares() { mode(case) } else { mode(case).max(RunMode::Alone) };
+    let planned = conversations(cases, jobs.usual, |case| mode(case) != RunMode::Shared).into_iter().map(|indices| {
+        let mode = indices.iter().map(|&index| mode(&cases[index])).max().unwrap_or(RunMode::Shared);
+        Planned { cases: indices, mode }
     });
     let jobs = Jobs { usual: jobs.usual.clamp(1, cases.len().max(1)), most: jobs.most.min(cases.len()) };
     let work =
@@ -294,7 +304,8 @@ impl Run<'_> {
     fn job(&self, events: &mpsc::Sender<Progress>) {
         loop {
             let slot = Cell::new(Some(self.slots.take()));
-            let Some((Planned { cases: indices, is_alone }, _taken)) = self.work.take() else { break };
+            let Some((Planned { cases: indices, mode }, _taken)) = self.work.take() else { break };
+            let is_alone = mode != RunMode::Shared;
             let has_left = self.subject.person.as_ref().is_some_and(Person::has_left);
             if stopped().is_some() || has_left || self.refused.load(Ordering::Relaxed) {
                 self.work.close();
@@ -319,12 +330,12 @@ impl Run<'_> {
                 let _ = events.send(Progress::Useless { cases: indices, like });
                 continue;
             }
-            let subject = if is_alone { Cow::Borrowed(self.subject) } else { Cow::Owned(hurried(self.subject)) };
+            let subject = fitted(self.subject, is_alone);
             let begun = Instant::now();
             let (cases, trace) = match indices.as_slice() {
                 [index] => {
                     start(*index);
-                    let trace = run_case_until(first, &subject, &ending);
+                    let trace = run_case_until(first, &subject, mode == RunMode::Confirm, &ending);
                     self.note_opening(opening.as_ref(), first, &trace);
                     (if stopped().is_none() { indices } else { Vec::new() }, trace)
                 }
@@ -359,6 +370,9 @@ impl Run<'_> {
         let (begun, first, end) = (Instant::now(), OnceCell::new(), Cell::new(indices.len()));
         let started = |done: usize| start(indices[done]);
         let goes_on = |done: usize| {
+            if is_stopping() {
+                return false;
+            }
             let (spent, left) = (begun.elapsed(), end.get() - done);
             let first = *first.get_or_init(|| spent);
             if self.work.is_wanted() && is_worth_sharing(first, spent, done, left) {
@@ -380,18 +394,25 @@ impl Run<'_> {
     }
 }
 
+/// Runs these cases in one process, in this order, as far as the process can go on; `None` if the run is stopped before the first one
+/// is over.
+#[must_use]
+pub fn run_in_order(cases: &[&Case], subject: &Subject) -> Option<Trace> {
+    let (trace, done) = run_conversation(cases, 0, &fitted(subject, true), &|_| (), &|_| true, &|| ());
+    (done > 0).then_some(trace)
+}
+
 /// Runs the cases one by one; announces each to the person, who may end the run.
 ///
 /// `report` gets each trace except that of an interrupted case; once it returns false, no further case begins.
-pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Trace, Duration) -> bool) {
+pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Trace) -> bool) {
     for (index, case) in cases.iter().enumerate() {
         if let Some(person) = &subject.person {
             person.tell(&format!("\n{} of {}  {}", index + 1, cases.len(), case.title));
         }
-        let started = Instant::now();
         let trace = run_case(case, subject);
         let left = subject.person.as_ref().is_some_and(Person::has_left);
-        if stopped().is_some() || !report(&trace, started.elapsed()) || left {
+        if stopped().is_some() || !report(&trace) || left {
             return;
         }
     }

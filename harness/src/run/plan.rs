@@ -37,7 +37,7 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
         let parts = (group.len() / WORTH_A_START).clamp(1, jobs.max(1));
         let (usual, late) = group.split_at(group.partition_point(|&index| !is_late(&cases[index])));
         // The first results of a run are those of the few cases that cover most.
-        let covering = covering(cases, usual);
+        let covering = covering(cases, usual, &HashSet::new());
         let mut usual = usual.to_vec();
         usual.sort_by_key(|&index| {
             let case = &cases[index];
@@ -54,9 +54,10 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
     conversations
 }
 
-/// Returns a few of these cases that together are for every MUST for which any of them is.
-fn covering(cases: &[Case], among: &[usize]) -> HashSet<usize> {
-    let (mut chosen, mut covered) = (HashSet::new(), HashSet::new());
+/// Returns a few of these cases that together are for every MUST for which any of them is, apart from those of the cases `before`.
+fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet<usize> {
+    let mut chosen = HashSet::new();
+    let mut covered: HashSet<&String> = before.iter().flat_map(|&index| &cases[index].requirements).collect();
     let is_must = |case: &Case, id: &str| case.edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
     let more = |case: &Case, covered: &HashSet<&String>| {
         case.requirements.iter().filter(|id| !covered.contains(*id) && is_must(case, id)).count()
@@ -97,15 +98,31 @@ pub fn repeated(cases: &[Case], shares: bool) -> Vec<usize> {
     repeated
 }
 
-/// Returns the positions of a few cases of the conversation that holds the most, in the order of running. Together they are for
-/// every MUST for which any of its cases is, apart from contexts.
+/// Returns the positions of a few cases of the conversation that holds the most, in the order of running, and after them those of
+/// cases that cost little more than a start. Together they are for every MUST for which any of these cases is, apart from contexts.
 #[must_use]
 pub fn quick_cases(cases: &[Case]) -> Vec<usize> {
-    let mut largest = conversations(cases, 1, |_| false).into_iter().next().unwrap_or_default();
-    largest.retain(|&index| cases[index].context.is_none());
-    let chosen = covering(cases, &largest);
-    largest.retain(|index| chosen.contains(index));
-    largest
+    let mut conversations = conversations(cases, 1, |_| false).into_iter();
+    let mut quick = conversations.next().unwrap_or_default();
+    quick.retain(|&index| cases[index].context.is_none());
+    let chosen = covering(cases, &quick, &HashSet::new());
+    quick.retain(|index| chosen.contains(index));
+    // Agents most often break a MUST in their answer to `initialize`.
+    let mut short: Vec<usize> = conversations.flatten().filter(|&index| only_initializes(&cases[index])).collect();
+    let further = covering(cases, &short, &chosen);
+    short.retain(|index| further.contains(index));
+    quick.extend(short);
+    quick
+}
+
+/// Whether the case is over with the answer to a legal `initialize`.
+fn only_initializes(case: &Case) -> bool {
+    let step = |action: &Action| match action {
+        Action::Send(_) => send::initialize(action).is_some(),
+        Action::Expect { .. } | Action::Never(_) | Action::Fence => true,
+        _ => false,
+    };
+    case.context.is_none() && case.steps.iter().all(|one| step(&one.action))
 }
 
 /// Returns what an agent gets first in the case, if others may get the same; agents that refuse it can do no more in these cases.

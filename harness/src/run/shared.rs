@@ -20,14 +20,13 @@ use super::channel::Channel;
 use super::conversation::Conversation;
 use super::environment::{CaseEnv, Sandbox, Subject, bindings, open_services, refuses_initialize, services};
 use super::interrupt::{listen, stopped};
-use super::single::{Ending, ReadyCase, conversation_header, finish, run_transcript, start};
-use super::timing::FENCE_BETWEEN_CASES;
+use super::single::{Ending, ReadyCase, conversation_header, finish, last_fence, run_transcript, start};
 use crate::case::model::{Action, Body, Case, Outgoing, TesterSetup};
 use crate::case::own_sessions::with_own_sessions;
 use crate::case::template::Bindings;
 use crate::model::ASKED_FILE;
 use crate::requirement::Party;
-use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Outcome, StepEvent, Trace, What};
+use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
 /// Runs cases in one conversation until all are done or the process cannot continue, and returns the trace with the number of
@@ -199,14 +198,10 @@ fn begins(case: &Case) -> What {
 /// An unanswered request may belong to a turn that still runs; its late messages would arrive in the next case.
 async fn leave(running: &mut RunningCase<'_, Conversation>) -> bool {
     running.channel.record(What::Case(CaseMark::Ends));
-    running.is_over = true;
-    running.channel.answer_open_requests();
     if running.input_closed {
         return false;
     }
-    let fence = running.fence(FENCE_BETWEEN_CASES).await;
-    let is_answered = fence.outcome == Outcome::Done;
-    running.channel.record(What::Step(StepEvent { text: "a fence between two cases".to_owned(), ..fence.event() }));
+    let is_answered = last_fence(running).await;
     let subject = running.case.subject;
     let is_connected = subject == Party::Agent || running.channel.is_one_connection();
     let recorder = &running.channel.state.recorder;

@@ -8,13 +8,15 @@ use super::conversation::{Conversation, Hosted};
 use super::environment::{CaseEnv, CaseModel, Subject, bindings, open_services, prepare_dirs, services};
 use super::interrupt::{interruption, listen};
 use super::recorder::Recorder;
+use super::timing::FENCE_BETWEEN_CASES;
 use super::transcript;
 use crate::case::Bindings;
 use crate::case::model::{Case, TesterSetup};
+use crate::case::walk::Walk;
 use crate::manual::Key;
 use crate::protocol::Edition;
 use crate::requirement::Party;
-use crate::trace::{Event, FORMAT, Header, Observed, ProcessEvent, StepEvent, Trace, What};
+use crate::trace::{Event, FORMAT, Header, Observed, Outcome, ProcessEvent, StepEvent, Trace, What};
 use crate::transport::link::Link;
 use crate::transport::process::{SpawnError, reap_marked};
 
@@ -28,15 +30,16 @@ use crate::transport::process::{SpawnError, reap_marked};
 /// If the operating system refuses an event loop.
 #[must_use]
 pub fn run_case(case: &Case, subject: &Subject) -> Trace {
-    run_case_until(case, subject, &|| ())
+    run_case_until(case, subject, false, &|| ())
 }
 
-/// Runs one case like [`run_case`]. `ending` is called when only the exit of the subject is still to come.
-pub(super) fn run_case_until(case: &Case, subject: &Subject, ending: &dyn Fn()) -> Trace {
+/// Runs one case like [`run_case`]. After the transcript, `goes_on` as far as in a conversation of several cases. `ending` is called
+/// when only the exit of the subject is still to come.
+pub(super) fn run_case_until(case: &Case, subject: &Subject, goes_on: bool, ending: &dyn Fn()) -> Trace {
     listen();
     let events = loop {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
-        let events = runtime.block_on(run_once(case, subject, ending));
+        let events = runtime.block_on(run_once(case, subject, goes_on, ending));
         // Tasks that still hold a pipe of a process that left its group must not keep the program waiting.
         runtime.shutdown_background();
         if let Some(events) = events {
@@ -55,6 +58,7 @@ fn header(case: &Case, subject: &Subject) -> Header {
         case: Some(case.id.clone()),
         title: Some(case.title.clone()),
         conversation: None,
+        walk: Walk::in_id(&case.id).is_some(),
         file: case.own_file().map(str::to_owned),
         subject: Some(case.subject),
         command: subject.command.clone(),
@@ -93,13 +97,16 @@ pub(super) struct ReadyCase {
 }
 
 /// Runs the case once; `None` if the person wants to restart it.
-async fn run_once(case: &Case, subject: &Subject, ending: &dyn Fn()) -> Option<Vec<Event>> {
+async fn run_once(case: &Case, subject: &Subject, goes_on: bool, ending: &dyn Fn()) -> Option<Vec<Event>> {
     let ReadyCase { env, bindings, mut conversation } = match start(case, subject, None).await {
         Ok(ready) => ready,
         Err(recorder) => return Some(recorder.finish()),
     };
     let mut running = RunningCase::new(case, subject, &env, &mut conversation, bindings);
     let end = run_transcript(&mut running).await;
+    if goes_on && end == Ending::Over && !running.input_closed {
+        last_fence(&mut running).await;
+    }
     let closing = running.close();
     ending();
     let events = finish(conversation, &env, closing).await;
@@ -142,6 +149,18 @@ async fn prepare(case: &Case, subject: &Subject) -> Result<(CaseEnv, Bindings, H
     let launch =
         subject.launch(case, &sandbox, &places, &bindings).map_err(|missing| cannot_act(missing.observed()))?;
     Ok((CaseEnv { sandbox, places, launch }, bindings, Hosted { mcp, web, model }))
+}
+
+/// Sends a fence after the transcript, and returns whether it was answered.
+///
+/// The subject has then read everything, and what it sent meanwhile is in the trace.
+pub(super) async fn last_fence(running: &mut RunningCase<'_, Conversation>) -> bool {
+    running.is_over = true;
+    running.channel.answer_open_requests();
+    let fence = running.fence(FENCE_BETWEEN_CASES).await;
+    let is_answered = fence.outcome == Outcome::Done;
+    running.channel.record(What::Step(StepEvent { text: "a fence after the case".to_owned(), ..fence.event() }));
+    is_answered
 }
 
 /// Runs the transcript until it is over, the run is interrupted, or the person presses a key.

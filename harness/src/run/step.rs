@@ -1,6 +1,7 @@
 //! The steps of a case, one file for each kind.
 
 pub(super) mod act;
+mod authenticate;
 mod exit;
 mod expect;
 mod fence;
@@ -28,7 +29,7 @@ pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usi
         Action::Raw(raw) => running.raw(raw),
         Action::Expect { line, presence: Presence::Must } => running.must(line, step.within).await,
         Action::Expect { line, presence: Presence::Optional } => running.optional(index, line, step.within).await,
-        Action::Expect { line, presence: Presence::Any } => running.any(line),
+        Action::Expect { line, presence: Presence::Any } => running.any(line, step.within).await,
         Action::AnyOrder(lines) => running.any_order(lines, step.within).await,
         Action::Never(_) => StepResult::new(StepKind::Never, Outcome::Done),
         Action::Fence => running.fence_step(step).await,

@@ -25,12 +25,26 @@ pub(super) const NEXT_FENCE: Duration = Duration::from_secs(3);
 /// The time an agent has to answer the fence between two cases of a conversation. A slow answer only costs another start.
 pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
 
+/// The longest time of the first start of a run, of a program that uses the processors all the time. Programs that start in a second
+/// have needed two minutes on a machine with a load of 75.
+pub(super) const LONGEST_FIRST_START: Duration = Duration::from_secs(180);
+
+/// The time after which the harness looks again whether a program is still starting.
+pub(super) const STILL_STARTING: Duration = Duration::from_secs(5);
+
+/// The ticks of a processor, of 10 ms, that a program uses in that time while it is starting. An idle one uses none, and one of 75
+/// programs on two cores gets 13.
+pub(super) const LOOKS_BUSY: u64 = 3;
+
+/// The limit for the later starts of a program, as a multiple of its first one, if that took long. Several start at once then.
+pub(super) const LATER_STARTS: u32 = 3;
+
 /// The least time an agent has to answer `initialize` once it has left another one unanswered. The agents that were
 /// measured start within that, and a missing answer alone fails no requirement.
 pub(super) const START_AFTER_SILENCE: Duration = Duration::from_secs(5);
 
 /// The same time as a multiple of the longest time that the agent took to agree to an `initialize`.
-pub(super) const STARTS_AFTER_SILENCE: u32 = 10;
+pub(super) const STARTS_AFTER_SILENCE: u32 = 5;
 
 /// The time an agent that has served other cases has to exit, where a case starts it again. Some never exit once they ran commands;
 /// then the case runs again alone, where the limit for answers holds.
@@ -68,6 +82,3 @@ pub(super) const AGENT_EXIT: Duration = Duration::from_secs(2);
 
 /// The time for the command that prints the installed version. A package manager that only looks it up takes seconds.
 pub(super) const INSTALLED_VERSION: Duration = Duration::from_secs(30);
-
-/// The time a bare start has to exit after the end of its input. A subject that takes longer does not exit by itself.
-pub(super) const BARE_EXIT: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ mod stream;
 mod tests;
 
 pub(crate) use crate::transport::unix::read_available;
-pub use crate::transport::unix::{ProcessorTimes, give_way, is_running};
+pub use crate::transport::unix::{ProcessorTimes, give_way, is_running, used_by_descendants};
 pub(in crate::transport) use children::exclusively;
 pub use children::{Orphans, kill_all, reap_marked};
 pub use group::{Leader, ProcessGroup};

@@ -178,6 +178,15 @@ impl ProcessorTimes {
     }
 }
 
+/// Returns the time that the descendants of this process have used the processors, in ticks. Known on Linux only; elsewhere it is 0.
+#[must_use]
+pub fn used_by_descendants() -> u64 {
+    #[cfg(target_os = "linux")]
+    return proc::used_by_descendants();
+    #[cfg(not(target_os = "linux"))]
+    return 0;
+}
+
 /// Whether a process with this id exists and has not ended.
 #[must_use]
 pub fn is_running(id: u32) -> bool {

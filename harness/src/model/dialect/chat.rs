@@ -105,7 +105,8 @@ impl Dialect for Chat {
 fn tool(tool: &Value) -> Option<Tool> {
     let function = tool.get("function")?;
     let schema = function.get("parameters").cloned().unwrap_or_else(|| json!({}));
-    Some(Tool { name: function.get("name")?.as_str()?.to_owned(), group: None, schema: Some(schema) })
+    let description = text_at(function, "description").to_owned();
+    Some(Tool { name: function.get("name")?.as_str()?.to_owned(), group: None, description, schema: Some(schema) })
 }
 
 /// Returns the schema of an answer in JSON.
@@ -180,7 +181,8 @@ mod tests {
         };
         let result = ToolResult { call: "call_1".to_owned(), text: "alpha".to_owned() };
         let turns = vec![ModelTurn::User("Do it.".to_owned()), ModelTurn::Model(vec![call]), ModelTurn::Result(result)];
-        let tools = vec![Tool { name: "read".to_owned(), group: None, schema: Some(json!({ "type": "object" })) }];
+        let schema = Some(json!({ "type": "object" }));
+        let tools = vec![Tool { name: "read".to_owned(), group: None, description: String::new(), schema }];
         let expected = Ask {
             number: 0,
             model: "m".to_owned(),

@@ -87,7 +87,8 @@ pub fn count(tokens: u64) -> Value {
 fn tool(declaration: &Value) -> Option<Tool> {
     let schema = ["parametersJsonSchema", "parameters"].iter().find_map(|name| member(declaration, name));
     let schema = Some(schema.cloned().unwrap_or_else(|| json!({})));
-    Some(Tool { name: declaration.get("name")?.as_str()?.to_owned(), group: None, schema })
+    let description = text_at(declaration, "description").to_owned();
+    Some(Tool { name: declaration.get("name")?.as_str()?.to_owned(), group: None, description, schema })
 }
 
 fn call(call: &Value) -> ToolUse {

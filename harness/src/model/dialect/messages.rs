@@ -109,7 +109,8 @@ const SIGNATURE: &str = "c2NyaXB0ZWQ=";
 /// Reads a tool of the agent; tools that the maker of the model runs have no schema.
 fn tool(tool: &Value) -> Option<Tool> {
     let schema = tool.get("input_schema")?.clone();
-    Some(Tool { name: tool.get("name")?.as_str()?.to_owned(), group: None, schema: Some(schema) })
+    let description = text_at(tool, "description").to_owned();
+    Some(Tool { name: tool.get("name")?.as_str()?.to_owned(), group: None, description, schema: Some(schema) })
 }
 
 fn call(block: &Value) -> ToolUse {

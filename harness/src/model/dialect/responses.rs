@@ -67,10 +67,11 @@ impl Dialect for Responses {
 /// Reads the tools of one entry, which may be a group.
 fn tools(entry: &Value) -> Vec<Tool> {
     let name = text_at(entry, "name").to_owned();
+    let description = text_at(entry, "description").to_owned();
     let schema = || entry.get("parameters").cloned().unwrap_or_else(|| json!({}));
     match text_at(entry, "type") {
-        "function" => vec![Tool { name, group: None, schema: Some(schema()) }],
-        "custom" => vec![Tool { name, group: None, schema: None }],
+        "function" => vec![Tool { name, group: None, description, schema: Some(schema()) }],
+        "custom" => vec![Tool { name, group: None, description, schema: None }],
         "namespace" => {
             let mut inside: Vec<Tool> = items(entry.get("tools")).flat_map(tools).collect();
             inside.iter_mut().for_each(|tool| tool.group = Some(name.clone()));

@@ -13,11 +13,11 @@ use super::head::class;
 use crate::edition::{V1, V2};
 use crate::protocol::edition_label;
 use crate::report::board::{BoardRun, BoardSubject, subjects};
-use crate::report::model::RunReport;
 use crate::report::subjects::{broken, date, title, version};
 use crate::report::visible::visible;
 use crate::report::words::{count, partial, requirement_folder};
 use crate::requirement::{Level, Party, page};
+use crate::results::RunReport;
 use crate::verdict::{Conformance, Verdict};
 
 const SCRIPT: &str = concat!(include_str!("table.js"), include_str!("board.js"));

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::edition::{Bundle, Editions};
-use crate::report::model::RunReport;
 use crate::requirement::Level;
+use crate::results::RunReport;
 
 /// All data except the charts.
 #[derive(Serialize)]

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::data::Reported;
-use crate::report::broken::failures;
-use crate::report::model::{Driven, RequirementReport, RunReport, SubjectInfo};
+use crate::report::broken::{Broken, failures, unconfirmed};
 use crate::report::visible::visible;
 use crate::report::words::{name as bare_name, outcome, partial, protocol};
 use crate::report::{count, expected_text};
 use crate::requirement::{Level, Party};
+use crate::results::{Driven, RequirementReport, RunReport, SubjectInfo};
 use crate::verdict::{Conformance, Verdict};
 
 /// Returns the title of the page.
@@ -54,6 +54,7 @@ fn section(report: &RunReport) -> Markup {
             }
             (coverage(report))
             (broken(report))
+            (seen(report))
             (undecided(report))
         }
     }
@@ -135,6 +136,26 @@ fn broken(report: &RunReport) -> Markup {
             h2 { "Failures" }
             ul class="broken" {
                 @for requirement in broken { li { (broken_one(requirement, report)) } }
+            }
+        }
+    }
+}
+
+/// Lists the failures that one process showed and no second one confirmed.
+fn seen(report: &RunReport) -> Markup {
+    let seen: Vec<_> = unconfirmed(report).collect();
+    html! {
+        @if !seen.is_empty() {
+            h2 { "Seen, not confirmed" }
+            ul class="broken" {
+                @for Broken { requirement, finding } in seen {
+                    li {
+                        a href={ "#requirement=" (requirement.id) } { (requirement.id) } " "
+                        small { (requirement.level.name().to_uppercase()) } " " (visible(&requirement.text))
+                        p class="seen" { (visible(&finding.text)) }
+                        p class="seen" { "case: " (visible(&finding.case_name())) }
+                    }
+                }
             }
         }
     }

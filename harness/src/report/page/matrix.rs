@@ -13,10 +13,10 @@ use super::data::{CatalogueEntry, entries};
 use super::document::{PageDocument, json};
 use super::head;
 use crate::protocol::edition_label;
-use crate::report::model::{FindingReport, RequirementReport, RunReport};
 use crate::report::visible::visible;
 use crate::report::words::{self, partial};
 use crate::requirement::Party;
+use crate::results::{FindingReport, RequirementReport, RunReport};
 use crate::verdict::{Conformance, Verdict};
 
 const SCRIPT: &str = concat!(include_str!("table.js"), include_str!("matrix.js"));
@@ -161,8 +161,8 @@ mod tests {
 
     use super::*;
     use crate::edition::V1;
-    use crate::report::Collector;
-    use crate::report::model::{Partial, PartialReason};
+    use crate::results::Collector;
+    use crate::results::{Partial, PartialReason};
 
     fn column(kind: Party, name: &str, version: &str) -> Column {
         let mut report = Collector::new(V1.edition(), kind, Vec::new()).finish(Duration::ZERO, false);

@@ -10,7 +10,7 @@ use super::data::{PageData, Reported};
 use super::document::{PageDocument, json};
 use super::head;
 use crate::report::event::{Renderer, SuiteEvent};
-use crate::report::model::RunReport;
+use crate::results::RunReport;
 
 /// Collects the events, and writes the page at the end.
 pub struct PageReport<W> {

@@ -10,9 +10,9 @@ use super::data::{CatalogueEntry, entries};
 use super::document::{PageDocument, json};
 use super::head;
 use super::matrix::Column;
-use crate::report::model::{CaseReport, FindingReport, RunReport};
 use crate::report::visible::visible;
 use crate::report::words::{outcome, partial, protocol};
+use crate::results::{CaseReport, FindingReport, RunReport};
 use crate::verdict::Verdict;
 
 /// The names of the runs, in their order on the page.

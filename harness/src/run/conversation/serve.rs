@@ -211,8 +211,8 @@ impl Conversation {
             let session = params.get("sessionId").and_then(Value::as_str).map(str::to_owned);
             self.n_inserted += 1;
             let message = format!("Message-{}.aB", self.n_inserted);
-            let echo =
-                json!({ "sessionUpdate": "user_message", "messageId": message, "content": params.get("prompt") });
+            let content = self.sound_blocks(params.get("prompt"));
+            let echo = json!({ "sessionUpdate": "user_message", "messageId": message, "content": content });
             let running = json!({ "sessionUpdate": "state_update", "state": "running" });
             for update in [running, echo] {
                 self.tell(connection, session.as_deref(), update);
@@ -221,6 +221,12 @@ impl Conversation {
             self.prompted.remove(&(connection, session.clone()));
             self.tell_idle(connection, session, reason);
         }
+    }
+
+    /// Returns the blocks of a prompt that fit the schema: the tester does not repeat a client's mistakes.
+    fn sound_blocks(&self, prompt: Option<&Value>) -> Vec<Value> {
+        let blocks = prompt.and_then(Value::as_array).into_iter().flatten();
+        blocks.filter(|block| self.edition.stable.problems("ContentBlock", block).is_empty()).cloned().collect()
     }
 
     /// Reports to a client that the work in a session has ended.

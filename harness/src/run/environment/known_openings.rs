@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::requirement::Party;
-use crate::run::timing::{START_AFTER_SILENCE, STARTS_AFTER_SILENCE};
+use crate::run::limits::Limits;
+use crate::run::timing::{LATER_STARTS, START_AFTER_SILENCE, STARTS_AFTER_SILENCE};
 use crate::trace::{Event, Outcome, What};
 use crate::wire::{Content, Envelope, read_line};
 
@@ -19,7 +20,7 @@ pub struct KnownOpenings(Arc<Mutex<Known>>);
 #[derive(Debug, Default)]
 struct Known {
     openings: Vec<Opening>,
-    /// The longest time that the agent took to agree to a request.
+    /// The longest time that the agent took to agree to a request, or to start first.
     slowest: Duration,
     is_ever_silent: bool,
 }
@@ -95,13 +96,25 @@ impl KnownOpenings {
         }
     }
 
-    /// Returns the time for an answer to `initialize`: less than this limit once the agent has left such a request unanswered and has
-    /// shown how fast it agrees to others.
-    pub(in crate::run) fn limit(&self, usual: Duration) -> Duration {
+    /// Records the first start of the run, which took this long.
+    pub(crate) fn note_first_start(&self, took: Duration) {
+        let mut known = self.known();
+        known.slowest = known.slowest.max(took);
+    }
+
+    /// Returns the limits that fit a program which starts as slowly as this one did. A case that need not be alone waits less for an
+    /// answer to `initialize` once the agent has left such a request unanswered and has shown how fast it agrees to others.
+    pub(in crate::run) fn limits(&self, usual: Limits, is_alone: bool) -> Limits {
         let known = self.known();
-        let is_known = known.is_ever_silent && !known.slowest.is_zero();
+        // A lower limit than usual is a wish of the user.
+        let is_wish = usual.start < Limits::default().start;
+        let start = if is_wish { usual.start } else { usual.start.max(LATER_STARTS * known.slowest) };
+        let answer = usual.answer.max(known.slowest);
+        if is_alone || !known.is_ever_silent || known.slowest.is_zero() {
+            return Limits { start, answer, ..usual };
+        }
         let short = START_AFTER_SILENCE.max(STARTS_AFTER_SILENCE * known.slowest);
-        if is_known { usual.min(short) } else { usual }
+        Limits { start: start.min(short), answer, ..usual }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -149,6 +162,11 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
     const LIMIT: Duration = Duration::from_secs(30);
+
+    /// Returns the limit for `initialize` in a shared conversation.
+    fn limit(known: &KnownOpenings, start: Duration) -> Duration {
+        known.limits(Limits { start, ..Limits::default() }, false).start
+    }
 
     /// Builds the trace of an `initialize` with this answer after a second, or with none before the time limit.
     fn trace(answer: Option<&str>) -> Trace {
@@ -203,12 +221,21 @@ mod tests {
         let (known, params) = (KnownOpenings::default(), json!({}));
         known.note(&params, "a", &agrees().events);
         known.note(&params, "a", &refuses().events);
-        assert_eq!(known.limit(LIMIT), LIMIT, "each has an answer");
+        assert_eq!(limit(&known, LIMIT), LIMIT, "each has an answer");
         known.note(&params, "a", &trace(None).events);
-        assert_eq!(known.limit(LIMIT), STARTS_AFTER_SILENCE * SECOND);
-        assert_eq!(known.limit(SECOND), SECOND, "a limit of the user");
+        assert_eq!(limit(&known, LIMIT), STARTS_AFTER_SILENCE * SECOND);
+        assert_eq!(limit(&known, SECOND), SECOND, "a limit of the user");
         let silent = KnownOpenings::default();
         silent.note(&params, "a", &trace(None).events);
-        assert_eq!(silent.limit(LIMIT), LIMIT, "its usual time is unknown");
+        assert_eq!(limit(&silent, LIMIT), LIMIT, "its usual time is unknown");
+    }
+
+    #[test]
+    fn limits_fit_a_program_that_starts_slowly() {
+        let known = KnownOpenings::default();
+        known.note_first_start(60 * SECOND);
+        let limits = known.limits(Limits::default(), true);
+        assert_eq!((limits.start, limits.answer), (180 * SECOND, 60 * SECOND));
+        assert_eq!(limit(&known, SECOND), SECOND, "a limit of the user");
     }
 }

@@ -44,6 +44,8 @@ pub struct Subject {
     pub prompts: BTreeMap<String, String>,
     /// Whether a prompt ends with a line that repeats its intent as JSON.
     pub intent_line: bool,
+    /// The login method of an agent by which the harness logs in where a request needs a login.
+    pub login: Option<String>,
     /// Hints for the scripted model.
     pub hints: Hints,
     /// The existing folder that gets every request to the scripted model, next to the traces.
@@ -64,6 +66,8 @@ pub struct Subject {
     pub calls: KnownCalls,
     /// The requests that it answers as a fence, as observed in the run.
     pub fences: KnownFences,
+    /// Whether its next start is the first one of a run, which may take longer on a busy machine.
+    pub is_first_start: bool,
     /// How it takes `initialize`, as observed in the run.
     pub openings: KnownOpenings,
     /// Whether it uses MCP servers, as observed in the run.
@@ -90,6 +94,7 @@ impl Subject {
             keep_home: false,
             prompts: BTreeMap::new(),
             intent_line: true,
+            login: None,
             hints: Hints::default(),
             exchanges: None,
             cache: Cache::default(),
@@ -100,6 +105,7 @@ impl Subject {
             agent_folder: None,
             calls: KnownCalls::default(),
             fences: KnownFences::default(),
+            is_first_start: false,
             openings: KnownOpenings::default(),
             servers: KnownServers::default(),
         }
@@ -121,6 +127,7 @@ impl Subject {
             home_files: profile.home.into_iter().collect(),
             prompts: profile.prompts,
             intent_line: profile.intent_line.unwrap_or(true),
+            login: profile.login,
             hints: profile.hints,
             controls: profile.controls,
             limits: Limits::default().with(&profile.limits),

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Planned, Work, WorkState, is_worth_sharing};
+use super::{Planned, RunMode, Work, WorkState, is_worth_sharing};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 fn work(conversations: Vec<Vec<usize>>) -> Work {
     let work = Work::default();
-    work.lock().waiting.extend(conversations.into_iter().map(|cases| Planned { cases, is_alone: false }));
+    work.lock().waiting.extend(conversations.into_iter().map(|cases| Planned { cases, mode: RunMode::Shared }));
     work
 }
 
@@ -73,7 +73,7 @@ fn repetition_comes_before_all_that_waits_while_a_conversation_runs() {
     let work = work(vec![vec![1, 2], vec![3, 4]]);
     let running = work.take().expect("a conversation");
     work.put_first(vec![1, 2]);
-    let next = || work.take().map(|(planned, _)| (planned.cases, planned.is_alone));
+    let next = || work.take().map(|(planned, _)| (planned.cases, planned.mode == RunMode::Confirm));
     assert_eq!([next(), next(), next()], [Some((vec![1], true)), Some((vec![2], true)), Some((vec![3, 4], false))]);
     drop(running);
     work.put_first(vec![1]);

@@ -136,6 +136,18 @@ fn quick_cases_cover_the_requirements_of_the_largest_conversation() {
 }
 
 #[test]
+fn quick_cases_cover_what_only_a_start_with_another_initialize_decides() {
+    let (built_in, _) = embedded(&V1);
+    let built_in: Vec<Case> = built_in.into_iter().filter(|case| case.subject == Party::Agent).collect();
+    let quick: Vec<&Case> = quick_cases(&built_in).into_iter().map(|index| &built_in[index]).collect();
+    for id in ["init.version.fallback", "init.version.no-error"] {
+        assert!(quick.iter().any(|case| case.requirements.iter().any(|own| own == id)), "{id}");
+    }
+    let starts = conversations(&quick.into_iter().cloned().collect::<Vec<_>>(), 1, |_| false).len();
+    assert!(starts <= 6, "{starts} starts");
+}
+
+#[test]
 fn shapes_with_a_start_of_their_own_repeat_a_shared_one() {
     let usual = || case(USUAL, &["include: session"]);
     let poor = |capabilities: &str, id: &str| {

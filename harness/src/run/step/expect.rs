@@ -16,6 +16,9 @@ use crate::run::timing::{AT_REST, FENCE_AFTER_TIMEOUT, NEVER_SENT};
 use crate::trace::{Expected, Observed, Outcome, StepEvent, StepKind, What};
 use crate::wire::{Call, Envelope};
 
+/// The update that is a snapshot of the state of a session, in version 2.
+const STATE: &str = "state_update";
+
 /// The requests that may need an answer of the client's user first.
 const ASKS_ITS_USER: [&str; 2] = ["session/request_permission", "elicitation/create"];
 
@@ -34,23 +37,30 @@ impl<C: Channel> RunningCase<'_, C> {
     pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> StepResult {
         // After an unmet step, the line decides nothing.
         let limit = if self.unmet.is_some() { self.limit_if_known(line, within) } else { self.limit(line, within) };
-        let deadline = self.begin_of_wait(line) + limit;
+        let mut deadline = self.begin_of_wait(line) + limit;
         let mut doubt = Some(Instant::now() + self.wait_for_unknown());
         let (mut looked, mut rest) = (0, Rest::default());
         loop {
             match self.look_for(line, looked) {
+                Found::Contradicted(result) if result.outcome == Outcome::LoginNeeded => {
+                    if !self.log_in_and_repeat(line).await {
+                        return result;
+                    }
+                    looked = self.inbox.len();
+                    deadline = self.begin_of_wait(line) + limit;
+                }
                 Found::Matched(result) | Found::Contradicted(result) => return result,
                 Found::NotYet => looked = self.inbox.len(),
             }
-            let deadline = rest.deadline(self, line, deadline);
-            let until = doubt.map_or(deadline, |doubt| doubt.min(deadline));
+            let end = rest.deadline(self, line, deadline);
+            let until = doubt.map_or(end, |doubt| doubt.min(end));
             if self.nothing_more(line) {
                 return self.never_came(line, limit).await;
             }
             if self.next(until).await {
                 continue;
             }
-            if doubt.take().is_none() || until == deadline {
+            if doubt.take().is_none() || until == end {
                 return self.never_came(line, limit).await;
             }
             if self.ignores_unknown(line).await {
@@ -61,7 +71,8 @@ impl<C: Channel> RunningCase<'_, C> {
 
     /// Waits for an optional line; gives up when the conversation has passed it.
     pub(super) async fn optional(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> StepResult {
-        let deadline = self.begin_of_wait(line) + self.limit_if_known(line, within);
+        let limit = self.limit_if_known(line, within);
+        let mut deadline = self.begin_of_wait(line) + limit;
         let (mut looked, mut rest, mut overtaken) = (0, Rest::default(), None);
         loop {
             match self.look_for(line, looked) {
@@ -72,8 +83,11 @@ impl<C: Channel> RunningCase<'_, C> {
                 }
                 Found::Contradicted(result) => {
                     let login = result.outcome == Outcome::LoginNeeded;
-                    let outcome = if login { Outcome::LoginNeeded } else { Outcome::Missed };
-                    return StepResult { kind: StepKind::Optional, outcome, ..result };
+                    if !login || !self.log_in_and_repeat(line).await {
+                        let outcome = if login { Outcome::LoginNeeded } else { Outcome::Missed };
+                        return StepResult { kind: StepKind::Optional, outcome, ..result };
+                    }
+                    deadline = self.begin_of_wait(line) + limit;
                 }
                 Found::NotYet => {}
             }
@@ -98,8 +112,16 @@ impl<C: Channel> RunningCase<'_, C> {
         }
     }
 
-    /// Takes all lines of this kind that have come.
-    pub(super) fn any(&mut self, line: &Incoming) -> StepResult {
+    /// Takes all lines of this kind that have come; waits for the first one if there is a limit.
+    pub(super) async fn any(&mut self, line: &Incoming, within: Option<Duration>) -> StepResult {
+        if let Some(limit) = within {
+            let came = |case: &Self| {
+                let mut messages = case.inbox.messages[case.inbox.cursor..].iter();
+                messages
+                    .any(|message| message.taken.is_none() && is_call(&message.value, line, &mut case.bindings.clone()))
+            };
+            self.until(Instant::now() + limit, |case| came(case) || case.channel.state().over).await;
+        }
         // There is only one answer to a request.
         while let (Found::Matched(_), None) = (self.look_for(line, 0), line.body.answers()) {}
         StepResult::new(StepKind::Optional, Outcome::Done)
@@ -133,6 +155,9 @@ impl<C: Channel> RunningCase<'_, C> {
     }
 
     fn look_for_call(&mut self, line: &Incoming, from: usize) -> Found {
+        if let Some(n) = self.same_snapshot(line) {
+            return Found::Matched(StepResult { events: vec![n], ..StepResult::new(StepKind::Must, Outcome::Done) });
+        }
         let Some(message) = self.inbox.take_call(line, from, self.current, &mut self.bindings) else {
             return Found::NotYet;
         };
@@ -141,6 +166,18 @@ impl<C: Channel> RunningCase<'_, C> {
             person.sees_progress();
         }
         Found::Matched(StepResult { events: vec![message.n], ..StepResult::new(StepKind::Must, Outcome::Done) })
+    }
+
+    /// Returns the event of the state that the line before took, if it meets this line as well: an agent may report in one snapshot
+    /// what others report in two.
+    fn same_snapshot(&self, line: &Incoming) -> Option<usize> {
+        let before = self.current.checked_sub(1)?;
+        let snapshot = |message: &&Received| {
+            message.taken == Some(before)
+                && message.value.pointer("/params/update/sessionUpdate") == Some(&STATE.into())
+        };
+        let message = self.inbox.messages.iter().rev().find(snapshot)?;
+        is_call(&message.value, line, &mut self.bindings.clone()).then_some(message.n)
     }
 
     fn look_for_answer(&mut self, line: &Incoming, label: &str, from: usize) -> Found {
@@ -194,8 +231,28 @@ impl<C: Channel> RunningCase<'_, C> {
             };
             let mut meant =
                 lines.iter().filter(|line| !line.body.answers().is_some_and(|label| again.contains(&label)));
-            meant.any(|line| self.inbox.has_answer(line, from))
+            meant.any(
+                |line| if self.is_receipt(line) { self.has_worked(from) } else { self.inbox.has_answer(line, from) },
+            )
         })
+    }
+
+    /// Whether the line expects the answer to a prompt, and the agent works on after it.
+    fn is_receipt(&self, line: &Incoming) -> bool {
+        let is_prompt = self.inbox.request_of(line).is_some_and(|request| request.method == "session/prompt");
+        is_prompt && !self.case.edition.adapter.response_ends_turn()
+    }
+
+    /// Whether the agent worked and reported the end of its work, in the messages after the cursor. An idle state alone may be a
+    /// repeated snapshot. Messages before `from` were compared earlier.
+    fn has_worked(&self, from: usize) -> bool {
+        let state = |message: &Received| {
+            let state = message.value.pointer("/params/update/state")?.as_str()?;
+            (!state.starts_with('_')).then(|| state == "idle")
+        };
+        let after = self.inbox.messages.get(self.inbox.cursor..).unwrap_or_default();
+        let mut states = after.iter().enumerate().filter_map(|(at, message)| Some((at, state(message)?)));
+        states.any(|(_, is_idle)| !is_idle) && states.any(|(at, is_idle)| is_idle && self.inbox.cursor + at >= from)
     }
 
     /// Whether an agent waits for an answer of the transcript to a request that a line after the optional one awaits. Messages before

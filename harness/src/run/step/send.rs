@@ -26,6 +26,13 @@ pub(in crate::run) fn initialize(action: &Action) -> Option<(&str, &Value)> {
     }
 }
 
+/// The reason why the tester does not send a message.
+struct Unsound {
+    text: String,
+    /// The wrong value came from the subject, as the id of a session that is a number. It is wrong where the subject sent it.
+    of_subject: bool,
+}
+
 impl<C: Channel> RunningCase<'_, C> {
     pub(super) fn send(&mut self, lines: &[Outgoing]) -> StepResult {
         let mut written = Vec::new();
@@ -46,8 +53,9 @@ impl<C: Channel> RunningCase<'_, C> {
                 Ok(message) => message,
                 Err(fault) => {
                     // After an unmet optional step, names may have no value.
-                    let outcome = if self.unmet.is_some() { Outcome::Missed } else { Outcome::HarnessError };
-                    let observed = Some(Observed::Problem(fault));
+                    let missed = self.unmet.is_some() || fault.of_subject;
+                    let outcome = if missed { Outcome::Missed } else { Outcome::HarnessError };
+                    let observed = Some(Observed::Problem(fault.text));
                     return StepResult { observed, ..StepResult::new(StepKind::Send, outcome) };
                 }
             };
@@ -77,7 +85,7 @@ impl<C: Channel> RunningCase<'_, C> {
     }
 
     /// Builds a message; the tester never violates the schema unless the case marks the line as deliberate.
-    fn message(&mut self, line: &Outgoing) -> Result<Value, String> {
+    fn message(&mut self, line: &Outgoing) -> Result<Value, Unsound> {
         match &line.body {
             Body::Request { method, params, wire_id, .. } => {
                 let own = wire_id.as_ref().map(|id| self.bindings.interpolate(id));
@@ -117,14 +125,14 @@ impl<C: Channel> RunningCase<'_, C> {
         line: &Outgoing,
         kind: Kind,
         method: &str,
-        params: Option<&Value>,
-    ) -> Result<Option<Value>, String> {
-        let params = params.map(|params| self.bindings.interpolate(params));
+        written: Option<&Value>,
+    ) -> Result<Option<Value>, Unsound> {
+        let params = written.map(|params| self.bindings.interpolate(params));
         let params = params.map(|params| match method {
             "session/prompt" => intent::expand(&params, self.subject),
             _ => params,
         });
-        self.sound(line, kind, method, params.as_ref())?;
+        self.sound(line, kind, method, written, params.as_ref())?;
         let writing = self.channel.writing();
         Ok(params.map(|params| if line.illegal { params } else { writing.params(kind, method, params) }))
     }
@@ -139,21 +147,38 @@ impl<C: Channel> RunningCase<'_, C> {
         }
     }
 
-    fn sound(&self, line: &Outgoing, kind: Kind, method: &str, params: Option<&Value>) -> Result<(), String> {
+    /// Checks params against the schema. `written` has names of the case where `params` has their values.
+    fn sound(
+        &self,
+        line: &Outgoing,
+        kind: Kind,
+        method: &str,
+        written: Option<&Value>,
+        params: Option<&Value>,
+    ) -> Result<(), Unsound> {
         let edition = self.case.edition;
-        let Some(known) = edition.methods.find(Party::Client, kind, method).filter(|_| !line.illegal) else {
+        let tester = self.party().other();
+        let Some(known) = edition.methods.find(tester, kind, method).filter(|_| !line.illegal) else {
             return Ok(());
         };
         let empty = json!({});
         let params = params.unwrap_or(&empty);
-        match edition.stable.problems(&known.params, params).iter().find(|problem| !problem.is_null_capability(params))
-        {
-            None => Ok(()),
-            Some(problem) => Err(format!(
-                "the case sends params of {method} that break the schema at {}: {}; mark the line `illegal: true` if that is meant",
-                problem.at, problem.message
-            )),
-        }
+        let problems = edition.stable.problems(&known.params, params);
+        let Some(problem) = problems.iter().find(|problem| !problem.is_null_capability(params)) else { return Ok(()) };
+        let (at, message) = (&problem.at, &problem.message);
+        let of_subject = written.is_some_and(|written| is_replaced(written, params, at));
+        let text = if of_subject {
+            format!(
+                "the case repeats a value of the {} that breaks the schema of {method} at {at}: {message}",
+                self.party()
+            )
+        } else {
+            format!(
+                "the case sends params of {method} that break the schema at {at}: {message}; mark the line `illegal: true` if that \
+                 is meant"
+            )
+        };
+        Err(Unsound { text, of_subject })
     }
 
     /// Returns the label of the subject's request that the line answers, or whose id it uses, if that request has not come.
@@ -235,4 +260,11 @@ impl<C: Channel> RunningCase<'_, C> {
         self.inbox.requests.insert(label.to_owned(), request);
         Some(n)
     }
+}
+
+/// Whether the value at this place, or around it, stands where the case has a name.
+fn is_replaced(written: &Value, params: &Value, at: &str) -> bool {
+    let ends = at.match_indices('/').map(|(end, _)| end).skip(1).chain([at.len()]);
+    let replaced = |place: &str| matches!((written.pointer(place), params.pointer(place)), (Some(Value::String(name)), Some(value)) if name != value);
+    ends.into_iter().any(|end| replaced(&at[..end]))
 }

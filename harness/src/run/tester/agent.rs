@@ -76,7 +76,9 @@ impl Agent {
             }
             "session/load" | "session/resume" => Answer::Result(Value::Object(self.session.clone())),
             "session/list" => Answer::Result(json!({ "sessions": [] })),
-            "session/set_config_option" => Answer::Result(json!({ "configOptions": self.choose(params) })),
+            "session/set_config_option" => {
+                self.choose(params).map(|options| Answer::Result(json!({ "configOptions": options }))).into()
+            }
             "authenticate" | "logout" | "auth/login" | "auth/logout" | "session/set_mode" | "session/close"
             | "session/delete" | "tool_call/cancel" | "terminal/cancel" => Answer::done(),
             "session/prompt" => Answer::Held,
@@ -89,19 +91,71 @@ impl Agent {
         format!("Session-{}.aB", self.opened)
     }
 
-    /// Sets the value of an option and returns all options.
-    fn choose(&mut self, params: &Value) -> Value {
-        let Some(Value::Array(options)) = self.session.get_mut("configOptions") else { return json!([]) };
-        for option in
-            options.iter_mut().filter(|option| option.get("id").or(option.get("configId")) == params.get("configId"))
-        {
-            option["currentValue"] = params.get("value").cloned().unwrap_or_default();
+    /// Sets the value of an option and returns all options. The tester repeats no value that the option cannot have: that would be a
+    /// mistake of its own.
+    fn choose(&mut self, params: &Value) -> Result<Value, Refusal> {
+        let Some(Value::Array(options)) = self.session.get_mut("configOptions") else { return Ok(json!([])) };
+        let (wanted, value) = (params.get("configId"), params.get("value").unwrap_or(&Value::Null));
+        let named = |option: &&mut Value| option.get("id").or(option.get("configId")) == wanted;
+        for option in options.iter_mut().filter(named) {
+            if !can_have(option, value) {
+                return Err(Refusal::invalid(format!("the option has no value {value}")));
+            }
+            option["currentValue"] = value.clone();
         }
-        json!(options)
+        Ok(json!(options))
     }
+}
+
+/// Whether the value is one of those from which the option lets a client choose. Values of a select may be in groups.
+fn can_have(option: &Value, value: &Value) -> bool {
+    if option["type"] == "boolean" {
+        return value.is_boolean();
+    }
+    let listed = |values: &Value| values.as_array().into_iter().flatten().any(|listed| listed["value"] == *value);
+    let values = &option["options"];
+    listed(values) || values.as_array().into_iter().flatten().any(|group| listed(&group["options"]))
 }
 
 /// The version that the client asks for; one that cannot be read counts as too low.
 fn requested(params: &Value) -> u64 {
     params.get("protocolVersion").and_then(Value::as_u64).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edition::V2;
+
+    #[test]
+    fn never_repeats_a_value_that_an_option_cannot_have() {
+        let plain = json!([{ "value": "a", "name": "A" }]);
+        let grouped = json!([{ "group": "small", "name": "Small", "options": plain }]);
+        let option = |kind: &str, current: Value, options: &Value| json!({ "configId": "x", "name": "X", "type": kind, "currentValue": current, "options": options });
+        let table = [
+            (option("boolean", json!(false), &Value::Null), json!(true), true),
+            (option("boolean", json!(false), &Value::Null), json!("true"), false),
+            (option("boolean", json!(false), &Value::Null), json!(1), false),
+            (option("select", json!("b"), &plain), json!("a"), true),
+            (option("select", json!("b"), &grouped), json!("a"), true),
+            (option("select", json!("b"), &plain), json!("A"), false),
+            (option("select", json!("b"), &plain), json!(true), false),
+            (option("select", json!("b"), &plain), Value::Null, false),
+        ];
+        for (option, value, can_have) in table {
+            let mut agent = Agent {
+                edition: V2.edition(),
+                capabilities: json!({ "session": {} }),
+                info: json!({}),
+                auth_methods: Vec::new(),
+                session: Map::from_iter([("configOptions".to_owned(), json!([option]))]),
+                opened: 0,
+            };
+            let answer = agent.answer("session/set_config_option", &json!({ "configId": "x", "value": value }));
+            match answer {
+                Answer::Result(result) => assert!(can_have && result["configOptions"][0]["currentValue"] == value),
+                answer => assert!(!can_have, "{option} {value}: {answer:?}"),
+            }
+        }
+    }
 }

@@ -180,6 +180,9 @@ fn launch(params: Params<'_>, default_cwd: &Path, mut environment: Environment) 
         }
         environment = environment.with(name, value);
     }
+    // A whole line as `command` is left open by the specification, and many clients run it in a shell.
+    let is_line = args.is_empty() && program.contains(char::is_whitespace) && !Path::new(program).exists();
+    let (program, args) = if is_line { ("sh", vec!["-c".into(), program.into()]) } else { (program, args) };
     let cwd = match params.optional_string("cwd")? {
         Some(cwd) if !Path::new(cwd).is_absolute() => {
             return Err(Refusal::invalid(format!("`cwd` `{cwd}` is not absolute")));

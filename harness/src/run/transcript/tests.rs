@@ -183,6 +183,98 @@ async fn an_exit_is_recorded_with_its_code_and_blames_no_party() {
 }
 
 #[tokio::test]
+async fn wrong_value_of_the_agent_in_a_line_of_the_tester_is_no_fault_of_the_harness() {
+    const REPEATS: &str = r"title: A case
+subject: agent
+requirements: [init.respond]
+transcript:
+  - client: { id: open, method: session/new, params: { cwd: /tmp, mcpServers: [] } }
+  - agent: { id: open, result: { sessionId: <session> } }
+  - client: { method: session/cancel, params: { sessionId: <session> } }
+";
+    let opened = json!({ "jsonrpc": "2.0", "result": { "sessionId": 5 } });
+    let mut agent = Scripted::new(&[opened], Then::Silence);
+    play(REPEATS, &mut agent).await;
+    let events = agent.state.recorder.finish().into_iter();
+    let mut steps = events.filter_map(|event| if let What::Step(step) = event.what { Some(step) } else { None });
+    let last = steps.next_back().expect("a step");
+    assert_eq!(last.outcome, Outcome::Missed, "{last:?}");
+    assert!(
+        matches!(&last.observed, Some(Observed::Problem(text)) if text.contains("a value of the agent")),
+        "{last:?}"
+    );
+}
+
+const OPENS: &str = r"title: A case
+subject: agent
+requirements: [init.respond]
+transcript:
+  - client: { id: init, method: initialize, params: { protocolVersion: 1, clientCapabilities: {} } }
+  - agent: { id: init, result: { protocolVersion: 1 } }
+  - together:
+      - { id: one, method: session/new, params: { cwd: /tmp, mcpServers: [] } }
+      - { id: two, method: session/new, params: { cwd: /tmp, mcpServers: [] } }
+  - agent: { id: one, result: { sessionId: <session> } }
+  - agent: { id: two, result: { sessionId: <second> } }
+";
+
+/// Returns the outcome of the last step, with the methods that the tester sent.
+async fn opened(capabilities: Value, kind: &str, after: &[Value]) -> (Outcome, Vec<String>) {
+    let login = json!({ "id": "own", "name": "Own", "type": kind });
+    let init = json!({ "result": { "protocolVersion": 1, "agentCapabilities": capabilities, "authMethods": [login] } });
+    let refused = json!({ "error": { "code": -32000, "message": "login" } });
+    let mut agent = Scripted::new(&[&[init, refused.clone(), refused], after].concat(), Then::Silence);
+    play(OPENS, &mut agent).await;
+    let events = agent.state.recorder.finish();
+    let step = |event: &crate::trace::Event| if let What::Step(step) = &event.what { Some(step.outcome) } else { None };
+    let method = |event: &crate::trace::Event| match &event.what {
+        What::Line { from: Party::Client, bytes, .. } => {
+            let message: Value = serde_json::from_slice(bytes).expect("JSON");
+            Some(message["method"].as_str().expect("a method").to_owned())
+        }
+        _ => None,
+    };
+    let last = events.iter().rev().find_map(step).expect("a step");
+    (last, events.iter().filter_map(method).skip(3).collect())
+}
+
+#[tokio::test]
+async fn harness_logs_in_once_by_a_method_that_needs_no_person_if_the_agent_permits_it() {
+    let permits = json!({ "_meta": { "acp-conformance": { "login": true } } });
+    let done = |id: &str| json!({ "result": { "sessionId": id } });
+    let refused = || json!({ "error": { "code": -32000, "message": "login" } });
+    let logged_in = [json!({ "result": {} }), done("a"), done("b")];
+    let all = ["authenticate", "session/new", "session/new"].map(str::to_owned).to_vec();
+    assert_eq!(opened(permits.clone(), "agent", &logged_in).await, (Outcome::Done, all.clone()));
+    assert_eq!(opened(json!({}), "agent", &[]).await, (Outcome::LoginNeeded, Vec::new()), "not permitted");
+    assert_eq!(opened(permits.clone(), "terminal", &[]).await, (Outcome::LoginNeeded, Vec::new()));
+    let fails = [json!({ "error": { "code": -32603, "message": "no" } })];
+    assert_eq!(opened(permits.clone(), "agent", &fails).await, (Outcome::LoginNeeded, all[..1].to_vec()));
+    let without_effect = [json!({ "result": {} }), refused()];
+    assert_eq!(opened(permits, "agent", &without_effect).await, (Outcome::LoginNeeded, all[..2].to_vec()));
+}
+
+#[tokio::test]
+async fn a_line_that_may_come_is_awaited_within_its_limit_and_never_missed() {
+    const MAY_COME: &str = r"title: A case
+subject: agent
+requirements: [init.respond]
+transcript:
+  - client: { id: init, method: initialize, params: { protocolVersion: 1, clientCapabilities: {} } }
+  - agent*: { method: session/update, params: { sessionId: s }, within: 700ms }
+";
+    let update = json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": "s" } });
+    let mut sends = Scripted::new(&[update], Then::Silence);
+    play(MAY_COME, &mut sends).await;
+    assert_eq!(sends.waited, Duration::ZERO);
+    let mut is_silent = Scripted::new(&[], Then::Silence);
+    play(MAY_COME, &mut is_silent).await;
+    assert!(is_silent.waited > Duration::from_millis(600), "{:?}", is_silent.waited);
+    let events = is_silent.state.recorder.finish();
+    assert!(!events.iter().any(|event| matches!(event.what, What::Step(_))), "{events:?}");
+}
+
+#[tokio::test]
 async fn an_optional_line_is_not_awaited_long_once_the_agent_waits_for_a_later_one() {
     const HELD: &str = r"title: A case
 subject: agent

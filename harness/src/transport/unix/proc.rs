@@ -56,6 +56,18 @@ pub(super) fn state(pid: u32) -> Option<State> {
     Some(State { group, parent, runs, is_program: flags & OF_KERNEL == 0, is_settled })
 }
 
+/// Returns the time that the descendants of this process have used the processors, in ticks.
+pub(super) fn used_by_descendants() -> u64 {
+    let used = |pid: u32| {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+        // utime and stime: proc_pid_stat(5).
+        let fields = str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace().skip(11).take(2);
+        Some(fields.flat_map(str::parse::<u64>).sum::<u64>())
+    };
+    descendants().into_iter().filter_map(used).sum()
+}
+
 /// Returns every descendant of this process, as far as its ancestors are alive.
 pub(super) fn descendants() -> Vec<u32> {
     let mut rest: Vec<(u32, u32)> = pids().filter_map(|pid| Some((pid, state(pid)?.parent))).collect();

@@ -324,3 +324,18 @@ async fn shutdown_kills_all_groups_and_closes() {
     let again = json!({"sessionId": "s", "command": "true"});
     assert_eq!(client.error("terminal/create", &again).await, code::INTERNAL);
 }
+
+#[tokio::test]
+async fn whole_line_as_command_runs_in_a_shell() {
+    let client = Client::new();
+    for command in
+        [json!({ "command": "printf 'a b' | tr a c" }), json!({ "command": "printf 'a b' | tr a c", "args": [] })]
+    {
+        let mut params = json!({ "sessionId": "s" });
+        params.as_object_mut().expect("an object").extend(command.as_object().expect("an object").clone());
+        let result = client.result("terminal/create", &params).await;
+        let terminal = json!({ "sessionId": "s", "terminalId": result["terminalId"] });
+        client.wait(&terminal).await;
+        assert_eq!(client.output(&terminal).await["output"], "c b");
+    }
+}

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::model::{CaseReport, ReasonReport, RequirementReport};
-use super::words::times;
 use crate::judge::{Cause, EndCause};
 use crate::requirement::Party;
 use crate::verdict::Verdict;
@@ -64,7 +63,8 @@ impl Key {
 }
 
 /// Whether the agent did anything in the run that requires a tool call of a model.
-pub(crate) fn calls_tools(requirements: &[RequirementReport]) -> bool {
+#[must_use]
+pub fn calls_tools(requirements: &[RequirementReport]) -> bool {
     requirements.iter().any(|requirement| is_about_tools(&requirement.id) && !requirement.cases.is_empty())
 }
 
@@ -83,7 +83,9 @@ fn subjects(cause: &Cause) -> Vec<String> {
         Cause::UnknownAct { act } => vec![act.clone()],
         Cause::UnknownSetting { setting } => vec![setting.clone()],
         Cause::ProtocolVersion { version } => vec![version.to_string()],
-        Cause::Undecided { requirements } | Cause::NotExercised { requirements } => requirements.clone(),
+        Cause::Undecided { requirements }
+        | Cause::Unconfirmed { requirements }
+        | Cause::NotExercised { requirements } => requirements.clone(),
         Cause::Skipped { after } => vec![after.clone()],
         Cause::StepUnmet { .. }
         | Cause::SubjectEnded { .. }
@@ -105,7 +107,7 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
         Cause::NoneApplies => {
             format!("the {party} does not advertise the capabilities that the requirements are about")
         }
-        Cause::ProtocolVersion { .. } => "the parties did not agree on protocol version 1".to_owned(),
+        Cause::ProtocolVersion { .. } => "the parties did not agree on the checked protocol version".to_owned(),
         Cause::UnknownAct { .. } => format!("no --act and no profile describes how the {party}'s user does it"),
         Cause::UnknownSetting { .. } => {
             format!("no --setting and no profile describes how the {party} is set up for it")
@@ -124,6 +126,7 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
         Cause::MessageMissing { timed_out: false, .. } => format!("the {party} did not send the message"),
         Cause::StepUnmet { .. } => "a step went otherwise than the case expects".to_owned(),
         Cause::Undecided { .. } => "what was observed does not decide the requirement".to_owned(),
+        Cause::Unconfirmed { .. } => "a failure was seen after other cases, and no second process showed it".to_owned(),
         Cause::NotExercised { .. } => "nothing happened to which the requirement applies".to_owned(),
         Cause::Skipped { .. } => "skipped, because nothing happened in a similar case; --thorough runs them".to_owned(),
         Cause::Other => "another reason".to_owned(),
@@ -138,6 +141,11 @@ fn list(about: &BTreeMap<String, usize>) -> String {
     let mut names: Vec<String> = all.iter().take(SHOWN).map(|(name, cases)| times(name, **cases)).collect();
     names.extend((all.len() > SHOWN).then(|| format!("{} more", all.len() - SHOWN)));
     if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+}
+
+/// Returns a name with the number of its cases, if there are several.
+fn times(name: &str, cases: usize) -> String {
+    if cases == 1 { name.to_owned() } else { format!("{name} ×{cases}") }
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use crate::requirement::{Level, Status};
 use crate::verdict::{Conformance, Verdict};
 
 /// Joins the verdicts on these requirements; with `strict`, a SHOULD counts like a MUST.
-pub(super) fn conformance<'r>(
+#[must_use]
+pub fn conformance<'r>(
     requirements: impl IntoIterator<Item = &'r RequirementReport>,
     cases: &[CaseReport],
     strict: bool,

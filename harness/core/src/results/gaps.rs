@@ -1,6 +1,6 @@
 //! Describes the gaps of a recording: the facts that it does not contain, and that are therefore not checked.
 
-use crate::judge::{JudgedTrace, TIME_LIMIT};
+use crate::judge::{JudgedTrace, NotCovered, TIME_LIMIT};
 use crate::trace::Lack;
 
 /// Describes each gap in a sentence.
@@ -26,8 +26,10 @@ pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
         "a fence was only a wait, since no request could serve as one: it does not show that something did not come"
             .to_owned()
     });
+    let subject = judged.header().subject;
+    let concerns = |other: &&NotCovered| subject.is_none_or(|subject| other.is_of(subject));
     let other =
-        judged.judgement.not_covered.iter().map(|other| {
+        judged.judgement.not_covered.iter().filter(concerns).map(|other| {
             format!("conversation {}: not covered: protocol version {}", other.connection + 1, other.version)
         });
     let unattributed = Some(unattributed).filter(|_| judged.unattributed() > 0);

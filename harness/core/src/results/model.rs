@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
 
 mod expected;
 mod explored;
 mod partial;
+mod requirement;
 
-pub use self::expected::{EntryReport, ExpectedReport, FailureReport};
+pub use self::expected::{EntryReport, ExpectedReport, FailureReport, Standing, entry_name};
 pub use self::explored::{Explored, Unconfirmed};
 pub use self::partial::{Partial, PartialReason};
+pub use self::requirement::{FindingReport, ProbeReport, RequirementReport};
 use crate::judge::{CaseVerdict, Cause};
 use crate::protocol::Edition;
 use crate::requirement::{Level, Party, Status};
-use crate::trace::StepKind;
 use crate::verdict::{Conformance, Verdict};
 
 /// The name and version of the format.
@@ -65,9 +65,6 @@ pub struct RunReport {
     /// verdict first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonReport>,
-    /// The failures that cases showed only after other cases of the same conversation.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub only_shared: Vec<OnlyShared>,
     /// The random walks of the run, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explored: Option<Explored>,
@@ -79,9 +76,6 @@ pub struct RunReport {
     /// The results of the known failures, if a baseline was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<ExpectedReport>,
-    /// The distribution of the time, if requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timings: Option<Timings>,
     /// The part of the run that this report covers, if it is not the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardInfo>,
@@ -91,6 +85,9 @@ pub struct RunReport {
     /// The reason why the subject could not be tested, if there is one; then the report contains only the first contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
+    /// Whether the obstacle is that the command most likely starts another program, whose violations say nothing. No report has it.
+    #[serde(skip)]
+    pub is_wrong_program: bool,
     /// Steps by which the user can make the next run decide more, a sentence each; other versions may word them differently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_steps: Vec<String>,
@@ -118,6 +115,15 @@ impl RunReport {
             _ => false,
         };
         !self.cases.is_empty() && self.cases.iter().all(is_fine)
+    }
+
+    /// Returns the cases in which the subject exited by itself before it answered a correct request.
+    pub fn exits(&self) -> impl Iterator<Item = &CaseReport> {
+        const EXITED_BEFORE_RESPONSE: &str = "exited-before-response";
+        let findings = self.requirements.iter().flat_map(|requirement| &requirement.findings);
+        let exited = findings.filter(|finding| finding.kind == EXITED_BEFORE_RESPONSE);
+        let ids: BTreeSet<&str> = exited.map(|finding| finding.case.as_str()).collect();
+        self.cases.iter().filter(move |case| ids.contains(case.id.as_str()))
     }
 
     /// Whether all of these cases ran.
@@ -221,64 +227,13 @@ pub enum Driven {
     Manual,
 }
 
-/// The result for one requirement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RequirementReport {
-    /// Its id.
-    #[serde(deserialize_with = "word")]
-    pub id: String,
-    /// The accountable party.
-    pub party: Party,
-    /// Its level.
-    pub level: Level,
-    /// The verdict over all cases.
-    pub verdict: Verdict,
-    /// Its text, in a sentence.
-    #[serde(default)]
-    pub text: String,
-    /// The precondition, in words; `always` for a requirement without one.
-    #[serde(default)]
-    pub applies_when: String,
-    /// Whether this program checks it.
-    #[serde(default = "checked")]
-    pub status: Status,
-    /// The place in the specification.
-    pub source: String,
-    /// The address of the page that the source names.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "link")]
-    pub link: Option<String>,
-    /// The cases that exercised it, by id.
-    pub cases: Vec<String>,
-    /// The shapes of its cases that ended undecided before they exercised it, by id.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub undecided: Vec<String>,
-    /// The shapes of cases in which it does not apply, by id.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inapplicable: Vec<String>,
-    /// All findings except passes.
-    pub findings: Vec<FindingReport>,
-    /// How to satisfy it with official SDKs: a sentence each, by the name of the language. Only if it fails.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub hints: BTreeMap<String, String>,
-    /// The requirements that own its mistakes, if others own all of them: then it does not count as failed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub same_as: Vec<String>,
-    /// The more general requirements that the same mistakes violate.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also_violates: Vec<String>,
-    /// Departures that the specification tolerates.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-}
-
 impl RunReport {
     /// Fills in the catalogue's texts of requirements and probes, which reports of earlier versions leave out.
     pub fn describe(&mut self, edition: &Edition) {
         for report in self.requirements.iter_mut().filter(|report| report.text.is_empty()) {
             if let Some(requirement) = edition.catalogue.find(&report.id) {
                 report.text.clone_from(&requirement.text);
-                report.applies_when.clone_from(&requirement.applies_when);
+                requirement.applies_when.text().clone_into(&mut report.applies_when);
                 report.status = requirement.status;
                 report.link = requirement.link(edition.major);
             }
@@ -287,99 +242,6 @@ impl RunReport {
             probe.link = edition.catalogue.find(&probe.id).and_then(|requirement| requirement.link(edition.major));
         }
     }
-}
-
-impl RequirementReport {
-    /// Whether it fails by a mistake of its own, which a more specific requirement does not own.
-    #[must_use]
-    pub fn fails(&self) -> bool {
-        self.verdict == Verdict::Fail && self.same_as.is_empty()
-    }
-
-    /// Lists in a line the more general requirements that the same mistakes violate.
-    #[must_use]
-    pub fn also(&self) -> Option<String> {
-        (!self.also_violates.is_empty()).then(|| format!("also violates {}", self.also_violates.join(", ")))
-    }
-
-    /// Joins the verdicts on one requirement, of cases or of reports. If one shape of a case is undecided, the others do not
-    /// make the requirement inapplicable.
-    pub(super) fn joined(
-        verdicts: impl IntoIterator<Item = Verdict>,
-        undecided: &[String],
-        inapplicable: &[String],
-    ) -> Verdict {
-        let case = |shape: &String| shape.split('@').next().unwrap_or_default().to_owned();
-        let cases: BTreeSet<String> = inapplicable.iter().map(case).collect();
-        match Verdict::over_cases(verdicts) {
-            Verdict::NotApplicable if undecided.iter().any(|shape| cases.contains(&case(shape))) => {
-                Verdict::Inconclusive
-            }
-            verdict => verdict,
-        }
-    }
-}
-
-/// The observations on something that the specification leaves open; they decide nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ProbeReport {
-    /// Its id.
-    #[serde(deserialize_with = "word")]
-    pub id: String,
-    /// The usual expectation, in a sentence.
-    pub text: String,
-    /// The address of the page that the source names.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "link")]
-    pub link: Option<String>,
-    /// The observations.
-    pub notes: Vec<String>,
-    /// The cases with these observations, by id.
-    pub cases: Vec<String>,
-}
-
-/// One finding, with its evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FindingReport {
-    /// The case with this finding.
-    pub case: String,
-    /// The title of that case; absent for a recording, and in reports of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub case_title: Option<String>,
-    /// The verdict on the requirement.
-    pub verdict: Verdict,
-    /// The stable name of the observation; together with the requirement it keeps its meaning from version to version. Empty in
-    /// reports of format 1.
-    #[serde(default)]
-    pub kind: String,
-    /// The facts of the finding, by name: a `method`, a JSON `pointer`, what was `expected` and what was `actual`, an id, or a
-    /// duration with its unit in the name. The kind decides which of them there are.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub fields: Map<String, Value>,
-    /// The sentence rendered from kind and fields, for people; other versions may word it differently.
-    #[serde(alias = "message")]
-    pub text: String,
-    /// The responsible party.
-    pub party: Party,
-    /// The events of the case's trace that prove it; the deciding one first.
-    pub events: Vec<usize>,
-    /// The lines of those events as sent on the wire, shortened if they are long.
-    pub lines: Vec<String>,
-    /// The 1-based line in the case file of the step at the time of the deciding event; absent if that step is in an include,
-    /// or no step was running.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<usize>,
-    /// Whether it is undecided because the subject stopped answering: then the requirement does not pass, whatever other cases
-    /// show.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub stalled: bool,
-    /// The more specific requirement that owns the mistake, if another one also fails by it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub same_as: Option<String>,
-    /// The case that fails for this violation, if other cases show it too and this case does not name the requirement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counted_in: Option<String>,
 }
 
 /// The result of one case.
@@ -418,6 +280,9 @@ pub struct CaseReport {
     /// The gaps of a recording.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The last lines on standard error, if the subject exited in the case without being asked to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stderr: Vec<String>,
 }
 
 /// The cases that are undecided or do not apply for the same reason.
@@ -453,7 +318,7 @@ pub struct Summary {
     /// The number of starts of the subject; 0 if it is unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starts: usize,
-    /// The number of cases that did not pass in a shared conversation and ran again alone; only that run counts.
+    /// The number of cases that did not pass in a shared conversation and ran again alone.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub again: usize,
     /// The proofs that nothing more would come, with their number: the method of the request that the subject answered, or
@@ -462,78 +327,38 @@ pub struct Summary {
     pub fences: BTreeMap<String, usize>,
 }
 
-/// A failure that a case showed only after other cases of its conversation, and not alone. It does not fail the requirement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OnlyShared {
-    /// The case.
-    pub case: String,
-    /// The requirement.
-    pub requirement: String,
-    /// The kind of the finding.
-    pub kind: String,
-    /// The finding in a sentence.
-    pub text: String,
-    /// The trace of the conversation with other cases, if traces were kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shared: Option<String>,
-    /// The trace of the run alone, if traces were kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alone: Option<String>,
+impl Summary {
+    /// Returns the counts of a run with this duration.
+    pub(super) fn of(requirements: &[RequirementReport], cases: &[CaseReport], duration_ms: u64) -> Self {
+        Self {
+            requirements: count(requirements.iter().filter(|it| it.same_as.is_empty()).map(|it| it.verdict)),
+            same_as: requirements.iter().filter(|it| !it.same_as.is_empty()).count(),
+            cases: count(cases.iter().map(|case| case.verdict)),
+            duration_ms,
+            starts: 0,
+            again: 0,
+            fences: BTreeMap::new(),
+        }
+    }
 }
 
-/// The distribution of the time of a run, in microseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Timings {
-    /// The number of parallel conversations.
-    pub jobs: usize,
-    /// From the start of the command until the last case was checked; for shards, their sum.
-    pub wall_us: u64,
-    /// The part of it before the first case.
-    pub start_up_us: u64,
-    /// The least time that a case can take.
-    pub floor: Floor,
-    /// The sum over all cases.
-    pub total: Spent,
-    /// Each case, by id.
-    pub cases: BTreeMap<String, Spent>,
+fn count(verdicts: impl Iterator<Item = Verdict>) -> BTreeMap<String, usize> {
+    let mut counts: BTreeMap<String, usize> = Verdict::ALL.iter().map(|v| (v.name().to_owned(), 0)).collect();
+    for verdict in verdicts {
+        *counts.entry(verdict.name().to_owned()).or_default() += 1;
+    }
+    counts
 }
 
-/// The distribution of the time of a case, in microseconds.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Spent {
-    /// The sum of the others.
-    pub total_us: u64,
-    /// Waiting for the first line of the subject.
-    pub start_us: u64,
-    /// Waiting for later messages and acts of the subject, by the kind of step.
-    pub waits_us: BTreeMap<StepKind, u64>,
-    /// Waiting for the exit of the subject.
-    pub exit_us: u64,
-    /// The tester's own time: making folders, starting processes, sending its lines, cleaning up.
-    pub tester_us: u64,
-    /// Checking the trace.
-    pub judging_us: u64,
-}
-
-/// The time that the subject takes to start and to exit without messages.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, rename_all_fields = "camelCase")]
-pub enum Floor {
-    /// It was measured in this run.
-    Measured {
-        /// The number of starts.
-        starts: usize,
-        /// Their median, in microseconds.
-        median_us: u64,
-    },
-    /// The measurement failed.
-    Unknown {
-        /// The reason.
-        reason: String,
-    },
+/// What the cases show so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterimResults {
+    /// The number of cases with a transcript that is over.
+    pub cases: usize,
+    /// The number of requirements that pass in all of these cases that decide them.
+    pub passed: usize,
+    /// The ids of the MUSTs that a case failed, or seems to fail until another process has confirmed it.
+    pub failed: Vec<String>,
 }
 
 /// Serde requires a reference.
@@ -570,9 +395,9 @@ fn link<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
 mod tests {
     use std::time::Duration;
 
-    use crate::edition::V1;
-    use crate::report::Collector;
     use crate::requirement::Party;
+    use crate::results::Collector;
+    use crate::testing::v1;
     use crate::trace::Trace;
 
     /// Whether a run of one case passed that names these requirements.
@@ -581,8 +406,8 @@ mod tests {
             r#"{{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent","case":"a","requirements":[{requirements}]}}
 {{"n":0,"us":0,"from":"agent","line":"{line}"}}"#
         );
-        let mut collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
-        collector.add(&Trace::read(file.as_bytes()).expect("a trace"), Duration::ZERO, None);
+        let mut collector = Collector::new(v1(), Party::Agent, Vec::new());
+        collector.add(&Trace::read(file.as_bytes()).expect("a trace"), None);
         collector.finish(Duration::ZERO, false).all_passed()
     }
 

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FindingReport, RequirementReport};
-use crate::expected::{self, Expectation, Standing, parse_day};
+use super::{FindingReport, RequirementReport, RunReport};
+use crate::results::mistakes::failed;
 use crate::verdict::{Conformance, Verdict};
 
 /// The results of the known failures.
@@ -17,6 +17,28 @@ pub struct ExpectedReport {
     pub entries: Vec<EntryReport>,
     /// The failures that count and that have no entry.
     pub new: Vec<FailureReport>,
+}
+
+/// The result of an expectation in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It fails, as expected.
+    Holds,
+    /// It no longer fails: it passed, or the subject no longer advertises the capability.
+    Stale,
+    /// Its last day has passed.
+    Expired,
+    /// The run did not decide it: it was not exercised or not decided, or not all of the cases ran.
+    Open,
+}
+
+impl Standing {
+    /// Whether the entry fails the run.
+    #[must_use]
+    pub const fn is_wrong(self) -> bool {
+        matches!(self, Self::Stale | Self::Expired)
+    }
 }
 
 /// The result of one entry.
@@ -65,6 +87,13 @@ impl ExpectedReport {
         !self.entries.iter().any(|entry| entry.standing.is_wrong())
     }
 
+    /// Whether the requirement fails only as expected.
+    #[must_use]
+    pub fn covers_all(&self, requirement: &RequirementReport) -> bool {
+        requirement.verdict == Verdict::Fail
+            && failed(requirement).all(|finding| self.entry_of(&requirement.id, finding).is_some())
+    }
+
     /// Returns the entry that expects this failure.
     #[must_use]
     pub fn entry(&self, requirement: &str, case: &str) -> Option<&EntryReport> {
@@ -82,28 +111,43 @@ impl ExpectedReport {
 }
 
 impl FailureReport {
-    pub(in crate::report) fn new(requirement: &RequirementReport, finding: &FindingReport) -> Self {
+    /// Names a finding.
+    #[must_use]
+    pub fn new(requirement: &RequirementReport, finding: &FindingReport) -> Self {
         Self { requirement: requirement.id.clone(), case: finding.case.clone() }
     }
 }
 
 impl EntryReport {
-    /// Returns the entry as written, to apply it again.
-    #[must_use]
-    pub fn expectation(&self) -> Expectation {
-        Expectation {
-            requirement: self.requirement.clone(),
-            case: self.case.clone(),
-            reason: self.reason.clone(),
-            link: self.link.clone(),
-            expires: self.expires.as_deref().and_then(|day| parse_day(day).ok()),
-            place: None,
-        }
-    }
-
-    /// Returns the requirement and case that the entry names.
+    /// Returns the name of the requirement, of the case, or of the requirement in the case.
     #[must_use]
     pub fn name(&self) -> String {
-        expected::name(self.requirement.as_deref(), self.case.as_deref())
+        entry_name(self.requirement.as_deref(), self.case.as_deref())
+    }
+}
+
+/// Returns the name of a requirement, a case, or a requirement in a case.
+#[must_use]
+pub fn entry_name(requirement: Option<&str>, case: Option<&str>) -> String {
+    match (requirement, case) {
+        (Some(requirement), Some(case)) => format!("{requirement} in {case}"),
+        (one, other) => one.or(other).unwrap_or_default().to_owned(),
+    }
+}
+
+impl RunReport {
+    /// Returns the requirements with unexpected failures, and only those findings.
+    #[must_use]
+    pub fn surprises(&self) -> Vec<RequirementReport> {
+        let failing = self.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail);
+        let Some(expected) = &self.expected else { return failing.cloned().collect() };
+        failing
+            .filter(|requirement| !expected.covers_all(requirement))
+            .cloned()
+            .map(|mut requirement| {
+                requirement.findings.retain(|finding| expected.entry_of(&requirement.id, finding).is_none());
+                requirement
+            })
+            .collect()
     }
 }

@@ -1,42 +1,42 @@
 //! Separates known failures from new ones.
 
-use super::conformance::conformance;
-use super::mistakes::failed;
-use super::model::{EntryReport, ExpectedReport, FailureReport, RequirementReport, RunReport};
-use crate::expected::{BaselineChanges, Date, Expectation, PLACEHOLDER, Standing};
+use super::{BaselineChanges, Date, Expectation, PLACEHOLDER};
 use crate::requirement::{Catalogue, Level};
+use crate::results::{
+    EntryReport, ExpectedReport, FailureReport, RequirementReport, RunReport, Standing, conformance, failed,
+};
 use crate::verdict::Verdict;
 
-/// The conditions for applying a baseline.
+/// The comparison of a run with the expectations about it.
 #[derive(Debug, Clone, Copy)]
-pub struct ExpectedContext<'c> {
+pub struct Comparison<'c> {
+    /// The report on the run, without the result of the comparison.
+    pub report: &'c RunReport,
     /// Whether all cases for the subject ran.
     pub whole: bool,
-    /// Whether a violated SHOULD counts like a violated MUST.
-    pub strict: bool,
     /// Today's date in UTC.
     pub today: Date,
     /// The requirements of the edition.
     pub catalogue: &'c Catalogue,
 }
 
-impl RunReport {
-    /// Compares the expectations with the results.
+impl Comparison<'_> {
+    /// Returns the result of each expectation, and the failures without one.
     #[must_use]
-    pub fn apply_expected(&self, expectations: &[Expectation], context: ExpectedContext<'_>) -> ExpectedReport {
-        let concerned = expectations.iter().filter(|entry| entry.concerns(self.subject.kind, context.catalogue));
-        let entries: Vec<EntryReport> = concerned.map(|entry| self.apply_one(entry, context)).collect();
-        let mut report = ExpectedReport { otherwise: self.verdict, entries, new: Vec::new() };
-        let counted = self.requirements.iter().filter(|it| context.strict || it.level == Level::Must);
+    pub fn apply(&self, expectations: &[Expectation]) -> ExpectedReport {
+        let run = self.report;
+        let concerned = expectations.iter().filter(|entry| entry.concerns(run.subject.kind, self.catalogue));
+        let entries: Vec<EntryReport> = concerned.map(|entry| self.apply_one(entry)).collect();
+        let mut report = ExpectedReport { otherwise: run.verdict, entries, new: Vec::new() };
+        let counted = run.requirements.iter().filter(|it| run.counts(it.level));
         let findings = counted.flat_map(|it| failed(it).map(move |finding| (it, finding)));
         let own = findings.filter(|(_, finding)| finding.same_as.is_none() && finding.counted_in.is_none());
         let surprises = own.filter(|(requirement, finding)| report.entry_of(&requirement.id, finding).is_none());
         report.new = surprises.map(|(requirement, finding)| FailureReport::new(requirement, finding)).collect();
         report.new.sort();
         report.new.dedup();
-        let expected = |requirement: &&RequirementReport| self.is_expected(requirement, &report);
-        let rest = self.requirements.iter().filter(|requirement| !expected(requirement));
-        report.otherwise = conformance(rest, &self.cases, context.strict);
+        let rest = run.requirements.iter().filter(|requirement| !report.covers_all(requirement));
+        report.otherwise = conformance(rest, &run.cases, run.strict);
         report
     }
 
@@ -46,15 +46,10 @@ impl RunReport {
     /// A failure with an expired entry gets no new entry, since a person set its last day. If there are entries for single
     /// cases of a requirement, the new entry is also for a single case.
     #[must_use]
-    pub fn expected_changes(
-        &self,
-        entries: &[Expectation],
-        n_own: usize,
-        context: ExpectedContext<'_>,
-    ) -> BaselineChanges {
+    pub fn changes(&self, entries: &[Expectation], n_own: usize) -> BaselineChanges {
         let is_stale = |entry: &Expectation| {
-            entry.concerns(self.subject.kind, context.catalogue)
-                && self.apply_one(entry, context).standing == Standing::Stale
+            entry.concerns(self.report.subject.kind, self.catalogue)
+                && self.apply_one(entry).standing == Standing::Stale
         };
         let removed = entries
             .iter()
@@ -64,9 +59,8 @@ impl RunReport {
             .map(|(index, _)| index)
             .collect();
         let mut added: Vec<Expectation> = Vec::new();
-        for FailureReport { requirement, case } in self.apply_expected(entries, context).new {
-            let has_expired =
-                |entry: &Expectation| entry.is_expired(context.today) && entry.covers(&requirement, &case);
+        for FailureReport { requirement, case } in self.apply(entries).new {
+            let has_expired = |entry: &Expectation| entry.is_expired(self.today) && entry.covers(&requirement, &case);
             if entries.iter().any(has_expired) || added.iter().any(|entry| entry.covers(&requirement, &case)) {
                 continue;
             }
@@ -78,11 +72,11 @@ impl RunReport {
         BaselineChanges { removed, added }
     }
 
-    fn apply_one(&self, entry: &Expectation, context: ExpectedContext<'_>) -> EntryReport {
+    fn apply_one(&self, entry: &Expectation) -> EntryReport {
         let verdict = self.verdict_on(entry);
-        let standing = entry.standing(verdict, context.whole, context.today);
+        let standing = entry.standing(verdict, self.whole, self.today);
         // An expected case depends only on failures that decide it; an expected requirement also on others.
-        let all = context.strict || entry.requirement.is_some();
+        let all = self.report.strict || entry.requirement.is_some();
         let mut failures: Vec<FailureReport> = match standing {
             Standing::Holds => self.failures(all).filter(|it| entry.covers(&it.requirement, &it.case)).collect(),
             _ => Vec::new(),
@@ -105,14 +99,14 @@ impl RunReport {
     /// Returns the verdict on the requirement or case that an entry names.
     fn verdict_on(&self, entry: &Expectation) -> Verdict {
         let requirement =
-            entry.requirement.as_ref().and_then(|id| self.requirements.iter().find(|known| known.id == *id));
-        let was_run = |case: &String| self.cases.iter().any(|known| known.id == *case);
+            entry.requirement.as_ref().and_then(|id| self.report.requirements.iter().find(|known| known.id == *id));
+        let was_run = |case: &String| self.report.cases.iter().any(|known| known.id == *case);
         match (requirement, &entry.case) {
             (Some(requirement), Some(case)) if was_run(case) => verdict_in(requirement, case),
             (Some(_), Some(_)) => Verdict::NotExercised,
             (Some(requirement), None) => requirement.verdict,
             (None, Some(case)) if entry.requirement.is_none() => {
-                let found = self.cases.iter().find(|known| known.id == *case);
+                let found = self.report.cases.iter().find(|known| known.id == *case);
                 found.map_or(Verdict::NotExercised, |found| found.verdict)
             }
             (None, _) => Verdict::NotExercised,
@@ -121,29 +115,8 @@ impl RunReport {
 
     /// Returns the failures of MUSTs, or with `all` of all requirements; one for each finding.
     fn failures(&self, all: bool) -> impl Iterator<Item = FailureReport> {
-        let counted = self.requirements.iter().filter(move |it| all || it.level == Level::Must);
+        let counted = self.report.requirements.iter().filter(move |it| all || it.level == Level::Must);
         counted.flat_map(|requirement| failed(requirement).map(|finding| FailureReport::new(requirement, finding)))
-    }
-
-    /// Whether the requirement fails only as expected.
-    fn is_expected(&self, requirement: &RequirementReport, expected: &ExpectedReport) -> bool {
-        requirement.verdict == Verdict::Fail
-            && failed(requirement).all(|finding| expected.entry_of(&requirement.id, finding).is_some())
-    }
-
-    /// Returns the requirements with unexpected failures, and only those findings.
-    #[must_use]
-    pub fn surprises(&self) -> Vec<RequirementReport> {
-        let failing = self.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail);
-        let Some(expected) = &self.expected else { return failing.cloned().collect() };
-        failing
-            .filter(|requirement| !self.is_expected(requirement, expected))
-            .cloned()
-            .map(|mut requirement| {
-                requirement.findings.retain(|finding| expected.entry_of(&requirement.id, finding).is_none());
-                requirement
-            })
-            .collect()
     }
 }
 

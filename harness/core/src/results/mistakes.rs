@@ -48,9 +48,9 @@ fn own(requirements: &mut [RequirementReport]) {
     }
 }
 
-/// Makes one case fail for a violation that several show: the first that names the requirement, or else the first that passes
-/// without the violation, or else the first. Every case that names the requirement fails by itself, and so does every recording,
-/// which names none.
+/// Makes one case fail for a violation that several show: the one that needs the fewest cases before it; of these the first that names
+/// the requirement, or else the first that passes without the violation, or else the first. Every case that names the requirement
+/// fails by itself, and so does every recording, which names none.
 fn count_once(requirement: &mut RequirementReport, for_it: &BTreeMap<&str, BTreeSet<&str>>, passing: &BTreeSet<&str>) {
     let id = requirement.id.as_str();
     let is_own = |case: &str| for_it.get(case).is_some_and(|own| own.contains(id));
@@ -63,9 +63,11 @@ fn count_once(requirement: &mut RequirementReport, for_it: &BTreeMap<&str, BTree
         shown.entry(signature(&finding.kind, &finding.fields)).or_default().push(finding);
     }
     for findings in shown.into_values() {
-        let first_that = |fits: &dyn Fn(&str) -> bool| findings.iter().find(|finding| fits(&finding.case));
-        let first = first_that(&is_own).or_else(|| first_that(&|case| passing.contains(case))).or(findings.first());
-        let Some(first) = first.map(|finding| finding.case.clone()) else { continue };
+        let rank = |finding: &FindingReport| {
+            (finding.after.len(), !is_own(&finding.case), !passing.contains(finding.case.as_str()))
+        };
+        let Some(first) = findings.iter().min_by_key(|finding| rank(finding)) else { continue };
+        let first = first.case.clone();
         for finding in findings {
             let counts_here = finding.case == first || is_own(&finding.case);
             finding.counted_in = (!counts_here).then(|| first.clone());
@@ -92,7 +94,7 @@ fn decide_verdict(case: &mut CaseReport, requirements: &[RequirementReport]) {
 }
 
 /// Returns the findings by which a requirement fails.
-pub(super) fn failed(requirement: &RequirementReport) -> impl Iterator<Item = &FindingReport> {
+pub fn failed(requirement: &RequirementReport) -> impl Iterator<Item = &FindingReport> {
     requirement.findings.iter().filter(|finding| finding.verdict == Verdict::Fail)
 }
 
@@ -101,10 +103,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::edition::V1;
-    use crate::report::model::RunReport;
-    use crate::report::{Collector, join};
     use crate::requirement::Party;
+    use crate::results::{Collector, RunReport, join};
+    use crate::testing::v1;
     use crate::trace::Trace;
 
     const BANNER: &str = "transport.stdout-only-messages";
@@ -114,13 +115,13 @@ mod tests {
 
     /// Builds the report on cases, each with its requirement and the output of the agent.
     fn report(cases: &[(&str, &str, &str)]) -> RunReport {
-        let mut collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
+        let mut collector = Collector::new(v1(), Party::Agent, Vec::new());
         for (case, requirement, line) in cases {
             let file = format!(
                 r#"{{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent","case":"{case}","requirements":["{requirement}"]}}
 {{"n":0,"us":0,"from":"agent","line":"{line}"}}"#
             );
-            collector.add(&Trace::read(file.as_bytes()).expect("a trace"), Duration::ZERO, None);
+            collector.add(&Trace::read(file.as_bytes()).expect("a trace"), None);
         }
         collector.finish(Duration::ZERO, false)
     }

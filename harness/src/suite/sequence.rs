@@ -1,0 +1,103 @@
+//! Repeats conversations for failures that a case showed only after other cases.
+//!
+//! Such a failure may be one of the subject, which forgets something in its tenth request, say. If a second process that runs the
+//! same cases shows it too, it counts, and the shortest sequence that shows it is its reproduction.
+
+use std::time::Duration;
+
+use super::{Suite, SuiteListener};
+use crate::case::Case;
+use crate::results::{Symptom, UnconfirmedFailure};
+use crate::run::{Subject, is_stopping, run_in_order, stopped};
+
+/// The least time for all repetitions of a run. A longer run may spend as much time on them as it took itself.
+const LEAST_TIME: Duration = Duration::from_secs(30);
+
+/// The most runs that make one sequence shorter.
+const MOST_RUNS: usize = 12;
+
+/// The sequence of one failure.
+struct Sequence<'s> {
+    symptom: Symptom,
+    /// The cases, in their order; the last one shows the failure.
+    cases: Vec<&'s Case>,
+}
+
+impl<L: SuiteListener> Suite<'_, L> {
+    /// Repeats conversations until each failure that only they showed is confirmed or not, or the time is over.
+    pub(super) fn repeat_conversations(&mut self, cases: &[Case], subject: &Subject) -> Result<(), L::Error> {
+        let time = LEAST_TIME.max(self.begun.elapsed());
+        let end = self.begun.elapsed() + time;
+        for UnconfirmedFailure { symptom, requirement, case, before } in self.collector.unconfirmed() {
+            if self.collector.known().counts(&symptom) {
+                // The repetition of another one showed it.
+                continue;
+            }
+            if stopped().is_some() || self.begun.elapsed() >= end {
+                break;
+            }
+            let find = |id: &String| cases.iter().find(|case| case.id == *id);
+            let sequence: Option<Vec<&Case>> = before.iter().chain([&case]).map(find).collect();
+            let Some(cases) = sequence.filter(|cases| cases.len() > 1) else { continue };
+            let whole = Sequence { symptom, cases };
+            self.listener.repeats(&requirement, whole.cases.len() - 1)?;
+            if let Some(shown) = self.first_suffix(&whole, subject)? {
+                self.shorten(shown, subject, end)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs ever longer ends of the sequence, and returns the first that shows the failure.
+    fn first_suffix<'s>(&mut self, whole: &Sequence<'s>, subject: &Subject) -> Result<Option<Sequence<'s>>, L::Error> {
+        let all = whole.cases.len();
+        // Shortly before a time limit, there is time for one try.
+        let mut length = if is_stopping() { all } else { 2 };
+        loop {
+            let suffix = &whole.cases[all - length.min(all)..];
+            if self.shows(suffix, &whole.symptom, subject)? {
+                return Ok(Some(Sequence { symptom: whole.symptom.clone(), cases: suffix.to_vec() }));
+            }
+            if length >= all || is_stopping() {
+                return Ok(None);
+            }
+            length *= 2;
+        }
+    }
+
+    /// Leaves out cases as long as the rest shows the failure: halves first, single ones last.
+    fn shorten(&mut self, shown: Sequence<'_>, subject: &Subject, end: Duration) -> Result<(), L::Error> {
+        let Sequence { symptom, cases: mut best } = shown;
+        let (mut part, mut runs) = (best.len() / 2, 0);
+        'shorter: while part > 0 && best.len() > 2 {
+            for at in (0..best.len() - 1).step_by(part) {
+                let left_out = at..(at + part).min(best.len() - 1);
+                let rest: Vec<&Case> = [&best[..left_out.start], &best[left_out.end..]].concat();
+                if rest.len() < 2 {
+                    continue;
+                }
+                if runs == MOST_RUNS || is_stopping() || self.begun.elapsed() >= end {
+                    return Ok(());
+                }
+                runs += 1;
+                // A sequence that shows it once may do so by chance; the user runs it once more.
+                if self.shows(&rest, &symptom, subject)? && self.shows(&rest, &symptom, subject)? {
+                    best = rest;
+                    part = part.min(best.len() / 2);
+                    continue 'shorter;
+                }
+            }
+            part /= 2;
+        }
+        Ok(())
+    }
+
+    /// Runs the cases in one process, adds the result, and returns whether the last one showed the failure.
+    fn shows(&mut self, cases: &[&Case], symptom: &Symptom, subject: &Subject) -> Result<bool, L::Error> {
+        let Some(trace) = run_in_order(cases, subject) else { return Ok(false) };
+        let file = self.listener.keep(&trace)?;
+        let ran = self.collector.add(&trace, file.as_deref());
+        let last = cases.last().map(|case| case.id.as_str()).unwrap_or_default();
+        Ok(ran.len() == cases.len() && self.collector.shows(last, symptom))
+    }
+}
