@@ -15,8 +15,14 @@ pub(crate) fn v1() -> &'static Edition {
     static EDITION: LazyLock<Edition> = LazyLock::new(|| {
         let entries = serde_saphyr::from_str(include_str!("../../../cases/requirements/v1.yaml")).expect("a catalogue");
         let catalogue = Arc::new(Catalogue::new(entries).expect("no id twice"));
-        let source =
-            EditionSource { name: "v1@2026-11", major: 1, stable: V1_STABLE, unstable: V1_UNSTABLE, adapter: &V1 };
+        let source = EditionSource {
+            name: "v1@2026-11",
+            major: 1,
+            stable: V1_STABLE,
+            unstable: V1_UNSTABLE,
+            newer: None,
+            adapter: &V1,
+        };
         Edition::load(source, catalogue).expect("a sound schema")
     });
     &EDITION

@@ -13,7 +13,7 @@ mod step;
 
 pub use case::{CaseInfo, CaseMark};
 pub use event::{
-    AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, McpEvent, McpTransport, McpWhat, ModelEvent,
+    AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, McpEvent, McpTransport, McpWhat, ModelEvent, OTHERS,
     ProcessEvent, SCRATCH, Visit, What,
 };
 pub use file_name::file_name;

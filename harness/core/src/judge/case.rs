@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cause::Cause;
 use super::judgement::Judgement;
-use super::step::{observed_text, step_text};
+use super::step::{EndCause, observed_text, step_text};
+use super::unasked_exit::{UnaskedExit, unasked_exit};
 use crate::requirement::{Catalogue, Level, Party};
 use crate::trace::{Outcome, ProcessEvent, StepEvent, Trace, What};
 use crate::verdict::Verdict;
@@ -54,7 +55,7 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
     let decided = trace.header.requirements.iter().any(|id| judgement.verdict(id) == Verdict::Pass);
     if judgement.covered == 0
         && !decided
-        && let Some(other) = judgement.not_covered.first()
+        && let Some(other) = judgement.not_covered.iter().find(|other| other.is_of(subject))
     {
         let reason = format!("not covered: protocol version {}", other.version);
         return CaseVerdict::new(Verdict::NotApplicable, reason)
@@ -64,9 +65,11 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
         let verdict = CaseVerdict::new(Verdict::NotApplicable, observed_text(step, subject));
         return verdict.because(Cause::of_step(step, subject));
     }
-    if let Some((reason, cause)) = undecided(trace, steps(), subject) {
+    if let Some((reason, cause)) = undecided(trace, subject) {
         if let Some(asked) = judgement.turned_down.filter(|_| subject == Party::Client) {
-            let reason = format!("the client asked for protocol version {asked}, and left when the agent answered 1");
+            let reason = format!(
+                "the client asked for protocol version {asked}, and left when the agent answered with an older one"
+            );
             return CaseVerdict::new(Verdict::NotApplicable, reason).because(Cause::ProtocolVersion { version: asked });
         }
         return CaseVerdict::new(Verdict::Inconclusive, reason).because(cause);
@@ -74,11 +77,7 @@ pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -
     own_requirements(trace, judgement, catalogue)
 }
 
-fn undecided<'t>(
-    trace: &Trace,
-    mut steps: impl Iterator<Item = &'t StepEvent>,
-    subject: Party,
-) -> Option<(String, Cause)> {
+fn undecided(trace: &Trace, subject: Party) -> Option<(String, Cause)> {
     let not_spawned = trace.events.iter().find_map(|event| match &event.what {
         What::Process(ProcessEvent::NotSpawned(reason)) => {
             Some((format!("the subject could not be started: {reason}"), Cause::NotStarted))
@@ -89,8 +88,29 @@ fn undecided<'t>(
     let decided = |step: &StepEvent| step.outcome == Outcome::Contradicted && !step.decides.is_empty();
     // A requirement that a weak fence should decide is undecided; the rest of the case does not depend on it.
     let weak = |step: &StepEvent| step.outcome == Outcome::Quiet && step.decides.is_empty();
-    let step = steps.find(|step| step.outcome != Outcome::Done && !decided(step) && !weak(step));
-    not_spawned.or_else(|| step.map(|step| (describe(step, subject), Cause::of_step(step, subject))))
+    let step = trace.events.iter().find_map(|event| match &event.what {
+        What::Step(step) if step.outcome != Outcome::Done && !decided(step) && !weak(step) => Some((event.n, step)),
+        _ => None,
+    });
+    not_spawned.or_else(|| step.map(|step| why_unmet(trace, step, subject)))
+}
+
+/// Returns why a step did not go as expected. An agent that exits by itself does nothing afterwards, whatever the step waited for.
+fn why_unmet(trace: &Trace, (n, step): (usize, &StepEvent), subject: Party) -> (String, Cause) {
+    let (reason, cause) = (describe(step, subject), Cause::of_step(step, subject));
+    let may_hide_exit =
+        matches!(cause, Cause::PromptNotFollowed { .. } | Cause::MessageMissing { .. } | Cause::StepUnmet { .. });
+    let exit = unasked_exit(&trace.events).filter(|exit| exit.since < n && may_hide_exit && subject == Party::Agent);
+    match exit {
+        Some(UnaskedExit { exit, .. }) => (
+            match step.outcome {
+                Outcome::Ended => reason,
+                _ => format!("the agent exited without being asked to ({exit}); {reason}"),
+            },
+            Cause::SubjectEnded { end: EndCause::Unexplained },
+        ),
+        None => (reason, cause),
+    }
 }
 
 fn describe(step: &StepEvent, subject: Party) -> String {
@@ -138,4 +158,33 @@ fn own_requirements(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue)
 fn shows_something(judgement: &Judgement, catalogue: &Catalogue, subject: Option<Party>) -> bool {
     let of_subject = |id: &str| catalogue.find(id).is_some_and(|r| subject.is_none_or(|subject| r.party == subject));
     judgement.tallies.iter().any(|(id, tally)| tally.verdict() == Verdict::Pass && of_subject(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::judge;
+    use crate::testing::v1;
+
+    /// Returns the cause of a case whose optional step was missed after these process events.
+    fn cause(process: &[&str]) -> Option<Cause> {
+        let head = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","subject":"agent","case":"v1/agent/x/y"}"#;
+        let step = r#""step":{"kind":"optional","line":8,"text":"","outcome":"missed","expected":{"message":{"notification":"session/update"}},"observed":"nothing","intent":"read-file"}"#;
+        let events = process.iter().map(|event| format!(r#""process":{event}"#)).chain([step.to_owned()]);
+        let events = events.enumerate().map(|(n, event)| format!("{{\"n\":{n},\"us\":{n},{event}}}\n"));
+        let file = format!("{head}\n{}", events.collect::<String>());
+        let trace = Trace::read(file.as_bytes()).expect("a trace");
+        judge_case(&trace, &judge(&trace, v1()), &v1().catalogue).cause
+    }
+
+    #[test]
+    fn agent_that_exits_by_itself_is_not_one_that_ignores_the_prompt() {
+        let exited = r#"{"exited":{"code":1,"signal":null}}"#;
+        let by_itself = Some(Cause::SubjectEnded { end: EndCause::Unexplained });
+        let not_followed = Some(Cause::PromptNotFollowed { intent: "read-file".to_owned() });
+        assert_eq!(cause(&[r#""stdout-ended""#, exited]), by_itself);
+        assert_eq!(cause(&[]), not_followed);
+        assert_eq!(cause(&[r#""stdin-closed""#, r#""stdout-ended""#, exited]), not_followed);
+        assert_eq!(cause(&[exited, r#"{"spawned":{"pid":2}}"#]), by_itself);
+    }
 }

@@ -71,6 +71,11 @@ pub enum Cause {
         /// Their ids.
         requirements: Vec<String>,
     },
+    /// Requirements failed in a process that ran other cases before, and no second process showed it.
+    Unconfirmed {
+        /// Their ids.
+        requirements: Vec<String>,
+    },
     /// The subject did nothing that requirements of the case apply to.
     NotExercised {
         /// Their ids.
@@ -103,6 +108,7 @@ impl Cause {
             Self::MessageMissing { .. } => "message-missing",
             Self::StepUnmet { .. } => "step-unmet",
             Self::Undecided { .. } => "undecided",
+            Self::Unconfirmed { .. } => "unconfirmed",
             Self::NotExercised { .. } => "not-exercised",
             Self::Skipped { .. } => "skipped",
             Self::Other => "other",

@@ -67,6 +67,13 @@ macro_rules! kinds {
     };
 }
 
+impl On {
+    /// Whether the input is one message, which most checks of this kind decide by itself.
+    const fn is_one_message(&self) -> bool {
+        matches!(self, Self::Line(_) | Self::Message(_) | Self::Stderr(_) | Self::Payload(_))
+    }
+}
+
 impl<'s> Seen<'s> {
     /// Returns the variant of an update and of its payload, and otherwise the method of a call, of a payload, or of the
     /// answered request.
@@ -128,25 +135,47 @@ pub struct Check {
     pub on: On,
     /// The methods and the variants of updates that it needs; `None` for all.
     pub subjects: Option<&'static [&'static str]>,
+    /// Whether one message decides, with the request that it answers and with what the parties said in `initialize`. Such a check
+    /// also works where the order of the messages is unknown.
+    pub alone: bool,
 }
 
 impl Check {
     /// Creates a check of the agent.
     #[must_use]
     pub const fn agent(requirement: &'static str, on: On) -> Self {
-        Self { requirement, party: Party::Agent, on, subjects: None }
+        Self { requirement, party: Party::Agent, on, subjects: None, alone: on.is_one_message() }
     }
 
     /// Creates a check of the client.
     #[must_use]
     pub const fn client(requirement: &'static str, on: On) -> Self {
-        Self { requirement, party: Party::Client, on, subjects: None }
+        Self { requirement, party: Party::Client, on, subjects: None, alone: on.is_one_message() }
     }
 
     /// Limits the check to these methods and variants of updates.
     #[must_use]
     pub const fn only(self, subjects: &'static [&'static str]) -> Self {
         Self { subjects: Some(subjects), ..self }
+    }
+
+    /// Marks a check for which one message decides.
+    #[must_use]
+    pub const fn alone(self) -> Self {
+        Self { alone: true, ..self }
+    }
+
+    /// Marks a check of a payload that needs earlier messages.
+    #[must_use]
+    pub const fn with_history(self) -> Self {
+        Self { alone: false, ..self }
+    }
+
+    /// Creates a check of both parties, for which one message decides.
+    #[must_use]
+    pub const fn both_alone(requirements: [&'static str; 2], on: On) -> [Self; 2] {
+        let [agent, client] = Self::both(requirements, on);
+        [agent.alone(), client.alone()]
     }
 
     /// Creates a check of both parties: first the requirement on the agent, then that on the client.

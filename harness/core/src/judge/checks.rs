@@ -48,6 +48,7 @@ pub(super) fn all() -> Vec<Check> {
         jsonrpc::duplex::BOTH.as_flattened(),
         jsonrpc::error::CHECKS,
         jsonrpc::error::BOTH.as_flattened(),
+        jsonrpc::exit::BOTH.as_flattened(),
         schema::CHECKS,
         schema::BOTH.as_flattened(),
         init::CHECKS,

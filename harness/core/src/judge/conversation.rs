@@ -7,6 +7,7 @@ mod fence;
 mod forget;
 mod history;
 mod listing;
+mod newer;
 mod notifications;
 mod open;
 mod options;
@@ -14,10 +15,11 @@ mod replay;
 mod services;
 pub(super) mod session;
 mod terminal;
+mod trials;
 mod visits;
 mod work;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -26,7 +28,7 @@ pub(in crate::judge) use self::course::plan_texts;
 pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, GarbledKind, Login, SessionCourse, TurnCourse};
 pub use self::exchange::Exchange;
 pub use self::forget::{Holes, Memory};
-pub use self::history::{plan_items, text_of_content};
+pub use self::history::{History, MessageText, Replayed, plan_items, text_of_content};
 pub use self::listing::{Listing, all_of_several, entries};
 pub use self::notifications::PendingNotifications;
 pub use self::open::OpenRequests;
@@ -34,6 +36,7 @@ pub use self::options::{current_values, option_id, option_text, option_values};
 pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Terminal, TerminalExit};
+pub use self::trials::{StoppedBy, Trial, Trials, has_entries};
 pub use self::visits::{VisitState, Visits};
 pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay, message_of};
 use crate::judge::timing::{CLEAN_UP, between};
@@ -106,6 +109,8 @@ pub struct Conversation {
     pub answers: BTreeMap<Party, usize>,
     /// The methods that a party sent, for requirements about announced capabilities.
     pub methods_used: BTreeMap<Party, BTreeSet<String>>,
+    /// The last lines on standard error of the subject: their events.
+    pub stderr: VecDeque<usize>,
     /// The event at which the subject's output ended.
     pub stdout_ended: Option<usize>,
     /// The event at which the tester stopped the subject or closed its input: requests that are unanswered then are not a
@@ -122,6 +127,9 @@ pub struct Conversation {
     /// Session ids that the client used although no agent created them. The client used them first, so its partner may use them
     /// too.
     pub invented_sessions: BTreeSet<String>,
+    /// Session ids in updates that only a draft or a newer schema defines, such as those of subagents. The client knows them, and
+    /// this edition has no requirement on them.
+    pub newer_sessions: BTreeSet<String>,
     /// Cursors that `session/list` handed out.
     pub cursors: BTreeSet<String>,
     /// The detailed history.
@@ -143,6 +151,8 @@ pub struct Conversation {
     pub served: BTreeSet<String>,
     /// The pages that the agent asked the user to visit.
     pub visits: Visits,
+    /// The answered requests of a case.
+    pub trials: Trials,
     /// The ids of unanswered requests whose sender is unknown.
     stray_requests: BTreeSet<RpcId>,
     /// By sender: the event of its last request, in the order of sending, that has an answer.
@@ -162,7 +172,10 @@ impl Conversation {
     /// another method, or have used the id first.
     #[must_use]
     pub fn may_know_session(&self, id: &str) -> bool {
-        self.initialized.is_none() || self.invented_sessions.contains(id) || self.may_open_otherwise()
+        self.initialized.is_none()
+            || self.invented_sessions.contains(id)
+            || self.newer_sessions.contains(id)
+            || self.may_open_otherwise()
     }
 
     /// Creates a conversation without messages; `whole` as in the field.
@@ -194,6 +207,7 @@ impl Conversation {
             notifications: PendingNotifications::default(),
             answers: BTreeMap::new(),
             methods_used: BTreeMap::new(),
+            stderr: VecDeque::new(),
             stdout_ended: None,
             shutting_down: None,
             timed_out: BTreeMap::new(),
@@ -201,6 +215,7 @@ impl Conversation {
             fence_us: 0,
             errors: BTreeMap::new(),
             invented_sessions: BTreeSet::new(),
+            newer_sessions: BTreeSet::new(),
             cursors: BTreeSet::new(),
             course: Box::default(),
             deleted: BTreeMap::new(),
@@ -212,6 +227,7 @@ impl Conversation {
             served: BTreeSet::new(),
             visits: Visits::default(),
             latest_answered: BTreeMap::new(),
+            trials: Trials::default(),
             stray_requests: BTreeSet::new(),
         }
     }
@@ -229,6 +245,7 @@ impl Conversation {
             let mut session = session.clone();
             session.uneven |= session.turn.take().is_some();
             (session.loading, session.resuming, session.reopened, session.was_ended) = (None, None, None, true);
+            session.work.shown.clear();
             earlier_sessions.insert(id.clone(), session);
         }
         Self { earlier_sessions, ..next }
@@ -246,6 +263,15 @@ impl Conversation {
     #[must_use]
     pub const fn is_of_case(&self, n: usize) -> bool {
         n >= self.case_from
+    }
+
+    /// Records output on standard error, which may explain an exit.
+    pub(in crate::judge) fn note_stderr(&mut self, n: usize) {
+        const MOST: usize = 12;
+        if self.stderr.len() == MOST {
+            self.stderr.pop_front();
+        }
+        self.stderr.push_back(n);
     }
 
     /// Records that the tester stopped the subject, or ended its input.
@@ -392,12 +418,30 @@ impl Conversation {
         self.other_version
     }
 
+    /// Whether the messages of the party belong to another version than the edition's. A client speaks the version that it asked
+    /// for, or an earlier one that its agent chose; no answer makes it speak a later one.
+    #[must_use]
+    pub fn is_uncovered(&self, party: Party) -> bool {
+        let agreed = self.other_version.or(self.version);
+        let asked = self.asked_version().filter(|&asked| asked > 0 && agreed.is_some_and(|agreed| asked < agreed));
+        match asked.filter(|_| party == Party::Client) {
+            Some(asked) => asked != u64::from(self.edition.major),
+            None => self.other_version.is_some(),
+        }
+    }
+
+    /// Returns the version that the client asked for.
+    #[must_use]
+    pub fn asked_version(&self) -> Option<u64> {
+        self.initialize.as_ref()?.1.member("protocolVersion")?.as_u64()
+    }
+
     /// Returns the version above the edition's that the client requested, if the agent answered with the edition's and the
     /// client then left without another request.
     #[must_use]
     pub fn turned_down(&self) -> Option<u64> {
         let major = u64::from(self.edition.major);
-        let asked = self.initialize.as_ref()?.1.member("protocolVersion")?.as_u64()?;
+        let asked = self.asked_version()?;
         let silent = self.methods_of(Party::Client).all(|method| method == "initialize");
         (asked > major && self.version() == Some(major) && silent).then_some(asked)
     }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::check::{Check, KINDS, On, Seen};
-use super::recording_gaps::{is_about_one_message, needs, tells};
+use super::recording_gaps::{needs, tells};
 use super::registry::Registry;
 use crate::protocol::{Edition, NameMap};
 use crate::requirement::Party;
@@ -22,6 +22,8 @@ pub(super) struct Look {
     pub timeless: bool,
     /// Whether it is about messages in general, or about the agreement on a version.
     pub versionless: bool,
+    /// Whether one message decides.
+    pub alone: bool,
     /// The kinds of messages that must not be missing, as bits: see `conversation::Holes`.
     pub needs: u8,
     party: Party,
@@ -30,13 +32,14 @@ pub(super) struct Look {
 
 impl Look {
     fn new(check: &Check, place: usize) -> Self {
-        let Check { on, requirement, party, subjects } = *check;
+        let Check { on, requirement, party, subjects, alone } = *check;
         Self {
             on,
             requirement,
             place,
             timeless: timeless(requirement),
             versionless: versionless(requirement),
+            alone,
             needs: needs(requirement).bits(),
             party,
             subjects,
@@ -91,7 +94,7 @@ impl Dispatch {
     pub(super) fn new(parties: &[Party], lacks: &[Lack], edition: &Edition) -> Self {
         let mut lists = vec![Vec::new(); 2 * KINDS];
         for look in ALL.iter().filter(|look| parties.contains(&look.party)) {
-            let seen = !lacks.contains(&Lack::Order) || is_about_one_message(&look.on);
+            let seen = !lacks.contains(&Lack::Order) || look.alone;
             let known = edition.catalogue.is_decided(look.requirement);
             if seen && known && lacks.iter().all(|lack| tells(look.requirement, *lack)) {
                 lists[index(look.party, look.on.kind())].push(*look);

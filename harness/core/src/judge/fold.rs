@@ -1,11 +1,14 @@
 //! Reads the trace once: passes each event to the checks, then adds it to the conversation.
 
+mod end;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::by_case::CaseShares;
 use super::check::Seen;
+use super::conditions::Conditions;
 use super::conversation::{Conversation, Course, Introduction, Memory};
 use super::dispatch::{Dispatch, Look};
 use super::fences::Fences;
@@ -16,8 +19,8 @@ use super::outcome::Outcome;
 use super::ruling::{Tally, Unread};
 use super::seen::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};
 use super::tallies::Tallies;
-use super::{owner, script, shapes};
-use crate::protocol::{Edition, Kind, Member, Method, Site, Update};
+use super::{script, shapes};
+use crate::protocol::{Differences, Edition, Kind, Method, NewerSchema, Update};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, Members, RpcId, read_line};
@@ -72,6 +75,8 @@ pub struct Judge {
     /// Whether the current event is the answer to `initialize` by which the parties agree on another version.
     agrees_otherwise: bool,
     not_covered: Vec<NotCovered>,
+    /// Whether each requirement with a precondition applies to one of the conversations that are over.
+    applies: BTreeMap<&'static str, bool>,
     /// The number of conversations that were checked by this edition.
     covered: usize,
     /// The version that the client requested on a connection that it left when the agent answered with the edition's.
@@ -100,6 +105,7 @@ impl Judge {
             parties,
             agrees_otherwise: false,
             not_covered: Vec::new(),
+            applies: BTreeMap::new(),
             covered: 0,
             turned_down: None,
             case_requirements: header.requirements.clone(),
@@ -156,11 +162,17 @@ impl Judge {
                     self.talk.cut = Some(event.n);
                 }
                 self.talk.course.line(event.n, *from, &line);
+                if let Content::NotUtf8(_) | Content::NotJson { .. } = content {
+                    self.talk.broken_line(self.now, *from, bytes);
+                }
                 self.content(*from, &content, *deliberate);
                 self.talk.course.last_line.insert(*from, self.now);
             }
             What::Unattributed(bytes) => self.unattributed(bytes),
-            What::Stderr(bytes) => self.show_both(Seen::Stderr(bytes)),
+            What::Stderr(bytes) => {
+                self.show_both(Seen::Stderr(bytes));
+                self.talk.note_stderr(event.n);
+            }
             What::Stdout(_) => {}
             What::Model(model) => {
                 if model.has_called(CALL_MCP_TOOL) {
@@ -244,6 +256,7 @@ impl Judge {
         let talk = known.unwrap_or_else(|| self.talk.on_next_connection(is_agents));
         let before = std::mem::replace(&mut self.talk, talk);
         self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
+        self.evaluate_conditions();
         if self.parked.len() > MOST_PARKED
             && let Some((_, oldest)) = self.parked.pop_first()
         {
@@ -267,9 +280,15 @@ impl Judge {
                 self.learn_introductions();
                 self.talk = Conversation::new(self.talk.edition, false);
                 (self.talk.begun, self.talk.holes.anywhere) = (true, true);
+                self.evaluate_conditions();
             }
             _ => {}
         }
+    }
+
+    /// Evaluates the preconditions of the requirements again, after something on which they depend.
+    fn evaluate_conditions(&mut self) {
+        self.tallies.conditions = Conditions::of(&self.talk);
     }
 
     fn content(&mut self, from: Party, content: &Content, deliberate: bool) {
@@ -328,6 +347,7 @@ impl Judge {
         self.begins_late |= late && !self.tallies.lacks(Lack::Order);
         // A program that rewrites messages leaves out invalid ones, such as an answer that could not be read.
         self.talk.holes.anywhere = late || self.tallies.lacks(Lack::Bytes);
+        self.talk.holes.order = self.tallies.lacks(Lack::Order);
     }
 
     /// Whether the checks found a violation in this message. A recording does not mark deliberate violations, so every message
@@ -344,7 +364,7 @@ impl Judge {
             && !self.parties.contains(&from)
             // Separate requirements cover a null or another version in `initialize`.
             && method != "initialize"
-            && !edition.problems(definition, value).0.is_empty()
+            && !edition.differences(definition, value).problems.is_empty()
     }
 
     /// Returns the version whose schema applies to a payload. A party that requests another version, or agrees to one, may use
@@ -388,6 +408,10 @@ impl Judge {
         self.course.call(&self.talk, self.now, from, call, update.as_ref());
         std::mem::swap(&mut self.talk.course, &mut self.course);
         self.talk.apply_call(self.now, from, call, update.as_ref(), deliberate);
+        let sets = |update: &Update<'_>| matches!(update.variant, "config_option_update" | "current_mode_update");
+        if call.id.is_some() && decides_conditions(call.method) || update.as_ref().is_some_and(sets) {
+            self.evaluate_conditions();
+        }
     }
 
     fn response(&mut self, from: Party, id: Option<&RpcId>, outcome: Outcome<'_>, failures: usize) {
@@ -418,12 +442,18 @@ impl Judge {
             self.show(from.other(), Seen::ReceivedResponse(&answer));
         }
         self.agrees_otherwise = false;
+        if let Some(exchange) = &exchange {
+            self.talk.note_trial(self.now, exchange, outcome);
+        }
         match &exchange {
             Some(exchange) => self.talk.course.response(self.now, exchange, outcome),
             None => self.talk.course.stray(self.now.0, from, &answer),
         }
         if let Some(id) = id {
             self.talk.apply_response(self.now, from, id, outcome);
+        }
+        if exchange.as_ref().is_some_and(|exchange| decides_conditions(&exchange.method)) {
+            self.evaluate_conditions();
         }
         if let (Some(exchange), Some(code)) = (exchange, outcome.error_code()) {
             self.talk.errors.insert(self.now.0, (exchange.method.clone(), code));
@@ -436,14 +466,7 @@ impl Judge {
             return;
         }
         let parts = edition.stable.parts(definition, value);
-        let (problems, mut drafts) = edition.problems(definition, value);
-        let mut strangers = parts.members.iter().filter(|member| member.known != Site::Defined).peekable();
-        if strangers.peek().is_some() {
-            let draft_parts = edition.unstable.parts(definition, value);
-            let known_to_drafts =
-                |at: &String| draft_parts.members.iter().any(|m| m.known == Site::Defined && m.at() == *at);
-            drafts.extend(strangers.map(Member::at).filter(known_to_drafts));
-        }
+        let Differences { problems, drafts, newer } = edition.differences_with_members(definition, value, &parts);
         let payload = Payload {
             method,
             variant: (method == "session/update")
@@ -455,84 +478,21 @@ impl Judge {
             parts: &parts,
             problems: &problems,
             drafts: &drafts,
+            newer: &newer,
+            revision: edition.newer.as_ref().map_or("", NewerSchema::revision),
         };
         self.show(from, Seen::Payload(&payload));
         if self.parties.contains(&from) {
             shapes::table::judge(&payload, (edition.major, from), self.now.0, &mut self.tallies);
         }
-    }
-
-    /// Ends the current conversation.
-    fn end(&mut self) {
-        self.show_both(Seen::CaseEnd());
-        self.show_both(Seen::End());
-        self.learn_introductions();
-    }
-
-    /// Records the facts about the parties and about the agreed version in the current conversation.
-    fn learn_introductions(&mut self) {
-        match self.talk.other_version() {
-            Some(version) => self.not_covered.push(NotCovered { connection: self.connection, version }),
-            None => self.covered += usize::from(!self.talk.methods_used.is_empty()),
-        }
-        self.turned_down = self.turned_down.or(self.talk.turned_down());
-
-        for party in [Party::Agent, Party::Client] {
-            if let Some(said) = self.talk.introduction(party) {
-                self.introductions.entry(party).or_insert(said);
-            }
+        if from == Party::Agent && !(drafts.is_empty() && newer.is_empty()) {
+            self.talk.learn_newer_sessions(method, value);
         }
     }
 
     /// Returns the version that the current connection agreed on, if it exists and is not that of the edition.
     pub(super) const fn other_version(&self) -> Option<u64> {
         self.talk.other_version()
-    }
-
-    /// Ends the trace and joins the findings of several cases.
-    #[must_use]
-    pub fn finish(self) -> Judgement {
-        let mut cases = self.finish_by_case().into_iter();
-        let mut all = cases.next().unwrap_or_default();
-        cases.for_each(|case| all.join(case));
-        all
-    }
-
-    /// Ends the trace, and returns the findings of each case; one judgement if the trace does not hold several.
-    #[must_use]
-    pub fn finish_by_case(mut self) -> Vec<Judgement> {
-        let connections: Vec<usize> = self.parked.keys().copied().chain([self.connection]).collect();
-        for connection in connections {
-            self.turn_to(connection);
-            self.end();
-        }
-        for login in std::mem::take(&mut self.logins).iter() {
-            self.now.0 = login.n;
-            self.show(Party::Client, Seen::Login(login));
-        }
-        self.not_covered.sort_by_key(|other| other.connection);
-        let found = self.tallies.take();
-        let whole = Judgement {
-            tallies: BTreeMap::new(),
-            not_covered: self.not_covered,
-            covered: self.covered,
-            turned_down: self.turned_down,
-            introductions: self.introductions,
-            begins_late: self.begins_late,
-            forgot: self.forgot,
-        };
-        let catalogue = &self.talk.edition.catalogue;
-        let cases = if self.shares.is_empty() {
-            vec![found]
-        } else {
-            self.shares.end(found);
-            self.shares.split(self.now.0, catalogue)
-        };
-        let judgement = |mut tallies| {
-            owner::assign(&mut tallies, catalogue);
-            Judgement { tallies, ..whole.clone() }
-        };
-        cases.into_iter().map(judgement).collect()
     }
 
     fn show_both(&mut self, seen: Seen<'_>) {
@@ -562,6 +522,11 @@ impl Judge {
     }
 }
 
+/// Whether a request of this method, or its answer, may decide whether requirements apply.
+fn decides_conditions(method: &str) -> bool {
+    matches!(method, "initialize" | "session/new" | "session/load" | "session/resume")
+}
+
 /// Passes an input to the checks of the current party that `fits` accepts.
 fn look_at(
     moment: &Moment<'_>,
@@ -571,7 +536,7 @@ fn look_at(
     tallies: &mut Tallies,
 ) {
     let (talk, n, party) = (moment.talk, moment.n, moment.from);
-    if talk.other_version().is_some() {
+    if talk.is_uncovered(party) {
         return;
     }
     tallies.unread = match (seen, talk.cut) {

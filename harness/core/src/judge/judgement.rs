@@ -1,8 +1,9 @@
 //! The findings of one trace for all requirements.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::conversation::Introduction;
+use super::conversation::{Conversation, Introduction};
 use super::ruling::Tally;
 use crate::requirement::Party;
 use crate::verdict::Verdict;
@@ -12,6 +13,8 @@ use crate::verdict::Verdict;
 pub struct Judgement {
     /// The tally of each requirement that has findings.
     pub tallies: BTreeMap<String, Tally>,
+    /// Whether each requirement with a precondition applies, as far as that is known: in one of the conversations, or in none.
+    pub applies: Arc<BTreeMap<&'static str, bool>>,
     /// The conversations that negotiated another version of the protocol, by connection: this edition does not cover them.
     pub not_covered: Vec<NotCovered>,
     /// The number of conversations that were checked by this edition.
@@ -33,6 +36,22 @@ pub struct NotCovered {
     pub connection: usize,
     /// The agreed version.
     pub version: u64,
+    /// The party that speaks it, if the other one asked for the edition's version.
+    pub party: Option<Party>,
+}
+
+impl NotCovered {
+    /// Reads which party of a conversation speaks the other version that was agreed on.
+    pub(super) fn of(talk: &Conversation, connection: usize, version: u64) -> Self {
+        let party = (!talk.is_uncovered(Party::Client)).then_some(Party::Agent);
+        Self { connection, version, party }
+    }
+
+    /// Whether the party speaks the version.
+    #[must_use]
+    pub fn is_of(&self, party: Party) -> bool {
+        self.party.is_none_or(|speaks| speaks == party)
+    }
 }
 
 impl Judgement {
@@ -46,7 +65,10 @@ impl Judgement {
     /// Returns the verdict on one requirement.
     #[must_use]
     pub fn verdict(&self, requirement: &str) -> Verdict {
-        self.tallies.get(requirement).map_or(Verdict::NotExercised, Tally::verdict)
+        match self.tallies.get(requirement).map_or(Verdict::NotExercised, Tally::verdict) {
+            Verdict::NotExercised if self.applies.get(requirement) == Some(&false) => Verdict::NotApplicable,
+            verdict => verdict,
+        }
     }
 
     /// Lists the differences from another judgement in verdict, evidence or number of findings; the sentences may differ.

@@ -1,9 +1,11 @@
 //! Checks a trace event by event and case by case, and keeps only the parts that reports need.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::{CaseVerdict, Judge, Judgement, Tally, judge_case};
+use super::step::ended_unexplained;
+use super::unasked_exit::unasked_exit;
+use super::{CaseVerdict, Finding, Judge, Judgement, Tally, judge_case};
 use crate::protocol::Edition;
 use crate::requirement::{Catalogue, Party};
 use crate::trace::{CaseInfo, CaseMark, Event, FENCE, Header, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
@@ -38,7 +40,15 @@ struct CaseOutline {
     last_us: u64,
     unattributed: usize,
     fences: BTreeMap<String, usize>,
+    /// The last lines on standard error of the current process, or of the first one that exited without being asked to.
+    stderr: VecDeque<String>,
 }
+
+/// The most lines on standard error that are kept of a case.
+const LAST_LINES: usize = 8;
+
+/// The most characters of a line that are kept.
+const LONGEST_LAST_LINE: usize = 300;
 
 /// The name of a fence that only waited.
 pub const TIME_LIMIT: &str = "time limit";
@@ -49,15 +59,35 @@ const MOST_OUTLINED: usize = 10_000;
 impl CaseOutline {
     const fn new(header: Header, first_us: u64) -> Self {
         let trace = Trace { header, events: Vec::new() };
-        Self { trace, first_us, last_us: first_us, unattributed: 0, fences: BTreeMap::new() }
+        Self { trace, first_us, last_us: first_us, unattributed: 0, fences: BTreeMap::new(), stderr: VecDeque::new() }
     }
 
     fn event(&mut self, event: &Event) {
         self.last_us = event.us;
         self.unattributed += usize::from(matches!(event.what, What::Unattributed(_)));
+        match &event.what {
+            What::Process(ProcessEvent::Spawned { .. }) if unasked_exit(&self.trace.events).is_none() => {
+                self.stderr.clear();
+            }
+            What::Stderr(bytes) => self.note_stderr(bytes),
+            _ => {}
+        }
         if matches!(event.what, What::Step(_) | What::Process(_)) && self.trace.events.len() < MOST_OUTLINED {
             self.trace.events.push(event.clone());
         }
+    }
+
+    fn note_stderr(&mut self, bytes: &[u8]) {
+        let starts = self.trace.events.iter().rev().map(|event| &event.what);
+        let mut processes = starts.filter(|what| matches!(what, What::Process(ProcessEvent::Spawned { .. })));
+        // The lines of a later process explain nothing.
+        if processes.nth(1).is_some() && unasked_exit(&self.trace.events).is_some() {
+            return;
+        }
+        if self.stderr.len() == LAST_LINES {
+            self.stderr.pop_front();
+        }
+        self.stderr.push_back(String::from_utf8_lossy(bytes).chars().take(LONGEST_LAST_LINE).collect());
     }
 }
 
@@ -148,7 +178,7 @@ impl JudgedTrace {
     }
 
     /// Returns the steps of the case, in their order.
-    pub(super) fn steps(&self) -> impl Iterator<Item = &StepEvent> {
+    pub fn steps(&self) -> impl Iterator<Item = &StepEvent> {
         self.outline.trace.events.iter().filter_map(step_of)
     }
 
@@ -194,6 +224,17 @@ impl JudgedTrace {
         self.outline.trace.events.iter().filter(spawned).count()
     }
 
+    /// Returns the last lines on standard error, if the subject exited in the case without being asked to. A client may have its
+    /// reasons to exit, unless it was in the middle of something.
+    #[must_use]
+    pub fn last_stderr(&self, party: Party) -> Vec<String> {
+        let exited = match party {
+            Party::Agent => unasked_exit(&self.outline.trace.events).is_some(),
+            Party::Client => self.steps().any(|step| ended_unexplained(step, party)),
+        };
+        if exited { self.outline.stderr.iter().cloned().collect() } else { Vec::new() }
+    }
+
     /// Returns the number of lines without a known sender.
     #[must_use]
     pub const fn unattributed(&self) -> usize {
@@ -212,6 +253,21 @@ impl JudgedTrace {
         let mut outline = self.outline.trace.clone();
         outline.header.subject = Some(party);
         judge_case(&outline, &self.judgement, catalogue)
+    }
+
+    /// Returns the same with other findings.
+    #[must_use]
+    pub fn with_findings(&self, change: impl Fn(&str, &Finding) -> Finding) -> Self {
+        let mut changed = self.clone();
+        for (id, tally) in &mut changed.judgement.tallies {
+            tally.findings.iter_mut().for_each(|finding| *finding = change(id, finding));
+        }
+        changed
+    }
+
+    /// Adds a finding of another run of the case.
+    pub fn add_finding(&mut self, requirement: &str, finding: Finding) {
+        self.judgement.tallies.entry(requirement.to_owned()).or_default().add(finding);
     }
 
     /// Returns the same verdict without violations of requirements that the case does not name.

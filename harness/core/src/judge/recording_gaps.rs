@@ -1,6 +1,5 @@
 //! The gaps of a recording, and the requirements that it therefore cannot decide: they neither fail nor pass.
 
-use super::check::On;
 use super::conversation::Holes;
 use crate::trace::Lack;
 
@@ -17,11 +16,6 @@ pub(super) fn tells(requirement: &str, lack: Lack) -> bool {
     }
 }
 
-/// Whether a check needs only one message, and no earlier ones.
-pub(super) const fn is_about_one_message(on: &On) -> bool {
-    matches!(on, On::Line(_) | On::Message(_) | On::Stderr(_))
-}
-
 /// Returns the kinds of messages that must be complete for checking the requirement.
 pub(super) fn needs(requirement: &str) -> Holes {
     Holes {
@@ -30,6 +24,7 @@ pub(super) fn needs(requirement: &str) -> Holes {
         sessions: SESSIONS.contains(&requirement),
         terminals: TERMINALS.contains(&requirement),
         tools: TOOLS.contains(&requirement),
+        order: false,
     }
 }
 

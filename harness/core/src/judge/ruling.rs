@@ -30,14 +30,25 @@ pub enum Doubt {
     CutHere,
     /// An earlier message of the conversation has too many values.
     CutBefore,
+    /// It may have an outside cause in one process. If a second process shows it too, it is a failure.
+    Once,
+    /// Only a process that ran other cases before showed it, and no second process.
+    Unconfirmed,
 }
 
 impl Finding {
+    /// Whether it is a failure that a second process has to show.
+    #[must_use]
+    pub const fn is_unconfirmed(&self) -> bool {
+        matches!(self.doubt, Some(Doubt::Once | Doubt::Unconfirmed))
+    }
+
     /// Renders the sentence for people.
     #[must_use]
     pub fn text(&self) -> String {
         let doubt = match self.doubt {
             None => "",
+            Some(Doubt::Once | Doubt::Unconfirmed) => return format!("seen, not confirmed: {}", self.fact.text()),
             Some(Doubt::CutHere) => "; the message holds too many values to be read whole",
             Some(Doubt::CutBefore) => "; an earlier message holds too many values to be read whole",
         };
@@ -102,7 +113,7 @@ impl Tally {
         parts
     }
 
-    fn add(&mut self, finding: Finding) {
+    pub(super) fn add(&mut self, finding: Finding) {
         // A check and a step of the case may find the same violation in the same event; that is one finding. The findings of a
         // check about several objects in one event, such as the end of the trace, differ in the other events.
         let is_same = |known: &Finding| {
@@ -135,6 +146,8 @@ pub struct Ruling<'j> {
     failures: &'j mut usize,
     unread: Option<Unread>,
     event: usize,
+    /// Whether the precondition of the requirement is false, so that nothing passes.
+    is_inapplicable: bool,
 }
 
 impl<'j> Ruling<'j> {
@@ -145,13 +158,22 @@ impl<'j> Ruling<'j> {
         unread: Option<Unread>,
         event: usize,
     ) -> Self {
-        Self { tally, failures, unread, event }
+        Self { tally, failures, unread, event, is_inapplicable: false }
+    }
+
+    /// Drops passes if the precondition of the requirement is false.
+    pub(super) const fn if_applies(mut self, applies: Option<bool>) -> Self {
+        self.is_inapplicable = matches!(applies, Some(false));
+        self
     }
 }
 
 impl Ruling<'_> {
     /// Records that the requirement was observed and satisfied.
     pub fn pass(&mut self) {
+        if self.is_inapplicable {
+            return;
+        }
         match self.unread {
             Some(Unread::Here) => {
                 self.inconclusive(fact!("not-read-whole", "the message holds too many values to be read whole"), &[]);
@@ -182,6 +204,12 @@ impl Ruling<'_> {
     pub fn stalled(&mut self, fact: Fact, also: &[usize]) {
         let finding = self.finding(Verdict::Inconclusive, fact, also);
         self.tally.add(Finding { stalled: true, ..finding });
+    }
+
+    /// Records a violation that counts only if a second process shows it too.
+    pub fn fail_if_repeated(&mut self, fact: Fact, also: &[usize]) {
+        let finding = self.finding(Verdict::Inconclusive, fact, also);
+        self.tally.add(Finding { doubt: Some(Doubt::Once), ..finding });
     }
 
     /// Records an observation that does not decide.

@@ -42,7 +42,7 @@ pub(in crate::judge) fn judge_step(
             Outcome::Done => ruling.pass(),
             Outcome::NotApplicable => ruling.not_applicable(step_fact(step, subject)),
             // An agent need not support the version of the case, and then the case expects what another version forbids.
-            _ if talk.other_version().is_some() => ruling.not_applicable(step_fact(step, subject)),
+            _ if talk.is_uncovered(subject) => ruling.not_applicable(step_fact(step, subject)),
             Outcome::Contradicted if step.kind == StepKind::Mcp && !shows_attempt(talk, step) => {
                 let fact = fact!(
                     "no-tool-call",
@@ -129,9 +129,15 @@ fn shows_attempt(talk: &Conversation, step: &StepEvent) -> bool {
     step.events.iter().any(|event| talk.tool_reports.contains(event))
 }
 
+/// Whether this event ends a turn in which the agent did anything. It accepted the prompt then, whatever its error says.
+fn ended_accepted_turn(talk: &Conversation, event: usize) -> bool {
+    let mut turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
+    turns.any(|turn| turn.acted && turn.ended.is_some_and(|(n, _)| n == event))
+}
+
 /// Returns an error that may not be the subject's own: a missing login, or an unreachable model.
 fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<Fact> {
-    let (method, code) = step.events.iter().find_map(|event| talk.errors.get(event))?;
+    let (event, (method, code)) = step.events.iter().find_map(|event| Some((*event, talk.errors.get(event)?)))?;
     if talk.edition.methods.knows(Party::Agent, method) {
         // A client needs neither a login nor a model for its services.
         return None;
@@ -144,7 +150,8 @@ fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<Fact> {
             code
         ));
     }
-    let from_the_model = method == "session/prompt" && !REFUSALS.contains(code);
+    let refuses = REFUSALS.contains(code) && !ended_accepted_turn(talk, event);
+    let from_the_model = method == "session/prompt" && !refuses;
     from_the_model.then(|| {
         fact!("maybe-model-error", "the agent ended the turn with error {code}, which may come from its model", code; method = method)
     })

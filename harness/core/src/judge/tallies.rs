@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::conditions::Conditions;
 use super::recording_gaps::tells;
 use super::registry::Registry;
 use super::ruling::{Ruling, Tally, Unread};
@@ -22,6 +23,8 @@ pub struct Tallies {
     lacks: Vec<Lack>,
     /// The requirements of the edition; findings on others are dropped.
     catalogue: Arc<Catalogue>,
+    /// Which requirements apply to the current conversation.
+    pub(super) conditions: Conditions,
     /// The messages that the next rulings cannot rely on.
     pub(super) unread: Option<Unread>,
 }
@@ -36,6 +39,7 @@ impl Tallies {
             failures: 0,
             lacks: lacks.to_vec(),
             catalogue: Arc::clone(&edition.catalogue),
+            conditions: Conditions::default(),
             unread: None,
         }
     }
@@ -45,16 +49,17 @@ impl Tallies {
         match Registry::all().place(requirement) {
             Some(place) => self.ruling_at(place, event),
             None => {
+                let applies = self.conditions.of_other(requirement);
                 let tally = self.others.entry(requirement.to_owned()).or_default();
-                Ruling::new(tally, &mut self.failures, self.unread, event)
+                Ruling::new(tally, &mut self.failures, self.unread, event).if_applies(applies)
             }
         }
     }
 
     /// Like [`Self::ruling`], for a known place of the requirement.
     pub(super) fn ruling_at(&mut self, place: usize, event: usize) -> Ruling<'_> {
-        let tally = &mut self.tallies[place];
-        Ruling::new(tally, &mut self.failures, self.unread, event)
+        let (applies, tally) = (self.conditions.at(place), &mut self.tallies[place]);
+        Ruling::new(tally, &mut self.failures, self.unread, event).if_applies(applies)
     }
 
     /// Whether the trace has this gap.

@@ -59,7 +59,10 @@ impl Sides {
     /// Returns the only party that may send the method.
     fn owner(&self, method: &str) -> Option<Party> {
         let edition = self.edition;
-        let may = |party| edition.methods.knows(party, method) || edition.draft_methods.knows(party, method);
+        let may = |party| {
+            let known = edition.methods.knows(party, method) || edition.draft_methods.knows(party, method);
+            known || edition.is_newer_method(party, method)
+        };
         match (may(Party::Agent), may(Party::Client)) {
             (true, false) => Some(Party::Agent),
             (false, true) => Some(Party::Client),

@@ -218,10 +218,11 @@ impl ModelEvent {
         self.split_tools().0.strip_prefix(intent) == Some(CALLED)
     }
 
-    /// Returns the action of the model up to the names of the called tools, and these names; both are empty if it called none.
+    /// Returns the action of the model up to the names of the called or offered tools, and the rest.
     #[must_use]
     pub fn split_tools(&self) -> (&str, &str) {
-        self.did.split_at(self.did.find(CALLED).map_or(0, |at| at + CALLED.len()))
+        let end = |words: &str| self.did.find(words).map(|at| at + words.len());
+        self.did.split_at([CALLED, OTHERS].into_iter().filter_map(end).min().unwrap_or(self.did.len()))
     }
 }
 
@@ -272,6 +273,9 @@ pub const INVENTED: &str = "_acp-conformance/";
 
 /// The text in [`ModelEvent::did`] between the intent and the names of the called tools.
 pub const CALLED: &str = ": called ";
+
+/// The words of a [`ModelEvent`] before the names of the offered tools, of which none was suitable.
+pub const OTHERS: &str = "; the others are ";
 
 /// The intent of a prompt that asks for a tool of an MCP server.
 pub const CALL_MCP_TOOL: &str = "call-mcp-tool";

@@ -40,6 +40,9 @@ pub struct Header {
     /// The number of the conversation in its run, from 1, if it holds several cases; marks among the events name them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<usize>,
+    /// Whether the case is a walk: several cases in one session or in several.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub walk: bool,
     /// The file of the case, unless it is built into the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -89,6 +92,7 @@ impl Header {
             case: None,
             title: None,
             conversation: None,
+            walk: false,
             file: None,
             subject: None,
             command: Vec::new(),

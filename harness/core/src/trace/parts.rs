@@ -5,7 +5,7 @@ use super::event::{Event, What};
 use super::file_name::file_name;
 use super::jsonl::{Header, Trace};
 use crate::requirement::Party;
-use crate::wire::{Envelope, read_line};
+use crate::wire::{Call, Envelope, Members, read_line};
 
 impl Header {
     /// Returns the header of one of the cases of this conversation.
@@ -78,6 +78,26 @@ impl Trace {
             What::Line { from: Party::Client, bytes, .. } => {
                 let line = read_line(bytes).one();
                 matches!(line.as_ref().map(Envelope::of), Some(Envelope::Call(call)) if call.method == method)
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether the agent reported a tool call, or asked the client for something that only a tool call needs.
+    #[must_use]
+    pub fn calls_tools(&self) -> bool {
+        let is_tool = |call: &Call<'_>| match call.method {
+            "session/update" => {
+                let update = call.params.and_then(|params| params.member("update")?.member("sessionUpdate")?.as_str());
+                matches!(update, Some("tool_call" | "tool_call_update"))
+            }
+            "session/request_permission" => true,
+            method => method.starts_with("fs/") || method.starts_with("terminal/"),
+        };
+        self.events.iter().any(|event| match &event.what {
+            What::Line { from: Party::Agent, bytes, .. } => {
+                let line = read_line(bytes).one();
+                matches!(line.as_ref().map(Envelope::of), Some(Envelope::Call(call)) if is_tool(&call))
             }
             _ => false,
         })

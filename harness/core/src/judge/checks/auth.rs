@@ -7,41 +7,32 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::common::{LOGIN, proper};
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Conversation, Exchange};
+use crate::judge::conversation::{Conversation, Exchange, Trial};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("auth.methods.shape", On::End(no_methods)),
-    Check::agent("auth.methods.unique-ids", On::Response(unique_ids)).only(&["initialize"]),
-    Check::agent("auth.methods.unique-ids", On::End(no_methods)),
-    Check::agent("auth.methods.known-type", On::Response(known_type)).only(&["initialize"]),
-    Check::agent("auth.methods.known-type", On::End(no_methods)),
-    Check::agent("auth.terminal.gate", On::Response(terminal_gate)).only(&["initialize"]),
-    Check::agent("auth.terminal.gate", On::End(no_methods)),
-    Check::agent("auth.terminal.no-command", On::Response(terminal_no_command)).only(&["initialize"]),
-    Check::agent("auth.terminal.no-command", On::End(no_terminal_method)),
-    Check::agent("auth.terminal.args-env-shape", On::Response(terminal_args_env)).only(&["initialize"]),
-    Check::agent("auth.terminal.args-env-shape", On::End(no_terminal_method)),
+    Check::agent("auth.methods.unique-ids", On::Response(unique_ids)).alone().only(&["initialize"]),
+    Check::agent("auth.methods.known-type", On::Response(known_type)).alone().only(&["initialize"]),
+    Check::agent("auth.terminal.gate", On::Response(terminal_gate)).alone().only(&["initialize"]),
+    Check::agent("auth.terminal.no-command", On::Response(terminal_no_command)).alone().only(&["initialize"]),
+    Check::agent("auth.terminal.args-env-shape", On::Response(terminal_args_env)).alone().only(&["initialize"]),
     Check::agent("auth.authenticate.implemented", On::Response(authenticate_implemented)).only(&["authenticate"]),
-    Check::agent("auth.authenticate.implemented", On::End(no_agent_method)),
     Check::agent("auth.authenticate.empty-result", On::Response(authenticate_result)).only(&["authenticate"]),
-    Check::agent("auth.authenticate.empty-result", On::End(no_agent_method)),
     Check::agent("auth.authenticate.unlocks", On::Response(authenticate_unlocks)).only(&["session/new"]),
-    Check::agent("auth.authenticate.unlocks", On::End(no_agent_method)),
     Check::agent("auth.authenticate.unknown-method", On::Response(unknown_method)).only(&["authenticate"]),
-    Check::agent("auth.authenticate.unknown-method", On::End(no_methods)),
     Check::agent("auth.required-code", On::Response(required_code)),
+    Check::agent("auth.required-code", On::End(required_by_other_code)),
     Check::agent("auth.logout.implemented", On::Response(logout_implemented)).only(&["logout"]),
-    Check::agent("auth.logout.implemented", On::End(no_logout)),
     Check::agent("auth.logout.requires-login-again", On::Response(login_again)).only(&["session/new"]),
     Check::agent("auth.logout-relocks", On::Response(login_again)).only(&["session/new"]),
-    Check::agent("auth.logout.requires-login-again", On::End(no_logout)),
 ];
 
 /// Returns the login methods in a result of `initialize`.
@@ -83,11 +74,15 @@ fn unique_ids(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "The default authentication method type is agent"; the other one is `terminal`.
-fn known_type(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn known_type(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result) {
         let good = is_agents_own(method) || is_terminal(method);
         let kind = method.member("type").unwrap_or(&Value::Null);
+        if !good && kind.as_str().is_some_and(|kind| moment.talk.edition.is_newer_value("AuthMethod", kind)) {
+            ruling.note(fact!("newer-type", "the agent advertised the login method `{id}` with the type {actual}, which a draft or a newer schema defines", id = name(method), actual = kind; pointer = "/result/authMethods"));
+            continue;
+        }
         ruling.decide(good, || {
             fact!("unknown-type", "the agent advertised the login method `{id}` with the type {actual}; expected agent or terminal", id = name(method), actual = kind; pointer = "/result/authMethods")
         });
@@ -100,11 +95,7 @@ fn known_type(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 fn terminal_gate(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("initialize") else { return };
     if moment.talk.client_has(&["auth", "terminal"]) {
-        return ruling.not_applicable(fact!(
-            "capability-advertised",
-            "the client advertises {capability}",
-            capability = "auth.terminal"
-        ));
+        return;
     }
     for method in methods_in(result) {
         match is_terminal(method) {
@@ -244,51 +235,32 @@ fn unknown_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     }
 }
 
-/// -32000 is "Authentication required"; an error with such a message needs that code.
-///
-/// Correct but unusual: a logged-in agent that forwards the refusal of one of the session's MCP servers. If the request names
-/// servers, the message may be about one of them.
+/// -32000 is "Authentication required", the code with which an agent asks for a login.
 fn required_code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    const WORDS: &[&str] = &[
-        "authentication required",
-        "authentication is required",
-        "requires authentication",
-        "not authenticated",
-        "unauthenticated",
-        "not logged in",
-        "login required",
-        "log in first",
-        "login first",
-        "please log in",
-        "please login",
-        "must log in",
-        "please sign in",
-        "not signed in",
-        "please authenticate",
-    ];
-    let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "session/new" && !exchange.deliberate)
-    else {
-        return;
-    };
-    let Outcome::Error(error) = answer.outcome else { return };
-    let text = error.to_string().to_lowercase();
-    match answer.outcome.error_code() {
-        Some(-32000) => ruling.pass(),
-        _ if WORDS.iter().any(|words| text.contains(words)) => {
-            let fact = fact!(
-                "login-by-other-code",
-                "the agent asked for a login by {answer}; expected error {expected}",
-                answer = answer.outcome.describe(),
-                expected = -32000;
-                code = answer.outcome.error_code()
-            );
-            let servers = exchange.params.member("mcpServers").and_then(Value::as_array);
-            match servers.is_some_and(|servers| !servers.is_empty()) {
-                true => ruling.inconclusive(fact, &[exchange.n]),
-                false => ruling.fail(fact, &[exchange.n]),
-            }
-        }
-        _ => {}
+    if proper(answer, "session/new").is_some() && answer.outcome.error_code() == Some(LOGIN) {
+        ruling.pass();
+    }
+}
+
+/// As above: a request is refused for a missing login if the agent refuses it each time after a logout, and accepts it each time
+/// after a login.
+///
+/// Correct but unusual: an agent that refuses a session for another reason before the login, such as its MCP servers. The words of
+/// an error decide nothing.
+fn required_by_other_code(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let is_refused = |trial: &Trial| trial.exchange.method == "session/new" && trial.error.is_some();
+    let is_out = |trial: &Trial| trial.logged_in == Some(false);
+    let alike = |one: &Trial, other: &Trial| other.logged_in.is_some() && one.is_like(other, "");
+    let trials = &moment.talk.trials;
+    let Some((first, events)) = trials.contrast(is_out, is_refused, alike) else { return };
+    let mut refused = trials.of(Party::Client).filter(|trial| alike(first, trial) && is_out(trial));
+    if let Some(trial) = refused.find(|trial| trial.error != Some(LOGIN)) {
+        let fact = fact!(
+            "login-by-other-code",
+            "the agent refused session/new without a login with error {actual}; expected error {expected}",
+            actual = trial.error, expected = LOGIN; code = trial.error
+        );
+        ruling.fail(fact, &[[trial.n].as_slice(), &events].concat());
     }
 }
 
@@ -350,33 +322,5 @@ fn login_again(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             ruling.fail(fact, &[*wanted, undone, exchange.n]);
         }
         _ => {}
-    }
-}
-
-fn no_methods(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.initialized.is_some() && advertised(moment.talk).next().is_none() {
-        ruling.not_applicable(fact!("no-login-method", "the agent does not advertise a login method"));
-    }
-}
-
-fn no_terminal_method(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.initialized.is_some() && !advertised(moment.talk).any(is_terminal) {
-        ruling.not_applicable(fact!("no-terminal-login", "the agent does not advertise a terminal login"));
-    }
-}
-
-fn no_agent_method(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.initialized.is_some() && !advertised(moment.talk).any(is_agents_own) {
-        ruling.not_applicable(fact!("no-agent-login", "the agent does not advertise a login method of the type agent"));
-    }
-}
-
-fn no_logout(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.initialized.is_some() && !moment.talk.agent_has(&["auth", "logout"]) {
-        ruling.not_applicable(fact!(
-            "capability-not-advertised",
-            "the agent does not advertise {capability}",
-            capability = "auth.logout"
-        ));
     }
 }

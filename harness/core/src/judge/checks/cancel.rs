@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::mentions;
-use crate::judge::checks::support::{Finish, died_after, fail_in_case, late_for, says_abort};
-use crate::judge::conversation::{After, AtCancel, Conversation, Exchange, Terminal, Turn};
+use crate::judge::checks::common::LOGIN;
+use crate::judge::checks::support::{Finish, died_after, fail_in_case, late_for};
+use crate::judge::conversation::{After, AtCancel, Conversation, Exchange, StoppedBy, Terminal, Trial, Turn};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
-use crate::judge::timing::{CANCEL_CROSSING, CANCEL_LIMIT, TURN_START, between, millis};
+use crate::judge::timing::{CANCEL_CROSSING, CANCEL_LIMIT, TURN_START, WRONG_CANCEL, between, millis};
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.stop-reason", On::Response(stop_reason)).only(&["session/prompt"]),
     Check::agent("cancel.no-error", On::Response(no_error)).only(&["session/prompt"]),
+    Check::agent("cancel.no-error", On::End(errors_when_cancelled)),
     Check::agent("cancel.updates-before-response", On::Update(update_came_late)),
     Check::agent("cancel.updates-before-response", On::ReceivedCall(nothing_came_late)).only(&["session/prompt"]),
     Check::agent("cancel.updates-before-response", On::CaseEnd(nothing_came_at_all)),
@@ -138,10 +139,11 @@ fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// "Agents MUST catch these errors and return the semantically meaningful cancelled stop reason."
 ///
 /// Correct but unusual: a model that failed on its own while the cancel was on its way, a login that expired, and a prompt that
-/// the agent refuses before it begins, after a slow start.
+/// the agent refuses before it begins, after a slow start. The words of the error decide nothing: see [`fails_when_stopped`] for
+/// an error that may have crossed the cancel.
 fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer) else { return };
-    let Outcome::Error(error) = finish.outcome else {
+    let Outcome::Error(_) = finish.outcome else {
         // A turn that ended by itself meanwhile has not caught an error.
         return if finish.reason() == Some("cancelled") && finish.course.overlapped.is_none() {
             ruling.pass();
@@ -159,7 +161,7 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
             );
             ruling.inconclusive(fact, &[at.n]);
         }
-        _ if matches!(code, Some(-32600 | -32602)) && !finish.course.acted && !says_abort(error) => {
+        _ if matches!(code, Some(-32600 | -32602)) && !finish.course.acted => {
             let fact = fact!(
                 "prompt-refused",
                 "the agent answered the cancelled prompt with {answer}, which may be about the prompt itself",
@@ -167,7 +169,7 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
             );
             ruling.inconclusive(fact, &[at.n]);
         }
-        None if !says_abort(error) => {
+        None if code != Some(-32800) => {
             let fact = fact!(
                 "cancel-crossed-response",
                 "the agent answered the prompt with {answer}; the error may have crossed the cancel",
@@ -184,6 +186,33 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
             ruling.fail(fact, &[at.n]);
         }
     }
+}
+
+/// As above, for turns that fail with an error whenever the client cancels them.
+fn errors_when_cancelled(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let Some((trial, events)) = fails_when_stopped(moment, StoppedBy::Cancel) else { return };
+    let fact = fact!(
+        "error-for-cancelled-turns",
+        "the agent ended each cancelled turn with an error, and no other turn; expected the stop reason cancelled";
+        code = trial.error
+    );
+    ruling.fail(fact, &events);
+}
+
+/// Returns the proof that turns fail because the client stops them in this way: at least two failed directly after
+/// that, although they had begun, and of at least two others none failed.
+pub(super) fn fails_when_stopped<'m>(moment: &Moment<'m>, by: StoppedBy) -> Option<(&'m Trial, [usize; 4])> {
+    let stop = |trial: &Trial| trial.turn.as_ref().and_then(|turn| turn.stop);
+    let is_failed = |trial: &Trial| {
+        let soon = stop(trial).is_some_and(|stop| stop.by == by && stop.begun && stop.ago <= WRONG_CANCEL);
+        soon && trial.error.is_some_and(|code| code != LOGIN)
+    };
+    let is_turn = |one: &Trial, other: &Trial| match by {
+        // A session has only one turn that its close can end.
+        StoppedBy::Close => one.turn.is_some() && other.turn.is_some(),
+        StoppedBy::Cancel | StoppedBy::CancelRequest => one.is_turn_beside(other),
+    };
+    moment.talk.trials.contrast(|trial| stop(trial).is_some(), is_failed, is_turn)
 }
 
 /// "It MUST ensure that it does so before responding to the session/prompt request."
@@ -234,7 +263,7 @@ fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Fails if this answers no request and can only belong to the notification `method` of the other party. In a recording, an
-/// error with another code that does not name the method may be about a rejected response.
+/// error with another code may be about a rejected response.
 pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     let notifications = moment.talk.notifications.answered_by(answer, moment.from.other());
     let unread = moment.talk.is_unclear(moment.from.other());
@@ -246,7 +275,7 @@ pub(super) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str,
         party = moment.from, method; code = answer.outcome.error_code()
     );
     // These two codes answer only calls.
-    let to_a_call = matches!(answer.outcome.error_code(), Some(-32601 | -32602)) || mentions(answer.outcome, method);
+    let to_a_call = matches!(answer.outcome.error_code(), Some(-32601 | -32602));
     match answer.outcome {
         Outcome::Error(_) if !to_a_call => fail_in_case(moment, fact, &[*n], ruling),
         _ => ruling.fail(fact, &[*n]),
@@ -463,7 +492,9 @@ fn is_given_up(moment: &Moment<'_>, cancel: usize) -> bool {
 /// "The Agent MUST release the terminal using terminal/release when it's no longer needed", as after a cancel.
 ///
 /// Correct but unusual: the agent lets the command exit first, releases the terminal seconds after its answer, or gets the
-/// terminal only after the turn is over. It has ten seconds, and a recording never fails.
+/// terminal only after the turn is over. It has ten seconds, and a recording never fails. A command that runs in the background,
+/// such as a server, may still be needed: only a terminal fails whose exit the cancelled turn waited for, or whose exit the agent
+/// knows.
 fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     if talk.initialize.is_some() && !talk.client_has(&["terminal"]) {
@@ -474,8 +505,12 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         ));
     }
     let until = talk.course.closed_us.unwrap_or(moment.us);
-    for (terminal, (id, ended, us)) in terminals_of_cancelled_turns(talk).filter(|(one, _)| one.released.is_none()) {
-        if between(us, until) > CANCEL_LIMIT && talk.fence.is_some_and(|fence| fence > ended) {
+    for (terminal, (id, ended, us), awaited) in terminals_of_cancelled_turns(talk) {
+        if terminal.released.is_some() {
+            continue;
+        }
+        let unneeded = awaited || terminal.exited.is_some();
+        if unneeded && between(us, until) > CANCEL_LIMIT && talk.fence.is_some_and(|fence| fence > ended) {
             let fact = fact!(
                 "terminal-not-released",
                 "the agent did not release the terminal `{terminal_id}` within {limit_ms} ms after the cancelled turn",
@@ -486,7 +521,7 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         } else {
             let fact = fact!(
                 "terminal-open-at-end",
-                "the agent had not released the terminal `{terminal_id}` when the trace ended",
+                "the agent had not released the terminal `{terminal_id}` when the trace ended; it may still be in use",
                 terminal_id = id
             );
             ruling.inconclusive(fact, &[terminal.created]);
@@ -500,17 +535,19 @@ fn released_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     if talk.initialize.is_some() && !talk.client_has(&["terminal"]) {
         return;
     }
-    let released = terminals_of_cancelled_turns(talk).filter(|(terminal, _)| terminal.released.is_some());
-    released.filter(|(terminal, _)| talk.is_of_case(terminal.created)).for_each(|_| ruling.pass());
+    let released = terminals_of_cancelled_turns(talk).filter(|(terminal, ..)| terminal.released.is_some());
+    released.filter(|(terminal, ..)| talk.is_of_case(terminal.created)).for_each(|_| ruling.pass());
 }
 
-/// Returns the terminals that were created in a cancelled turn, each with its id, and with the event and the time of the end of
-/// the turn.
-fn terminals_of_cancelled_turns(talk: &Conversation) -> impl Iterator<Item = (&Terminal, (&str, usize, u64))> {
+/// Returns the terminals that were created in a cancelled turn, each with its id, with the event and the time of the end of the
+/// turn, and with whether the turn waited for the exit of its command when it was cancelled.
+fn terminals_of_cancelled_turns(talk: &Conversation) -> impl Iterator<Item = (&Terminal, (&str, usize, u64), bool)> {
     let turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
-    let cancelled = turns.filter(|turn| turn.at_cancel.is_some() && turn.overlapped.is_none());
-    cancelled.filter_map(|turn| Some((turn, turn.ended?))).flat_map(|(turn, (ended, us))| {
-        let of_turn = talk.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n));
-        of_turn.map(move |(id, terminal)| (terminal, (id.as_str(), ended, us)))
-    })
+    let cancelled = turns.filter(|turn| turn.overlapped.is_none());
+    cancelled.filter_map(|turn| Some((turn, turn.at_cancel.as_ref()?, turn.ended?))).flat_map(
+        |(turn, at, (ended, us))| {
+            let of_turn = talk.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n));
+            of_turn.map(move |(id, terminal)| (terminal, (id.as_str(), ended, us), at.awaited.contains(id)))
+        },
+    )
 }

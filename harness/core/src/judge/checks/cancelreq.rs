@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::cancel::replied_to;
-use super::support::{Finish, died_after, fail_in_case, late_for, says_abort, waits_for_others};
+use super::cancel::{fails_when_stopped, replied_to};
+use super::common::NO_METHOD;
+use super::support::{Finish, died_after, fail_in_case, late_for, waits_for_others};
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{CancelRequest, Exchange};
+use crate::judge::conversation::{CancelRequest, Exchange, StoppedBy, Trial};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
@@ -20,10 +21,13 @@ use crate::wire::{Members, RpcId};
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancelreq.unsupported-ignored.agent", On::CaseEnd(served_after_any)),
     Check::agent("cancelreq.unsupported-ignored.agent", On::Process(died)),
+    Check::agent("cancelreq.code.agent", On::End(other_code)),
     Check::agent("cancelreq.internal.agent", On::Response(internal)).only(&["session/prompt"]),
+    Check::agent("cancelreq.internal.agent", On::End(internal_codes)),
     Check::agent("cancelreq.flush-first", On::Response(flushed)).only(&["session/prompt"]),
     Check::agent("cancelreq.flush-first", On::Update(flushed_late)),
     Check::client("cancelreq.internal.client", On::Response(gave_up)),
+    Check::client("cancelreq.internal.client", On::End(gave_up_otherwise)),
 ];
 
 /// The requirements of both parties.
@@ -100,23 +104,34 @@ fn no_response(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// "An error response with code -32800 (Request Cancelled)."
 fn code(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(cancel) = answer.exchange.and_then(|exchange| exchange.cancel_requested) else { return };
-    let Outcome::Error(error) = answer.outcome else { return };
-    decide_code(moment, answer.outcome, says_abort(error), cancel, ruling);
+    if let Outcome::Error(_) = answer.outcome {
+        decide_code(moment, answer.outcome, cancel, ruling);
+    }
 }
 
-/// Passes an error with -32800, and fails another error for a cancellation.
-fn decide_code(moment: &Moment<'_>, outcome: Outcome<'_>, is_abort: bool, cause: usize, ruling: &mut Ruling<'_>) {
+/// As above, for turns that fail with another error whenever the client cancels their prompt by its id.
+fn other_code(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_codes(moment, StoppedBy::CancelRequest, ruling);
+}
+
+/// Fails another code than -32800 where turns fail whenever the client stops them in this way.
+fn decide_codes(moment: &Moment<'_>, by: StoppedBy, ruling: &mut Ruling<'_>) {
+    let Some((trial, events)) = fails_when_stopped(moment, by) else { return };
+    if let Some(code) = trial.error.filter(|code| *code != CANCELLED) {
+        let fact = fact!(
+            "wrong-error-code",
+            "the agent ended each turn that the client stopped with error {actual}, and no other turn; expected {expected}",
+            actual = code, expected = CANCELLED; pointer = "/error/code"
+        );
+        ruling.fail(fact, &events);
+    }
+}
+
+/// Passes an error with -32800. Another error may have a reason of its own, whatever its words are.
+fn decide_code(moment: &Moment<'_>, outcome: Outcome<'_>, cause: usize, ruling: &mut Ruling<'_>) {
     let code = outcome.error_code();
     if code == Some(CANCELLED) {
         ruling.pass();
-    } else if is_abort {
-        let fact = fact!(
-            "wrong-error-code",
-            "the {party} answered the cancelled request with {answer}; expected error code {expected}",
-            party = moment.from, answer = outcome.describe(), expected = CANCELLED;
-            actual = code, pointer = "/error/code"
-        );
-        ruling.fail(fact, &[cause]);
     } else {
         let fact = fact!(
             "other-error",
@@ -283,12 +298,17 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 fn internal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer) else { return };
     let Some(closed) = finish.turn.closed.filter(|_| finish.turn.cancelled.is_none()) else { return };
-    let Outcome::Error(error) = finish.outcome else {
+    let Outcome::Error(_) = finish.outcome else {
         return if finish.reason() == Some("cancelled") {
             ruling.pass()
         };
     };
-    decide_code(moment, finish.outcome, says_abort(error), closed, ruling);
+    decide_code(moment, finish.outcome, closed, ruling);
+}
+
+/// As above, for turns that fail with another error whenever the client closes their session.
+fn internal_codes(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_codes(moment, StoppedBy::Close, ruling);
 }
 
 /// Whether the client had other reasons to cancel a request of the agent: its turn was cancelled or is over, its session was
@@ -322,8 +342,29 @@ fn is_closing(open: &Exchange, session: &str) -> bool {
 fn gave_up(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let own = |exchange: &&Exchange| !exchange.deliberate && exchange.cancel_requested.is_none();
     let Some(exchange) = answer.exchange.filter(own) else { return };
-    let (Some(closed), Outcome::Error(error)) = (closed_under(moment, exchange), answer.outcome) else { return };
-    decide_code(moment, answer.outcome, says_abort(error), closed, ruling);
+    if let (Some(closed), Outcome::Error(_)) = (closed_under(moment, exchange), answer.outcome) {
+        decide_code(moment, answer.outcome, closed, ruling);
+    }
+}
+
+/// As above, for requests that fail with another error whenever the client closes their session.
+fn gave_up_otherwise(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let is_refused = |trial: &Trial| trial.error.is_some_and(|code| code != CANCELLED && code != NO_METHOD);
+    let alike = |one: &Trial, other: &Trial| {
+        one.exchange.from == Party::Agent
+            && other.exchange.from == Party::Agent
+            && one.exchange.method == other.exchange.method
+            && one.exchange.cancel_requested.is_none()
+            && other.exchange.cancel_requested.is_none()
+    };
+    if let Some((trial, events)) = moment.talk.trials.contrast(|trial| trial.closed, is_refused, alike) {
+        let fact = fact!(
+            "wrong-error-code",
+            "the client answered each {method} of a session that it closed with error {actual}, and no other; expected {expected}",
+            method = trial.exchange.method, actual = trial.error, expected = CANCELLED; pointer = "/error/code"
+        );
+        ruling.fail(fact, &events);
+    }
 }
 
 /// "MAY finish sending any pending notifications before responding": before, and not after.

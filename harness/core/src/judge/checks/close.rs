@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::cancel::{cancelled_elsewhere, earlier_cancel};
-use super::common::{LOGIN, NO_METHOD, decide_applicable, note_null, proper};
-use super::support::{Finish, says_abort};
+use super::cancel::{cancelled_elsewhere, earlier_cancel, fails_when_stopped};
+use super::common::{LOGIN, NO_METHOD, note_null, proper};
+use super::support::Finish;
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Decision, Exchange, Opening};
+use crate::judge::conversation::{Decision, Exchange, Opening, StoppedBy};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
@@ -17,18 +17,14 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("close.implemented", On::Response(implemented)).only(&[CLOSE]),
-    Check::agent("close.implemented", On::End(applicable)),
+    Check::agent("close.implemented", On::Response(implemented)).alone().only(&[CLOSE]),
     Check::agent("close.empty-result", On::Response(empty_result)).only(&[CLOSE]),
-    Check::agent("close.empty-result", On::End(applicable)),
     Check::agent("close.cancels-turn", On::Response(cancels_turn)).only(&["session/prompt"]),
+    Check::agent("close.cancels-turn", On::End(errors_when_closed)),
     Check::agent("close.cancels-turn", On::End(turn_left_open)),
-    Check::agent("close.cancels-turn", On::End(applicable)),
     Check::agent("close.frees-resources", On::CaseEnd(freed_terminals)),
     Check::agent("close.frees-resources", On::End(frees_terminals)),
-    Check::agent("close.frees-resources", On::End(applicable)),
     Check::agent("close.other-sessions-unaffected", On::Response(others_unaffected)).only(&["session/prompt"]),
-    Check::agent("close.other-sessions-unaffected", On::End(applicable)),
     Check::client("close.pending-permissions", On::Call(permissions_answered_first)).only(&[CLOSE]),
     Check::client("close.pending-permissions", On::Response(permission_answered)).only(&["session/request_permission"]),
     Check::client("close.pending-permissions", On::End(permissions_passed_over)),
@@ -38,10 +34,6 @@ const CLOSE: &str = "session/close";
 /// The error of a request that `$/cancel_request` ended.
 const CANCELLED: i64 = -32800;
 const CAPABILITY: [&str; 2] = ["sessionCapabilities", "close"];
-
-fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    decide_applicable(moment.talk, &CAPABILITY, ruling);
-}
 
 /// "Agents MAY return an error if the session does not exist or is not currently active": not for a session that was created on
 /// this connection and not closed.
@@ -137,8 +129,8 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
             ruling.inconclusive(fact, &[request]);
         }
         (None, _) if exchange.cancel_requested.is_some() && answer.outcome.error_code() == Some(CANCELLED) => {}
-        // Stopping work often throws an exception; after a cancel the specification requires agents to catch it.
-        (None, _) if matches!(answer.outcome, Outcome::Error(error) if says_abort(error)) => {
+        // A cancelled turn ends with its stop reason.
+        (None, _) if answer.outcome.error_code() == Some(CANCELLED) => {
             let fact = fact!(
                 "error-for-closed-turn",
                 "the agent answered the prompt of a closed session with {answer}; expected the stop reason cancelled",
@@ -155,6 +147,18 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
             ruling.inconclusive(fact, &[request]);
         }
     }
+}
+
+/// As above, for turns that fail with an error whenever the client closes their session: stopping work often throws an
+/// exception, which agents must catch after a cancel.
+fn errors_when_closed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let Some((trial, events)) = fails_when_stopped(moment, StoppedBy::Close) else { return };
+    let fact = fact!(
+        "error-for-closed-turns",
+        "the agent ended each turn of a session that was closed with an error, and no other turn; expected cancelled";
+        code = trial.error
+    );
+    ruling.fail(fact, &events);
 }
 
 /// The prompt of the closed session still gets its answer.

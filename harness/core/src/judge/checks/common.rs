@@ -28,12 +28,13 @@ pub(super) fn decide_absolute(
     path: &str,
     ruling: &mut Ruling<'_>,
 ) {
+    let is_named = session.is_some();
     let session = session.and_then(|id| moment.talk.session(id));
     let mut given = session.into_iter().flat_map(|session| session.roots.iter().chain([&session.cwd]));
     let holes = moment.talk.holes;
     if is_absolute(path) {
         ruling.pass();
-    } else if session.is_none() && (holes.anywhere || holes.sessions) {
+    } else if session.is_none() && (holes.anywhere || holes.sessions || is_named && holes.order) {
         let fact = fact!(
             "relative-path-unknown-cwd",
             "the {party} sent the relative path `{path}` in {method}; the recording does not show the session's cwd",
@@ -149,9 +150,9 @@ pub(super) fn note_null(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'
     }
 }
 
-/// Decides whether the client may use something optional at `pointer` in a message of `method`: the agent must advertise it.
-/// Before the agent answers `initialize`, that is unknown.
-pub(super) fn decide_announced(
+/// Fails a client that uses something optional at `pointer` in a message of `method` although the agent does not advertise it.
+/// Before the agent answers `initialize`, that is unknown. A use that is advertised proves nothing about one that is not.
+pub(super) fn fail_unannounced(
     moment: &Moment<'_>,
     path: &[&str],
     (method, pointer): (&str, &str),
@@ -160,8 +161,9 @@ pub(super) fn decide_announced(
     let Some((n, _)) = &moment.talk.initialized else { return };
     let (member, capability) = moment.talk.agent_capability(path);
     if moment.talk.agent_has(path) {
-        ruling.pass();
-    } else if moment.talk.deliberate.contains(n) {
+        return;
+    }
+    if moment.talk.deliberate.contains(n) {
         let fact = fact!(
             "not-in-deliberate-answer",
             "the client used {member}.{capability} in {method}; it is missing in a deliberately wrong response",
@@ -202,8 +204,9 @@ pub(super) fn is_own_value(value: &str) -> bool {
 /// The first turn of a session that was opened again must succeed.
 ///
 /// Correct but unusual: the agent refuses the prompt since the session was closed or deleted meanwhile, the user has not chosen
-/// a model or logged in, or the agent does not take this kind of content. A refusal fails only where an earlier turn on this
-/// connection ended with a stop reason and no such cause exists.
+/// a model or logged in, or the agent does not take this kind of content; or the agent accepts the prompt, works on it, and then
+/// ends the turn with an error. A refusal fails only where the agent did nothing in the turn, an earlier turn on this connection
+/// ended with a stop reason without a choice of the client, and no such cause exists.
 pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
     /// Refusals of the prompt itself: the message is not understood, or the session does not exist.
     const REFUSALS: [i64; 4] = [-32600, NO_METHOD, BAD_PARAMS, -32002];
@@ -220,8 +223,10 @@ pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
     let gone = session.is_some_and(|session| session.closed.is_some())
         || turn.closed.is_some()
         || exchange.session().is_some_and(|id| moment.talk.deleted.contains_key(id));
-    let mut ended = moment.talk.sessions.values().filter_map(|session| session.ended.as_ref());
-    let able = ended.any(|ended| ended.reason.is_some()) && !gone && !mentions(answer.outcome, "model");
+    let course = exchange.session().and_then(|id| moment.talk.course.session(id)?.turn.as_ref());
+    let acted = course.is_some_and(|course| course.n == exchange.n && course.acted);
+    let chose = session.is_some_and(|session| session.was_set);
+    let able = serves_unset(moment.talk) && !chose && !gone && !acted;
     match answer.outcome.error_code() {
         Some(code) if plain && able && REFUSALS.contains(&code) => {
             let fact = fact!(
@@ -247,17 +252,10 @@ pub(super) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
     }
 }
 
-/// Sets an area as not applicable if the agent answered `initialize` without the capability.
-pub(super) fn decide_applicable(talk: &Conversation, path: &[&str], ruling: &mut Ruling<'_>) {
-    if talk.agent_lacks(path) {
-        let (member, capability) = talk.agent_capability(path);
-        ruling.not_applicable(fact!(
-            "not-advertised",
-            "the agent does not advertise {member}.{capability}",
-            member,
-            capability
-        ));
-    }
+/// Whether a turn ended with a stop reason in a session whose settings the client had not changed. So the agent requires no
+/// choice, such as of a model, before a prompt.
+pub(super) fn serves_unset(talk: &Conversation) -> bool {
+    talk.sessions.values().any(|session| session.served_unset)
 }
 
 /// Whether an update of this kind is part of a history: messages and tool calls.

@@ -11,7 +11,7 @@ use crate::judge::seen::UpdateSeen;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("compaction.gate", On::Update(gate)).only(&[UPDATE, CHUNK]),
+    Check::agent("compaction.gate", On::Update(gate)).alone().only(&[UPDATE, CHUNK]),
     Check::agent("compaction.id-unique", On::Update(id_unique)).only(&[UPDATE]),
     Check::agent("compaction.status", On::Update(status_known)).only(&[UPDATE]),
 ];
@@ -64,9 +64,16 @@ fn id_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "Values beginning with `_` are reserved for implementation-specific extensions", other unknown ones for ACP.
-fn status_known(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn status_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(status) = status(update) {
         let known = matches!(status, "in_progress" | "completed" | "failed" | "cancelled") || is_own_value(status);
+        if !known && moment.talk.edition.is_newer_value("CompactionStatus", status) {
+            return ruling.note(fact!(
+                "newer-status",
+                "the agent sent the status `{actual}`, which a draft or a newer schema defines; this edition does not judge it",
+                actual = status; pointer = "/params/update/status"
+            ));
+        }
         ruling.decide(known, || {
             fact!(
                 "reserved-status",

@@ -6,13 +6,15 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_refused, mentions, proper};
-use super::modes::{client_sets, decide_anytime};
+use super::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_refused, proper};
+use super::modes::{client_sets, decide_anytime, decide_refused_in_turns};
 use super::support::fail_in_case;
 use crate::fact;
 use crate::judge::Fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Exchange, SETTERS, Session, option_id, option_text as text, option_values as values};
+use crate::judge::conversation::{
+    Exchange, SETTERS, Session, Trial, option_id, option_text as text, option_values as values,
+};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
@@ -35,6 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
         "config_option_update",
     ]),
     Check::agent("config.default-value", On::Response(default_value)).only(&["session/prompt"]),
+    Check::agent("config.default-value", On::End(setting_required)),
     Check::agent("config.boolean-gate", On::Payload(boolean_gate)).only(&[
         "session/new",
         "session/load",
@@ -60,6 +63,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("config.set-complete", On::Response(set_complete)).only(&[SET]),
     Check::agent("config.set-effective", On::Response(set_effective)).only(&[SET]),
     Check::agent("config.set-anytime", On::Response(set_anytime)).only(&[SET]),
+    Check::agent("config.set-anytime", On::End(refused_in_turns)),
     Check::agent("config.set-boolean", On::Response(set_boolean)).only(&[SET]),
     Check::agent("config.unknown-id", On::Response(unknown_id)).only(&[SET]),
     Check::agent("config.unlisted-value", On::Response(unlisted_value)).only(&[SET]),
@@ -134,37 +138,33 @@ fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
 /// "This ensures the Agent can operate correctly even if … the Client doesn't support configuration options": a turn
 /// needs no setting before it.
 ///
-/// Correct but unusual: the turn is refused since no login or provider is set up. Only an error with a code for wrong params or
-/// requests fails, if it names an option or the model that an option sets.
+/// Correct but unusual: the turn is refused since no login or provider is set up. See [`setting_required`].
 fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
     let session = exchange.session().and_then(|id| moment.talk.session(id));
-    let Some(options) = session.and_then(|session| session.options.as_ref()).filter(|options| !options.is_empty())
-    else {
-        return;
-    };
-    if moment.talk.has_sent(moment.from.other(), SET) {
-        return;
+    let has_options = session.and_then(|session| session.options.as_ref()).is_some_and(|options| !options.is_empty());
+    let unset = !moment.talk.has_sent(moment.from.other(), SET);
+    if has_options && unset && matches!(answer.outcome, Outcome::Result(_)) {
+        ruling.pass();
     }
-    let named = ids(options).find(|id| mentions(answer.outcome, &format!("{id} is not set")));
-    let unset = ["no model selected", "no model was chosen", "choose a model", "select a model"];
-    let words = unset.into_iter().find(|words| mentions(answer.outcome, words));
-    let of_model = |option: &Value| {
-        text(option, "category") == Some("model")
-            || option_id(option).is_some_and(|id| id.to_lowercase().contains("model"))
+}
+
+/// As above: a setting is required if the agent refuses each prompt before the client changes one, and accepts the same prompt
+/// each time after that.
+fn setting_required(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let is_refused = |trial: &Trial| {
+        let options = trial.exchange.session().and_then(|id| moment.talk.session(id)?.options.as_ref());
+        let of_params = trial.error.is_some_and(|code| (BAD_PARAMS..=-32600).contains(&code));
+        of_params && trial.did_nothing() && options.is_some_and(|options| !options.is_empty())
     };
-    let words = words.filter(|_| options.iter().any(of_model));
-    match (answer.outcome, named.or(words)) {
-        (Outcome::Result(_), _) => ruling.pass(),
-        (Outcome::Error(_), Some(_)) if matches!(answer.outcome.error_code(), Some(BAD_PARAMS..=-32600)) => {
-            let fact = fact!(
-                "setting-required",
-                "the agent refused a prompt without any setting with {answer}; expected a turn with default values",
-                answer = answer.outcome.describe(); code = answer.outcome.error_code()
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
-        _ => {}
+    let alike = |one: &Trial, other: &Trial| one.is_turn_beside(other) && one.is_like(other, "");
+    if let Some((trial, events)) = moment.talk.trials.contrast(|trial| !trial.was_set, is_refused, alike) {
+        let fact = fact!(
+            "setting-required",
+            "the agent refused each prompt before a setting, and none after it; expected turns with default values";
+            code = trial.error
+        );
+        ruling.fail(fact, &events);
     }
 }
 
@@ -210,10 +210,18 @@ fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>)
 /// "Category names that do not begin with `_` are reserved for the ACP spec."
 ///
 /// Correct but unusual: no category, null, a category of its own after `_`, or several options of one category.
-fn category(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn category(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option) in payload.places("SessionConfigOption") {
         if let Some(category) = text(option, "category") {
             let known = matches!(category, "mode" | "model" | "model_config" | "thought_level");
+            if !known && moment.talk.edition.is_newer_value("SessionConfigOptionCategory", category) {
+                ruling.note(fact!(
+                    "newer-category",
+                    "the agent sent the category `{actual}`, which a draft or a newer schema defines; this edition does not judge it",
+                    actual = category; method = payload.method, pointer = payload.pointer(at) + "/category"
+                ));
+                continue;
+            }
             ruling.decide(known || category.starts_with('_'), || {
                 fact!(
                     "reserved-category",
@@ -336,9 +344,13 @@ fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let id = option_id(option);
     let now = list(result).and_then(|now| now.iter().find(|option| option_id(option) == id)?.member("currentValue"));
     let before = option.member("currentValue");
+    // An update may have announced the value before the response.
+    let announced = change.session.earlier_options.as_ref().filter(|(_, at)| *at > change.exchange.n);
+    let earlier = announced.and_then(|(options, _)| options.iter().find(|option| option_id(option) == id));
+    let was_other = |now: &Value| earlier.and_then(|option| option.member("currentValue")).is_some_and(|it| it != now);
     match now {
         None => {}
-        Some(now) if now == change.value && before != Some(now) => ruling.pass(),
+        Some(now) if now == change.value && (before != Some(now) || was_other(now)) => ruling.pass(),
         Some(now) if now == change.value => {}
         Some(now) if before == Some(now) && ![now, change.value].into_iter().any(stands_for_another) => {
             let fact = fact!(
@@ -373,6 +385,11 @@ fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     if let Some(change) = Change::of(moment, answer).filter(|change| change.valid().is_some()) {
         decide_anytime(answer, change.exchange, change.session, ruling);
     }
+}
+
+/// As above, for an option that is refused in each turn.
+fn refused_in_turns(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_refused_in_turns(moment, SET, ruling);
 }
 
 /// "For boolean options, Clients send `type: \"boolean\"` with a boolean `value`."

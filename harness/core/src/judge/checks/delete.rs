@@ -1,6 +1,6 @@
 //! Area `delete`: sessions that are removed from the list.
 
-use super::common::{LOGIN, decide_applicable, decide_implemented, note_null, proper};
+use super::common::{LOGIN, decide_implemented, note_null, proper};
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::entries;
@@ -11,20 +11,13 @@ use crate::judge::seen::Answer;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("delete.implemented", On::Response(implemented)).only(&[DELETE]),
-    Check::agent("delete.implemented", On::End(applicable)),
+    Check::agent("delete.implemented", On::Response(implemented)).alone().only(&[DELETE]),
     Check::agent("delete.gone-from-list", On::Response(gone_from_list)).only(&["session/list"]),
-    Check::agent("delete.gone-from-list", On::End(applicable)),
     Check::agent("delete.idempotent", On::Response(idempotent)).only(&[DELETE]),
-    Check::agent("delete.idempotent", On::End(applicable)),
 ];
 
 const DELETE: &str = "session/delete";
 const CAPABILITY: [&str; 2] = ["sessionCapabilities", "delete"];
-
-fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    decide_applicable(moment.talk, &CAPABILITY, ruling);
-}
 
 /// "Supplying `{}` means the Agent supports the method."
 ///

@@ -4,11 +4,11 @@ pub(super) mod client;
 
 use serde_json::Value;
 
-use super::common::{BAD_PARAMS, decide_applicable, mentions};
+use super::common::BAD_PARAMS;
 use crate::fact;
 use crate::judge::Fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Exchange, Session};
+use crate::judge::conversation::{Exchange, Session, Trial};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
@@ -18,75 +18,86 @@ use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("dirs.accepted", On::Response(accepted)).only(&["session/new", "session/load", "session/resume"]),
-    Check::agent("dirs.accepted", On::End(applicable)),
+    Check::agent("dirs.accepted", On::End(refused)),
     Check::agent("dirs.omitted-equals-empty", On::Response(empty_accepted)).only(&[
         "session/new",
         "session/load",
         "session/resume",
     ]),
-    Check::agent("dirs.omitted-equals-empty", On::End(applicable)),
+    Check::agent("dirs.omitted-equals-empty", On::End(empty_refused)),
     Check::agent("dirs.effective", On::Update(effective)),
-    Check::agent("dirs.effective", On::End(applicable)),
     Check::agent("dirs.list-gated", On::Payload(list_gated)).only(&["session/list"]),
-    Check::agent("dirs.list-gated", On::End(advertised)),
-    Check::agent("dirs.list-complete", On::Payload(list_complete)).only(&["session/list"]),
-    Check::agent("dirs.list-complete", On::End(applicable)),
+    Check::agent("dirs.list-complete", On::Payload(list_complete)).with_history().only(&["session/list"]),
 ];
 
 const CAPABILITY: [&str; 2] = ["sessionCapabilities", "additionalDirectories"];
 
-fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    decide_applicable(moment.talk, &CAPABILITY, ruling);
-}
-
-/// Requirements on agents without the capability do not apply to one that has it.
-fn advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.agent_has(&CAPABILITY) {
-        let (member, capability) = moment.talk.agent_capability(&CAPABILITY);
-        ruling.not_applicable(fact!("advertised", "the agent advertises {member}.{capability}", member, capability));
-    }
-}
-
 /// Returns the request that opened a session, with its list of roots.
 fn opening<'m>(moment: &Moment<'_>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Vec<Value>)> {
     let exchange = answer.exchange.filter(|exchange| !exchange.deliberate && moment.talk.agent_has(&CAPABILITY))?;
-    let opens = matches!(exchange.method.as_str(), "session/new" | "session/load" | "session/resume");
+    let opens = is_opening(exchange);
     Some((exchange, exchange.params.member("additionalDirectories").filter(|_| opens)?.as_array()?))
 }
 
 /// Agents that advertise the capability "allow Clients to include `additionalDirectories` on supported requests".
 ///
 /// Correct but unusual: a directory is relative, does not exist, or may not be used, and the agent refuses it. A recording does
-/// not contain that, so a refusal fails only in a case, whose directories exist.
+/// not contain that, so a refusal fails only in a case, whose directories exist: see [`decide_contrast`].
 fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if let Some((exchange, roots)) = opening(moment, answer).filter(|(_, roots)| !roots.is_empty()) {
-        let good = moment.talk.whole && roots.iter().all(|root| root.as_str().is_some_and(is_absolute));
-        decide_accepted(answer, exchange, good, ruling);
+    if let Some((exchange, _)) = opening(moment, answer).filter(|(_, roots)| !roots.is_empty()) {
+        decide_accepted(answer, exchange, ruling);
     }
+}
+
+/// As above, for absolute roots that are refused each time.
+fn refused(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let absolute = |roots: &Vec<Value>| roots.iter().all(|root| root.as_str().is_some_and(is_absolute));
+    decide_contrast(moment, |roots| !roots.is_empty() && absolute(roots), ruling);
 }
 
 /// "omitting the field or providing an empty array activates no additional roots": both are allowed.
 ///
-/// Correct but unusual: the request is refused for its `cwd` or its MCP servers. Only -32602 with the name of the member fails.
+/// Correct but unusual: the request is refused for its `cwd` or its MCP servers. See [`decide_contrast`].
 fn empty_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((exchange, _)) = opening(moment, answer).filter(|(_, roots)| roots.is_empty()) {
-        decide_accepted(answer, exchange, true, ruling);
+        decide_accepted(answer, exchange, ruling);
     }
 }
 
-/// Decides about the answer to a request whose list of roots is certainly `good`.
-fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, good: bool, ruling: &mut Ruling<'_>) {
-    let named = ["additionalDirectories", "additional_directories"].iter().any(|name| mentions(answer.outcome, name));
+/// As above, for an empty list that is refused each time.
+fn empty_refused(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_contrast(moment, Vec::is_empty, ruling);
+}
+
+/// The roots are the reason for a refusal if the agent refuses each request with such roots, and accepts the same request each
+/// time without roots. The words of the error decide nothing.
+fn decide_contrast(moment: &Moment<'_>, is_meant: impl Fn(&Vec<Value>) -> bool, ruling: &mut Ruling<'_>) {
+    const ROOTS: &str = "additionalDirectories";
+    if !moment.talk.agent_has(&CAPABILITY) {
+        return;
+    }
+    let roots = |trial: &Trial| trial.exchange.params.member(ROOTS).and_then(Value::as_array).cloned();
+    let has = |trial: &Trial| roots(trial).is_some_and(|roots| is_meant(&roots));
+    let is_refused = |trial: &Trial| is_opening(&trial.exchange) && trial.error == Some(BAD_PARAMS);
+    let alike = |one: &Trial, other: &Trial| (has(other) || roots(other).is_none()) && one.is_like(other, ROOTS);
+    if let Some((trial, events)) = moment.talk.trials.contrast(has, is_refused, alike) {
+        let fact = fact!(
+            "directories-refused",
+            "the agent refused each {method} with these additionalDirectories, and none without; expected it to accept them",
+            method = trial.exchange.method; code = BAD_PARAMS
+        );
+        ruling.fail(fact, &events);
+    }
+}
+
+fn is_opening(exchange: &Exchange) -> bool {
+    matches!(exchange.method.as_str(), "session/new" | "session/load" | "session/resume")
+}
+
+/// Decides about the answer to a request with a list of roots.
+fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, ruling: &mut Ruling<'_>) {
     match answer.outcome.error_code() {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
-        Some(BAD_PARAMS) if named && good => {
-            let fact = fact!(
-                "directories-refused",
-                "the agent answered {method} with additionalDirectories with {answer}; expected it to accept them",
-                method = exchange.method, answer = answer.outcome.describe(); code = BAD_PARAMS
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
         code => {
             let fact = fact!(
                 "error-response",

@@ -15,19 +15,19 @@ use crate::protocol::{Kind, escaped};
 use crate::wire::{Members, RpcId};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("elicit.form-gate", On::Call(form_gate)).only(&[CREATE]),
-    Check::agent("elicit.url-gate", On::Call(url_gate)).only(&[CREATE]),
-    Check::agent("elicit.scope", On::Call(scope)).only(&[CREATE]),
+    Check::agent("elicit.form-gate", On::Call(form_gate)).alone().only(&[CREATE]),
+    Check::agent("elicit.url-gate", On::Call(url_gate)).alone().only(&[CREATE]),
+    Check::agent("elicit.scope", On::Call(scope)).alone().only(&[CREATE]),
     Check::agent("elicit.session-known", On::Call(session_known)).only(&[CREATE]),
     Check::agent("elicit.request-known", On::Call(request_known)).only(&[CREATE]),
-    Check::agent("elicit.form.schema-flat", On::Call(form_flat)).only(&[CREATE]),
-    Check::agent("elicit.url.fields", On::Call(url_absolute)).only(&[CREATE]),
+    Check::agent("elicit.form.schema-flat", On::Call(form_flat)).alone().only(&[CREATE]),
+    Check::agent("elicit.url.fields", On::Call(url_absolute)).alone().only(&[CREATE]),
     Check::agent("elicit.url.id-unique", On::Call(url_id_unique)).only(&[CREATE]),
-    Check::agent("elicit.form.no-links", On::Call(form_without_links)).only(&[CREATE]),
-    Check::agent("elicit.url.no-credentials", On::Call(url_without_credentials)).only(&[CREATE]),
-    Check::agent("elicit.url.https", On::Call(url_https)).only(&[CREATE]),
+    Check::agent("elicit.form.no-links", On::Call(form_without_links)).alone().only(&[CREATE]),
+    Check::agent("elicit.url.no-credentials", On::Call(url_without_credentials)).alone().only(&[CREATE]),
+    Check::agent("elicit.url.https", On::Call(url_https)).alone().only(&[CREATE]),
     Check::agent("elicit.complete.id", On::Call(complete_id)).only(&[COMPLETE]),
-    Check::agent("elicit.complete.notification", On::Call(complete_notification)).only(&[COMPLETE]),
+    Check::agent("elicit.complete.notification", On::Call(complete_notification)).alone().only(&[COMPLETE]),
 ];
 
 const CREATE: &str = "elicitation/create";

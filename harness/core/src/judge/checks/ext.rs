@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use super::common::{LOGIN, NO_METHOD, mentions};
+use super::common::{BAD_PARAMS, LOGIN, NO_METHOD};
 use super::jsonrpc::response::skipped_in_recording;
 use crate::fact;
 use crate::judge::check::{Check, On};
+use crate::judge::conversation::{Trial, has_entries};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
@@ -18,8 +19,11 @@ use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("ext.meta-ignored.agent", On::Response(meta_ignored)),
+    Check::agent("ext.meta-ignored.agent", On::End(meta_refused)),
     Check::agent("ext.result-meta-tolerated.agent", On::Response(result_meta_tolerated)).only(&["session/prompt"]),
+    Check::agent("ext.result-meta-tolerated.agent", On::End(result_meta_refused)),
     Check::agent("ext.capability-checked.agent", On::Response(did_without)),
+    Check::agent("ext.capability-checked.agent", On::End(failed_without)),
     Check::client("ext.capability-checked.client", On::Call(went_on)).only(&["session/prompt"]),
 ];
 
@@ -29,8 +33,8 @@ pub(super) const BOTH: &[[Check; 2]] = &[
         On::Payload(no_custom_root_fields),
     ),
     Check::both(["ext.trace-keys.agent", "ext.trace-keys.client"], On::Payload(trace_keys)),
-    Check::both(["ext.method-underscore.agent", "ext.method-underscore.client"], On::Call(method_underscore)),
-    Check::both(["ext.direction.agent", "ext.direction.client"], On::Call(direction)),
+    Check::both_alone(["ext.method-underscore.agent", "ext.method-underscore.client"], On::Call(method_underscore)),
+    Check::both_alone(["ext.direction.agent", "ext.direction.client"], On::Call(direction)),
     Check::both(
         ["ext.custom-request-answered.agent", "ext.custom-request-answered.client"],
         On::Response(custom_request_answered),
@@ -47,7 +51,7 @@ pub(super) const BOTH: &[[Check; 2]] = &[
         ["ext.unknown-notification.agent", "ext.unknown-notification.client"],
         On::Response(unknown_notification),
     ),
-    Check::both(["ext.capability-in-meta.agent", "ext.capability-in-meta.client"], On::Call(capability_in_meta)),
+    Check::both_alone(["ext.capability-in-meta.agent", "ext.capability-in-meta.client"], On::Call(capability_in_meta)),
     Check::both(["ext.capability-checked.agent", "ext.capability-checked.client"], On::Process(broke_off)),
 ];
 
@@ -100,11 +104,12 @@ pub(super) fn is_withdrawn(method: &str) -> bool {
 
 /// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."
 ///
-/// Correct but unusual: members of drafts and of earlier schemas, and any member in `_meta`, `rawInput`, `rawOutput`, the
-/// schema of a form or the params of an extension method. All of these are allowed or only noted.
+/// Correct but unusual: members of drafts and of earlier schemas, any `_meta`, also where the schema does not list it, members
+/// of another variant of the same union, such as `content` next to `action: decline`, and any member in `_meta`, `rawInput`,
+/// `rawOutput`, the schema of a form or the params of an extension method. All of these are allowed or only noted.
 fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let mut clean = !payload.parts.members.is_empty();
-    for member in payload.parts.members.iter().filter(|member| member.known == Site::Custom) {
+    for member in payload.parts.members.iter().filter(|member| is_custom(payload, member)) {
         let drafted = payload.drafts.contains(&member.at()) || moment.talk.edition.draft_names.contains(member.name);
         if drafted || WITHDRAWN.contains(&member.name) || is_for_older_agents(payload, member) {
             ruling.note(fact!(
@@ -116,6 +121,16 @@ fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mu
             ));
         } else if is_explained(payload, member) || has_own_mode(moment, payload) {
             clean = false;
+        } else if payload.newer.contains(&member.at()) || moment.talk.edition.is_newer_name(member.name) {
+            clean = false;
+            ruling.note(fact!(
+                "newer-member",
+                "the {party} sent the member {pointer} in {method}, which schema {revision} has; this edition does not judge it",
+                party = moment.from,
+                pointer = member.at(),
+                method = payload.method,
+                revision = payload.revision
+            ));
         } else {
             clean = false;
             let fact = fact!(
@@ -129,8 +144,31 @@ fn no_custom_root_fields(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mu
             ruling.fail(fact, &[]);
         }
     }
+    for member in payload.parts.members.iter().filter(|member| member.known == Site::OtherVariant) {
+        if !is_custom(payload, member) {
+            ruling.note(fact!(
+                "member-of-other-variant",
+                "the {party} sent the member {pointer} in {method}, which only another variant of the object has",
+                party = moment.from,
+                pointer = member.at(),
+                method = payload.method
+            ));
+        }
+    }
     if clean {
         ruling.pass();
+    }
+}
+
+/// Whether the member is part of no type at this place. Each kind of update is a type of its own, so only a null may come from
+/// another one there.
+fn is_custom(payload: &Payload<'_>, member: &Member<'_>) -> bool {
+    let of_update =
+        payload.method == "session/update" && member.at().rsplit_once('/').is_some_and(|(at, _)| at == "/update");
+    match member.known {
+        Site::Custom => true,
+        Site::OtherVariant => of_update && !member.value.is_null(),
+        Site::Defined | Site::Misspelt(_) => false,
     }
 }
 
@@ -163,60 +201,47 @@ fn is_explained(payload: &Payload<'_>, member: &Member<'_>) -> bool {
 
 /// Unknown keys in `_meta` change nothing: "Implementations MUST NOT make assumptions about values at these keys."
 ///
-/// Correct but unusual: an error for another reason that repeats the request with its `_meta`, and, in a recording, an error
-/// about a key that the agent may have defined itself. Both are inconclusive.
+/// Correct but unusual: an error for another reason. The words of an error decide nothing: see [`meta_refused`].
 fn meta_ignored(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
-    let carried = exchange.params.member("_meta").and_then(Value::as_object).is_some_and(|meta| !meta.is_empty());
-    match answer.outcome {
-        _ if !carried => {}
-        Outcome::Result(_) => ruling.pass(),
-        Outcome::Error(error) if mentions(answer.outcome, "_meta") => {
-            let refused = || {
-                fact!(
-                    "meta-refused",
-                    "the {party} answered {method} with `_meta` with {answer}; expected it to ignore unknown keys",
-                    party = moment.from,
-                    method = exchange.method,
-                    answer = answer.outcome.describe();
-                    code = answer.outcome.error_code()
-                )
-            };
-            let maybe_refused = || {
-                fact!(
-                    "refused-with-meta",
-                    "the {party} answered {method} with `_meta` with {answer}, maybe for another reason",
-                    party = moment.from,
-                    method = exchange.method,
-                    answer = answer.outcome.describe();
-                    code = answer.outcome.error_code()
-                )
-            };
-            let keys =
-                exchange.params.member("_meta").and_then(Value::as_object).into_iter().flat_map(|meta| meta.keys());
-            let own = !moment.talk.whole && keys.into_iter().any(|key| mentions(answer.outcome, key));
-            if own || repeats_meta(error, &exchange.params) || answer.outcome.error_code() == Some(LOGIN) {
-                ruling.inconclusive(maybe_refused(), &[exchange.n]);
-            } else {
-                ruling.fail(refused(), &[exchange.n]);
-            }
+    match (answer.outcome, answer.outcome.error_code()) {
+        _ if !has_entries(&exchange.params, "_meta") => {}
+        (Outcome::Result(_), _) => ruling.pass(),
+        (_, Some(BAD_PARAMS | -32600)) => {
+            let fact = fact!(
+                "refused-with-meta",
+                "the {party} answered {method} with `_meta` with {answer}, maybe for another reason",
+                party = moment.from,
+                method = exchange.method,
+                answer = answer.outcome.describe();
+                code = answer.outcome.error_code()
+            );
+            ruling.inconclusive(fact, &[exchange.n]);
         }
-        Outcome::Error(_) => {}
+        _ => {}
     }
 }
 
-/// Whether the data of an error contains the `_meta` of the request unchanged.
-fn repeats_meta(error: &Value, params: &Value) -> bool {
-    fn holds(value: &Value, meta: &Value) -> bool {
-        match value {
-            Value::Object(members) => {
-                members.iter().any(|(key, value)| key == "_meta" && value == meta || holds(value, meta))
-            }
-            Value::Array(items) => items.iter().any(|item| holds(item, meta)),
-            _ => false,
-        }
+/// As above: `_meta` is the reason for a refusal if the agent refuses each request with it, and accepts the same request each
+/// time without it.
+fn meta_refused(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let has = |trial: &Trial| has_entries(&trial.exchange.params, "_meta");
+    let is_refused = |trial: &Trial| {
+        let accepted = trial.turn.as_ref().is_some_and(|turn| turn.acted);
+        trial.exchange.from == Party::Client && matches!(trial.error, Some(BAD_PARAMS | -32600)) && !accepted
+    };
+    let alike = |one: &Trial, other: &Trial| {
+        let none = other.exchange.params.member("_meta").is_none();
+        (has(other) || none) && one.is_like(other, "_meta")
+    };
+    if let Some((trial, events)) = moment.talk.trials.contrast(has, is_refused, alike) {
+        let fact = fact!(
+            "meta-refused",
+            "the agent refused each {method} with `_meta`, and none without; expected it to ignore unknown keys",
+            method = trial.exchange.method; code = trial.error
+        );
+        ruling.fail(fact, &events);
     }
-    error.member("data").zip(params.member("_meta")).is_some_and(|(data, meta)| holds(data, meta))
 }
 
 /// `traceparent`, `tracestate` and `baggage` "SHOULD be reserved for W3C trace context".
@@ -268,6 +293,9 @@ fn method_underscore(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
         method if method.starts_with("rpc.") || misspelt => {}
         method if drafted || is_withdrawn(method) => {
             ruling.note(fact!("draft-method", "the {party} called {method}, which only a draft or an earlier version has", party = moment.from, method));
+        }
+        method if parties.iter().any(|&party| edition.is_newer_method(party, method)) => {
+            ruling.note(fact!("newer-method", "the {party} called {method}, which only a newer schema has; this edition does not judge it", party = moment.from, method));
         }
         method => ruling.fail(fact!("custom-method-without-underscore", "the {party} called {method}; expected a method of the protocol or a leading underscore", party = moment.from, method; pointer = "/method"), &[]),
     }
@@ -352,15 +380,24 @@ fn unknown_notification(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     }
 }
 
+/// Whether a capability object, or one within it, has something in `_meta`.
+fn has_meta(capabilities: &Value) -> bool {
+    let Some(members) = capabilities.as_object() else { return false };
+    let own = members.get("_meta").and_then(Value::as_object);
+    own.is_some_and(|meta| !meta.is_empty()) || members.iter().any(|(key, inner)| key != "_meta" && has_meta(inner))
+}
+
 /// "Implementations SHOULD use the `_meta` field in capability objects to advertise support for extensions."
 fn capability_in_meta(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let (from_agent, talk) = (moment.from == Party::Agent, moment.talk);
     let said = if from_agent { &talk.initialized } else { &talk.initialize };
     let (true, Some((n, said))) = (call.method.starts_with('_'), said) else { return };
-    if said.to_string().contains("\"_meta\":{\"") {
+    let adapter = talk.edition.adapter;
+    let capabilities = if from_agent { adapter.agent_capabilities(said) } else { adapter.client_capabilities(said) };
+    if capabilities.is_some_and(has_meta) {
         ruling.pass();
     } else {
-        let place = if from_agent { "the result" } else { "the params" };
+        let place = if from_agent { "the capabilities in the result" } else { "the capabilities in the params" };
         ruling.fail(
             fact!(
                 "extension-not-advertised",
@@ -393,18 +430,40 @@ fn went_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 fn did_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.method.starts_with('_')) else { return };
     let mut errors = moment.talk.errors.range(exchange.n..);
-    let Some((n, (method, _))) = errors.find(|(_, (method, code))| is_own_and_missing(moment, method, *code)) else {
-        return;
-    };
-    match answer.outcome {
-        Outcome::Result(_) => ruling.pass(),
-        Outcome::Error(_) if mentions(answer.outcome, method) => {
-            let answered = answer.outcome.describe();
-            ruling
-                .fail(fact!("failed-without-extension", "the agent answered {method} with {answer}, since the client lacks {extension}", method = exchange.method, answer = answered, extension = method; code = answer.outcome.error_code()), &[*n]);
-        }
-        Outcome::Error(_) => {}
+    let missing = errors.any(|(_, (method, code))| is_own_and_missing(moment, method, *code));
+    if missing && matches!(answer.outcome, Outcome::Result(_)) {
+        ruling.pass();
     }
+}
+
+/// As above: the extension is required if each turn fails in which the client does not know it, and no other turn with the same
+/// prompt. The words of an error decide nothing.
+fn failed_without(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let has = |trial: &Trial| trial.turn.as_ref().is_some_and(|turn| turn.lacked_extension);
+    let alike = |one: &Trial, other: &Trial| is_same_turn(one, other) && (has(other) || was_served(other));
+    if let Some((trial, events)) = moment.talk.trials.contrast(has, is_failed_turn, alike) {
+        let fact = fact!(
+            "failed-without-extension",
+            "the agent failed each turn in which the client lacked its extension, and no other one; expected it to continue";
+            code = trial.error
+        );
+        ruling.fail(fact, &events);
+    }
+}
+
+/// Whether a turn ended with an error that does not ask for a login.
+fn is_failed_turn(trial: &Trial) -> bool {
+    trial.turn.as_ref().is_some_and(|turn| turn.stop.is_none()) && trial.error.is_some_and(|code| code != LOGIN)
+}
+
+/// Whether two turns of one session have the same prompt.
+fn is_same_turn(one: &Trial, other: &Trial) -> bool {
+    one.is_turn_beside(other) && one.is_like(other, "")
+}
+
+/// Whether the client answered a request of the turn with a result.
+fn was_served(trial: &Trial) -> bool {
+    trial.turn.as_ref().is_some_and(|turn| turn.served)
 }
 
 /// As above, for a party that exits with a failure directly after the answer.
@@ -443,7 +502,7 @@ fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_
 
 /// Results may carry `_meta`, as all types of the protocol may.
 ///
-/// Correct but unusual: a tool call or a turn that fails for another reason. Only an error that names `_meta` fails.
+/// Correct but unusual: a tool call or a turn that fails for another reason. See [`result_meta_refused`].
 fn result_meta_tolerated(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let prompt = answer.exchange.filter(|exchange| exchange.method == "session/prompt");
     let session = prompt.and_then(|prompt| moment.talk.session(prompt.session()?));
@@ -452,13 +511,24 @@ fn result_meta_tolerated(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     let mut tools = turn.tools.iter().filter_map(|id| session.tools.get(id));
     match answer.outcome {
         Outcome::Result(_) if tools.all(|tool| tool.status == "completed") => ruling.pass(),
-        Outcome::Error(_) if mentions(answer.outcome, "_meta") => {
-            let fact = fact!("turn-failed-after-meta", "the agent ended the turn with {answer} after a result with `_meta`; expected it to ignore unknown keys", answer = answer.outcome.describe(); code = answer.outcome.error_code());
-            ruling.fail(fact, &[carried]);
-        }
         _ => ruling.inconclusive(
             fact!("not-completed-after-meta", "the agent did not complete a tool call or the turn after a result with `_meta`, maybe for another reason"),
             &[carried],
         ),
+    }
+}
+
+/// As above: `_meta` is the reason for a failure if each turn fails in which a result has it, and no other turn with the same
+/// prompt. The words of an error decide nothing.
+fn result_meta_refused(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let has = |trial: &Trial| trial.turn.as_ref().is_some_and(|turn| turn.meta_answer);
+    let alike = |one: &Trial, other: &Trial| is_same_turn(one, other) && was_served(other);
+    if let Some((trial, events)) = moment.talk.trials.contrast(has, is_failed_turn, alike) {
+        let fact = fact!(
+            "turns-failed-after-meta",
+            "the agent failed each turn with a result that had `_meta`, and no other one; expected it to ignore unknown keys";
+            code = trial.error
+        );
+        ruling.fail(fact, &events);
     }
 }

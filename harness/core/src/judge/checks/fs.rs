@@ -13,13 +13,13 @@ use crate::judge::seen::{Answer, CallSeen};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("fs.read.capability", On::Call(read_capability)).only(&[READ]),
+    Check::agent("fs.read.capability", On::Call(read_capability)).alone().only(&[READ]),
     Check::agent("fs.read.capability", On::Response(read_without)).only(&["session/prompt"]),
-    Check::agent("fs.write.capability", On::Call(write_capability)).only(&[WRITE]),
+    Check::agent("fs.write.capability", On::Call(write_capability)).alone().only(&[WRITE]),
     Check::agent("fs.write.capability", On::Response(write_without)).only(&["session/prompt"]),
-    Check::agent("fs.read.path-absolute", On::Call(read_path_absolute)).only(&[READ]),
-    Check::agent("fs.write.path-absolute", On::Call(write_path_absolute)).only(&[WRITE]),
-    Check::agent("fs.read.line-one-based", On::Call(line_one_based)).only(&[READ]),
+    Check::agent("fs.read.path-absolute", On::Call(read_path_absolute)).alone().only(&[READ]),
+    Check::agent("fs.write.path-absolute", On::Call(write_path_absolute)).alone().only(&[WRITE]),
+    Check::agent("fs.read.line-one-based", On::Call(line_one_based)).alone().only(&[READ]),
     Check::agent("fs.session-known", On::Call(session_known)).only(&[READ, WRITE]),
     Check::agent("fs.error-survived", On::Response(error_survived)).only(&["session/prompt"]),
 ];
@@ -204,7 +204,8 @@ fn error_survived(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 
 /// Decides about a turn in which the client answered a request below `prefix` with an error.
 ///
-/// The prompt may fail for reasons of the model; only the client's own words in the error prove its origin.
+/// The prompt may fail for reasons of the model. In a case, the tester's error has a text of its own, so its
+/// repetition proves the origin; a client's text in a recording does not.
 pub(super) fn decide_survived(moment: &Moment<'_>, answer: &Answer<'_>, prefix: &str, ruling: &mut Ruling<'_>) {
     const SHORTEST: usize = 8;
     let Some(prompt) = proper(answer, "session/prompt") else { return };
@@ -214,7 +215,7 @@ pub(super) fn decide_survived(moment: &Moment<'_>, answer: &Answer<'_>, prefix: 
         let words = refusal.message.as_str();
         match answer.outcome {
             Outcome::Result(_) => ruling.pass(),
-            _ if words.len() >= SHORTEST && mentions(answer.outcome, words) => {
+            _ if moment.talk.whole && words.len() >= SHORTEST && mentions(answer.outcome, words) => {
                 let fact = fact!(
                     "error-passed-on",
                     "the agent ended the turn with the client's own error to {method}, `{message}`; expected it to continue",

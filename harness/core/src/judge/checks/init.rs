@@ -33,9 +33,9 @@ pub(super) const CHECKS: &[Check] = &[
     )
     .only(&["initialize"]),
     Check::agent("init.version.no-error", On::Response(version_no_error)).only(&["initialize"]),
-    Check::agent("init.version.same", On::Response(version_same)).only(&["initialize"]),
-    Check::agent("init.version.fallback", On::Response(version_fallback)).only(&["initialize"]),
-    Check::agent("init.agent-info", On::Response(agent_info)).only(&["initialize"]),
+    Check::agent("init.version.same", On::Response(version_same)).alone().only(&["initialize"]),
+    Check::agent("init.version.fallback", On::Response(version_fallback)).alone().only(&["initialize"]),
+    Check::agent("init.agent-info", On::Response(agent_info)).alone().only(&["initialize"]),
     Check::agent("init.capabilities-declared.agent", On::Response(capabilities_declared)),
     Check::agent("init.silent-before", On::Response(silent_before)).only(&["initialize"]),
     Check::agent("init.baseline-methods.agent", On::Response(baseline_methods))

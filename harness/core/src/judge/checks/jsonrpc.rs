@@ -2,6 +2,7 @@
 
 pub(super) mod duplex;
 pub(super) mod error;
+pub(super) mod exit;
 pub(super) mod response;
 
 use serde_json::Value;
@@ -16,20 +17,23 @@ use crate::wire::{Envelope, Members, RpcId};
 pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both(["jsonrpc.version-member.agent", "jsonrpc.version-member.client"], On::Message(version_member)),
     Check::both(["jsonrpc.kind-unambiguous.agent", "jsonrpc.kind-unambiguous.client"], On::Message(kind_unambiguous)),
-    Check::both(["jsonrpc.request-id-type.agent", "jsonrpc.request-id-type.client"], On::Call(request_id_type)),
-    Check::both(
+    Check::both_alone(["jsonrpc.request-id-type.agent", "jsonrpc.request-id-type.client"], On::Call(request_id_type)),
+    Check::both_alone(
         ["jsonrpc.request-id-not-null.agent", "jsonrpc.request-id-not-null.client"],
         On::Call(request_id_not_null),
     ),
-    Check::both(
+    Check::both_alone(
         ["jsonrpc.request-id-integral.agent", "jsonrpc.request-id-integral.client"],
         On::Call(request_id_integral),
     ),
     Check::both(["jsonrpc.request-id-unique.agent", "jsonrpc.request-id-unique.client"], On::Call(request_id_unique)),
     Check::both(["jsonrpc.method-string.agent", "jsonrpc.method-string.client"], On::Message(method_string)),
-    Check::both(["jsonrpc.method-string.agent", "jsonrpc.method-string.client"], On::Call(method_spelling)),
-    Check::both(["jsonrpc.reserved-rpc-prefix.agent", "jsonrpc.reserved-rpc-prefix.client"], On::Call(reserved_prefix)),
-    Check::both(["jsonrpc.params-object.agent", "jsonrpc.params-object.client"], On::Call(params_object)),
+    Check::both_alone(["jsonrpc.method-string.agent", "jsonrpc.method-string.client"], On::Call(method_spelling)),
+    Check::both_alone(
+        ["jsonrpc.reserved-rpc-prefix.agent", "jsonrpc.reserved-rpc-prefix.client"],
+        On::Call(reserved_prefix),
+    ),
+    Check::both_alone(["jsonrpc.params-object.agent", "jsonrpc.params-object.client"], On::Call(params_object)),
 ];
 
 /// "jsonrpc: … MUST be exactly \"2.0\"."

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::common::{BAD_PARAMS, NO_METHOD, NOT_FOUND, decide_absolute, decide_applicable, decide_implemented, proper};
+use super::common::{BAD_PARAMS, NO_METHOD, NOT_FOUND, decide_absolute, decide_implemented, proper};
 use super::support::last_part;
 use crate::fact;
 use crate::judge::check::{Check, On};
@@ -19,35 +19,21 @@ use crate::protocol::is_absolute;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("list.implemented", On::Response(implemented)).only(&[LIST]),
-    Check::agent("list.implemented", On::End(applicable)),
+    Check::agent("list.implemented", On::Response(implemented)).alone().only(&[LIST]),
     Check::agent("list.no-match-empty", On::Response(no_match_empty)).only(&[LIST]),
-    Check::agent("list.no-match-empty", On::End(applicable)),
     Check::agent("list.cwd-filter", On::Response(cwd_filter)).only(&[LIST]),
-    Check::agent("list.cwd-filter", On::End(applicable)),
     Check::agent("list.entry-shape", On::Payload(entry_cwd)).only(&["session/list"]),
-    Check::agent("list.entry-shape", On::End(applicable)),
     Check::agent("list.unique-ids", On::Response(unique_ids)).only(&[LIST]),
-    Check::agent("list.unique-ids", On::End(applicable)),
     Check::agent("list.updated-at", On::Payload(updated_at)).only(&["session/list"]),
-    Check::agent("list.updated-at", On::End(applicable)),
-    Check::agent("list.next-cursor-string", On::End(applicable)),
     Check::agent("list.cursor-accepted", On::Response(cursor_accepted)).only(&[LIST]),
-    Check::agent("list.cursor-accepted", On::End(applicable)),
     Check::agent("list.read-only", On::Response(read_only)).only(&[LIST]),
-    Check::agent("list.read-only", On::End(applicable)),
     Check::agent("list.params-optional", On::Response(params_optional)).only(&[LIST]),
-    Check::agent("list.params-optional", On::End(applicable)),
-    Check::client("list.cwd-absolute", On::Call(filter_absolute)).only(&[LIST]),
+    Check::client("list.cwd-absolute", On::Call(filter_absolute)).alone().only(&[LIST]),
     Check::client("list.cursor-opaque", On::Call(cursor_opaque)).only(&[LIST]),
 ];
 
 const LIST: &str = "session/list";
 const CAPABILITY: [&str; 2] = ["sessionCapabilities", "list"];
-
-fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    decide_applicable(moment.talk, &CAPABILITY, ruling);
-}
 
 /// "The Agent MUST respond with a list of sessions"; the table of shapes checks its type, unless it is null. Separate
 /// requirements cover the single params.
@@ -149,7 +135,8 @@ fn entry_cwd(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
 /// A session is in a listing once; it may move to another page while other things happen.
 ///
 /// Correct but unusual: between two pages a session moves since its `updatedAt` changes, another process writes to the same
-/// store, or the client asks with another filter. A session on two pages fails only in a case, with the same `updatedAt`.
+/// store, or the client asks with another filter. A session on two pages fails only in a case, without other events between
+/// the pages, with the same `updatedAt` or without one on both.
 fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
     let walk = moment.talk.listing.as_ref().filter(|walk| walk.goes_on(exchange));
@@ -166,8 +153,8 @@ fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
             );
             ruling.fail(fact, &[exchange.n]);
         }
-        // All entries are old: the page was repeated, and `list.cursor-accepted` reports that.
-        (None, all) if !all.is_empty() && all.len() == here.len() => {}
+        // All of several entries are old: the page was repeated, and `list.cursor-accepted` reports that.
+        (None, all) if !all.is_empty() && all.len() == here.len() && is_repeated(exchange, result, all) => {}
         (None, [id, ..]) => {
             let now = entries(result).find(|(entry, _)| entry == id).and_then(|(_, updated)| updated);
             let still =
@@ -177,6 +164,11 @@ fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
         (None, []) if here.len() > 1 || walk.is_some() && !here.is_empty() => ruling.pass(),
         (None, []) => {}
     }
+}
+
+/// Whether the entries of a page, which are all old, show that the page itself was repeated.
+fn is_repeated(exchange: &Exchange, result: &Value, entries: &[&str]) -> bool {
+    entries.len() > 1 || result.member("nextCursor").and_then(Value::as_str) == exchange.text("cursor")
 }
 
 fn repeated(id: &str, certain: bool, exchange: &Exchange, ruling: &mut Ruling<'_>) {
@@ -251,8 +243,7 @@ fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
             "the agent answered a cursor with sessions of earlier pages alone; expected the next page";
             cursor = exchange.text("cursor"), pointer = "/result/sessions"
         );
-        let loops = result.member("nextCursor").and_then(Value::as_str) == exchange.text("cursor");
-        if walk.quiet && (ids.len() > 1 || loops) {
+        if walk.quiet && is_repeated(exchange, result, &ids) {
             ruling.fail(fact, &[exchange.n, walk.n]);
         } else {
             ruling.inconclusive(fact, &[exchange.n]);

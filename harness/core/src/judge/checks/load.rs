@@ -2,9 +2,7 @@
 
 use serde_json::Value;
 
-use super::common::{
-    decide_applicable, decide_continues, decide_implemented, is_history, note_null, plain, proper, repeats_history,
-};
+use super::common::{decide_continues, decide_implemented, is_history, note_null, plain, proper, repeats_history};
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{Opening, Session};
@@ -14,43 +12,28 @@ use crate::judge::seen::{Answer, UpdateSeen};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("load.implemented", On::Response(implemented)).only(&[LOAD]),
-    Check::agent("load.implemented", On::End(applicable)),
+    Check::agent("load.implemented", On::Response(implemented)).alone().only(&[LOAD]),
     Check::agent("load.replay-complete", On::Response(replay_complete)).only(&[LOAD]),
-    Check::agent("load.replay-complete", On::End(applicable)),
     Check::agent("load.replay-order", On::Response(replay_order)).only(&[LOAD]),
-    Check::agent("load.replay-order", On::End(applicable)),
     Check::agent("load.replay-before-response", On::Update(replay_before_response)),
     Check::agent("load.replay-before-response", On::Response(replay_then_response)).only(&[LOAD]),
-    Check::agent("load.replay-before-response", On::End(applicable)),
     Check::agent("load.replay-session-id", On::Update(replay_session_id)),
-    Check::agent("load.replay-session-id", On::End(applicable)),
     Check::agent("load.replay-valid", On::Update(replay_valid)),
-    Check::agent("load.replay-valid", On::End(applicable)),
     Check::agent("load.user-chunks", On::Response(user_chunks)).only(&[LOAD]),
-    Check::agent("load.user-chunks", On::End(applicable)),
     Check::agent("load.message-ids-unique", On::Update(message_ids_unique)).only(&[
         "user_message_chunk",
         "agent_message_chunk",
         "agent_thought_chunk",
     ]),
-    Check::agent("load.message-ids-unique", On::End(applicable)),
     Check::agent("load.no-notice-replay", On::Update(notice_replayed)).only(&["notice"]),
     Check::agent("load.no-notice-replay", On::Response(notices_left_out)).only(&[LOAD]),
-    Check::agent("load.no-notice-replay", On::End(applicable)),
-    Check::agent("load.result-shape", On::Response(result_shape)).only(&[LOAD]),
-    Check::agent("load.result-shape", On::End(applicable)),
+    Check::agent("load.result-shape", On::Response(result_shape)).alone().only(&[LOAD]),
     Check::agent("load.continues", On::Response(continues)).only(&["session/prompt"]),
-    Check::agent("load.continues", On::End(applicable)),
 ];
 
 const LOAD: &str = "session/load";
 const USER: &str = "user_message_chunk";
 const AGENT: &str = "agent_message_chunk";
-
-fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    decide_applicable(moment.talk, &["loadSession"], ruling);
-}
 
 /// "Agents that support the `loadSession` capability allow Clients to resume previous conversations."
 ///
@@ -244,7 +227,7 @@ fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
         Some(session) if session.loading.is_some() => ruling.pass(),
         Some(_) => {}
         None if talk.open_of(moment.from.other()).any(|open| open.method == "session/new") => {}
-        None if talk.may_open_otherwise() => {}
+        None if talk.may_open_otherwise() || talk.newer_sessions.contains(update.session) => {}
         None => {
             let fact = fact!(
                 "wrong-session",

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::common::{BAD_PARAMS, decide_implemented, mentions, note_null, proper};
+use super::common::{BAD_PARAMS, LOGIN, decide_implemented, note_null, proper};
 use super::support::fail_in_case;
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::{Exchange, SETTERS, Session, option_text};
+use crate::judge::conversation::{Exchange, SETTERS, Session, Trial, option_text};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
@@ -27,13 +27,14 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("modes.ids-unique", On::Payload(ids_unique)).only(&["session/new", "session/load", "session/resume"]),
     Check::agent("modes.set-implemented", On::Response(set_implemented)).only(&[SET]),
     Check::agent("modes.set-anytime", On::Response(set_anytime)).only(&[SET]),
-    Check::agent("modes.set-result", On::Response(set_result)).only(&[SET]),
+    Check::agent("modes.set-anytime", On::End(refused_in_turns)),
+    Check::agent("modes.set-result", On::Response(set_result)).alone().only(&[SET]),
     Check::agent("modes.set-effective", On::Update(set_effective)).only(&["current_mode_update"]),
     Check::agent("modes.set-effective", On::Response(set_kept)).only(&["session/load", "session/resume"]),
     Check::agent("modes.unknown-refused", On::Response(unknown_refused)).only(&[SET]),
     Check::agent("modes.self-change-announced", On::Update(self_change)).only(&["current_mode_update"]),
     Check::agent("modes.self-change-announced", On::Response(silent_change)).only(&["session/load", "session/resume"]),
-    Check::agent("modes.update-field", On::Update(update_field)).only(&["current_mode_update"]),
+    Check::agent("modes.update-field", On::Update(update_field)).alone().only(&["current_mode_update"]),
     Check::agent("modes.update-listed", On::Update(update_listed)).only(&["current_mode_update"]),
 ];
 
@@ -120,15 +121,10 @@ fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// Decides about the answer to a change that the client requested during a turn.
 ///
 /// Correct but unusual: the answer comes after the turn since the agent handles one message at a time, or the change is refused
-/// for another reason, such as a server that is "not running" or a login "in progress". Only an error that says that the turn,
-/// the prompt, the session or the agent is busy fails.
+/// for another reason, such as a policy server that is busy. The words of the error decide nothing: see [`decide_refused_in_turns`].
 pub(super) fn decide_anytime(answer: &Answer<'_>, exchange: &Exchange, session: &Session, ruling: &mut Ruling<'_>) {
     let Some(turn) = exchange.turn else { return };
     let running = session.turn.as_ref().is_some_and(|now| now.n == turn);
-    let says = |words: &[&str]| words.iter().any(|word| mentions(answer.outcome, word));
-    let busy =
-        says(&["busy", "running", "in progress", "generating", "during a turn", "during a prompt", "while a turn"]);
-    let says_busy = busy && says(&["turn", "prompt", "request", "session", "agent"]) && !says(&["not running"]);
     match answer.outcome {
         Outcome::Result(_) if running => ruling.pass(),
         Outcome::Result(_) => {
@@ -138,14 +134,6 @@ pub(super) fn decide_anytime(answer: &Answer<'_>, exchange: &Exchange, session: 
                 method = exchange.method
             );
             ruling.inconclusive(fact, &[exchange.n, turn]);
-        }
-        Outcome::Error(_) if says_busy => {
-            let fact = fact!(
-                "refused-as-busy",
-                "the agent refused {method} during a turn with {answer}; expected the change at any time",
-                method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()
-            );
-            ruling.fail(fact, &[exchange.n, turn]);
         }
         Outcome::Error(_) => {
             let fact = fact!(
@@ -158,6 +146,26 @@ pub(super) fn decide_anytime(answer: &Answer<'_>, exchange: &Exchange, session: 
     }
 }
 
+/// A setting is refused because of the turn if the agent refuses it in each of several turns and accepts the same request each
+/// time that no turn runs.
+pub(super) fn decide_refused_in_turns(moment: &Moment<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    let is_refused = |trial: &Trial| trial.exchange.method == method && trial.error.is_some_and(|code| code != LOGIN);
+    let alike = |one: &Trial, other: &Trial| one.is_like(other, "");
+    if let Some((trial, events)) = moment.talk.trials.contrast(|trial| trial.in_turn, is_refused, alike) {
+        let fact = fact!(
+            "refused-during-turns",
+            "the agent refused {method} in each turn, and accepted the same request between turns; expected it at any time",
+            method; code = trial.error
+        );
+        ruling.fail(fact, &events);
+    }
+}
+
+/// As [`set_anytime`], for a mode that is refused in each turn.
+fn refused_in_turns(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_refused_in_turns(moment, SET, ruling);
+}
+
 /// The schema requires an object here; older agents send null. Both are correct.
 fn set_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, SET, ruling);
@@ -166,15 +174,19 @@ fn set_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// After a successful `session/set_mode`, the session is in that mode: an update does not name the old one.
 ///
 /// Correct but unusual: the updates on two changes in a row come after both answers, so that one names the intermediate mode;
-/// or the agent leaves the mode by itself later or in a turn, or reverts it because of a policy. These do not fail: only an
-/// update within half a second, in a case, does.
+/// or the agent leaves the mode by itself later or in a turn, or reverts it because of a policy, or the client sets the mode again
+/// by an option. These do not fail: only an update within half a second, in a case, does.
 fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
     };
     let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str) else { return };
-    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.method == SET);
-    let asked = open.any(|open| open.session() == Some(update.session) && open.text("modeId") == Some(mode));
+    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.session() == Some(update.session));
+    let asked = open.any(|open| open.method == SET && open.text("modeId") == Some(mode));
+    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.session() == Some(update.session));
+    if open.any(|open| session.is_mode_option(open.text("configId"))) {
+        return;
+    }
     match &session.mode_set {
         _ if asked => ruling.pass(),
         Some(set) if set.mode == mode => ruling.pass(),

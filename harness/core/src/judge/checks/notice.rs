@@ -11,8 +11,8 @@ use crate::judge::seen::UpdateSeen;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("notice.gate", On::Update(gate)).only(&[NOTICE]),
-    Check::agent("notice.severity", On::Update(severity)).only(&[NOTICE]),
+    Check::agent("notice.gate", On::Update(gate)).alone().only(&[NOTICE]),
+    Check::agent("notice.severity", On::Update(severity)).alone().only(&[NOTICE]),
 ];
 
 const NOTICE: &str = "notice";
@@ -27,10 +27,17 @@ fn gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "Values beginning with `_` are reserved for implementation-specific extensions", other unknown ones for ACP.
-fn severity(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn severity(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let severity = update.body.member("severity").and_then(Value::as_str).filter(|_| update.variant == NOTICE);
     if let Some(severity) = severity {
         let known = matches!(severity, "info" | "warning" | "error") || is_own_value(severity);
+        if !known && moment.talk.edition.is_newer_value("NoticeSeverity", severity) {
+            return ruling.note(fact!(
+                "newer-severity",
+                "the agent sent the severity `{actual}`, which a draft or a newer schema defines; this edition does not judge it",
+                actual = severity; pointer = "/params/update/severity"
+            ));
+        }
         ruling.decide(known, || {
             fact!(
                 "reserved-severity",

@@ -18,7 +18,9 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("permission.option-ids-unique", On::Call(option_ids_unique)).only(&["session/request_permission"]),
+    Check::agent("permission.option-ids-unique", On::Call(option_ids_unique))
+        .alone()
+        .only(&["session/request_permission"]),
     Check::agent("permission.before-execution", On::Call(act_while_asking))
         .only(&["fs/write_text_file", "terminal/create"]),
     Check::agent("permission.before-execution", On::Call(asked_afterwards)).only(&["session/request_permission"]),

@@ -21,13 +21,15 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.state-returned", On::Response(load_returns_state)).only(&["session/load"]),
     Check::agent("load.no-tool-rerun", On::Response(load_reruns_nothing)).only(&["session/load"]),
     Check::agent("load.no-tool-rerun", On::Call(load_reruns)),
-    Check::agent("permission.options-nonempty", On::Call(permission_offers)).only(&["session/request_permission"]),
+    Check::agent("permission.options-nonempty", On::Call(permission_offers))
+        .alone()
+        .only(&["session/request_permission"]),
     Check::agent("permission.during-turn", On::Call(permission_in_turn)).only(&["session/request_permission"]),
-    Check::agent("terminal.command-args-split", On::Call(command_split)).only(&["terminal/create"]),
+    Check::agent("terminal.command-args-split", On::Call(command_split)).alone().only(&["terminal/create"]),
     Check::agent("update.not-after-close", On::Update(update_after_close)),
     Check::agent("compaction.chunk-window", On::Update(chunk_in_window)).only(&["compaction_summary_chunk"]),
-    Check::agent("tool.id-nonempty", On::Update(tool_id)),
-    Check::agent("commands.name", On::Update(command_names)).only(&["available_commands_update"]),
+    Check::agent("tool.id-nonempty", On::Update(tool_id)).alone(),
+    Check::agent("commands.name", On::Update(command_names)).alone().only(&["available_commands_update"]),
     Check::agent("config.values-unique", On::Payload(values_unique)).only(&[
         "session/new",
         "session/load",

@@ -5,8 +5,8 @@ pub(super) mod client;
 use serde_json::Value;
 
 use super::cancel::{cancelled_elsewhere, earlier_cancel};
-use super::common::mentions;
-use super::support::{Finish, fail_in_case, late_for, says_abort};
+use super::common::serves_unset;
+use super::support::{Finish, fail_in_case, late_for};
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::conversation::{After, Decision, Session, ToolCall};
@@ -31,19 +31,16 @@ pub(super) const CHECKS: &[Check] = &[
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Image, ruling)),
     )
     .only(&["session/prompt"]),
-    Check::agent("prompt.image-accepted", On::End(|moment, ruling| lacks(moment, "image", ruling))),
     Check::agent(
         "prompt.audio-accepted",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Audio, ruling)),
     )
     .only(&["session/prompt"]),
-    Check::agent("prompt.audio-accepted", On::End(|moment, ruling| lacks(moment, "audio", ruling))),
     Check::agent(
         "prompt.embedded-accepted",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Embedded, ruling)),
     )
     .only(&["session/prompt"]),
-    Check::agent("prompt.embedded-accepted", On::End(|moment, ruling| lacks(moment, "embeddedContext", ruling))),
     Check::agent(
         "prompt.meta-accepted",
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Meta, ruling)),
@@ -69,7 +66,7 @@ pub(super) const CHECKS: &[Check] = &[
         On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Nulls, ruling)),
     )
     .only(&["session/prompt"]),
-    Check::agent("prompt.stop-reason", On::Response(stop_reason)).only(&["session/prompt"]),
+    Check::agent("prompt.stop-reason", On::Response(stop_reason)).alone().only(&["session/prompt"]),
     Check::agent("prompt.responds-at-end", On::Response(responded)).only(&["session/prompt"]),
     Check::agent("prompt.responds-at-end", On::End(never_responded)),
     Check::agent("prompt.no-early-response", On::Response(no_early_response)).only(&["session/prompt"]),
@@ -179,7 +176,7 @@ fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut R
         // An unknown method violates another requirement, and -32800 is a cancellation.
         Some(-32601 | -32800) => {}
         Some(-32602 | -32600)
-            if plain && traits.len() == 1 && !finish.course.acted && is_the_reason(moment, &finish, wanted) =>
+            if plain && traits.len() == 1 && !finish.course.acted && is_the_reason(moment, &finish) =>
         {
             let fact = fact!(
                 "valid-prompt-refused",
@@ -208,23 +205,14 @@ fn is_ready(finish: &Finish<'_>) -> bool {
     !gone && finish.turn.after.is_none()
 }
 
-/// Whether this trait is the only possible reason for refusing the prompt. If every prompt is refused, for example until a
-/// model is chosen, neither its text nor an earlier cancel is the reason. A change of the settings, or a turn in another
-/// session, may be one.
-fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>, kind: Trait) -> bool {
+/// Whether this trait is the only possible reason for refusing the prompt. If every prompt is refused until the client chooses
+/// something, such as a model, neither its text nor what came before is the reason. A change of the settings, or a turn in
+/// another session, may be one.
+fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
     let asked = finish.exchange.session().and_then(|id| moment.talk.course.session(id)?.asked);
     let before = finish.session.ended.as_ref().map_or(0, |ended| ended.prompt);
     let was_set = asked.is_some_and(|asked| asked > before);
-    if was_set || runs_elsewhere(moment, finish) || mentions(finish.outcome, "model") {
-        return false;
-    }
-    let abort = || matches!(finish.outcome, Outcome::Error(error) if says_abort(error));
-    let reasons = || moment.talk.sessions.values().filter_map(|session| session.ended.as_ref()?.reason.as_ref());
-    match kind {
-        Trait::Text => reasons().next().is_some(),
-        Trait::AfterIdleCancel => abort() || reasons().next().is_some(),
-        _ => true,
-    }
+    !was_set && !runs_elsewhere(moment, finish) && serves_unset(moment.talk)
 }
 
 /// Whether a turn of another session ran after this prompt was sent.
@@ -234,14 +222,17 @@ fn runs_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
     others.into_iter().any(|(_, session)| session.turn.is_some() || ended(session))
 }
 
-/// A prompt was refused because of its content if the agent accepts a plain one in the same session afterwards: some agents
-/// refuse every prompt until the user chooses a model.
+/// A prompt was refused because of its content if the agent accepts a plain one in the same session afterwards, and needed no
+/// choice of the client meanwhile: some agents refuse every prompt until the user chooses a model.
+///
+/// Correct but unusual: the model that the client chose reads no images and no audio. So these fail only before a choice.
 fn refused(moment: &Moment<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
     let course = finish.exchange.session().and_then(|id| moment.talk.course.session(id));
     let Some(refused) = course.and_then(|course| course.refused.as_ref()) else { return };
     let outcome = Outcome::Error(&refused.error);
-    let of_params =
-        matches!(outcome.error_code(), Some(-32602 | -32600)) && !refused.acted && !mentions(outcome, "model");
+    let chosen = course.and_then(|course| course.asked).is_some_and(|asked| asked > refused.n);
+    let by_model = matches!(wanted, Trait::Image | Trait::Audio) && finish.session.was_set;
+    let of_params = matches!(outcome.error_code(), Some(-32602 | -32600)) && !refused.acted && !chosen && !by_model;
     let valid = moment.talk.edition.stable.problems("PromptRequest", &refused.params).is_empty();
     if of_params && valid && content(moment, &refused.params).is_some_and(|traits| traits == [wanted]) {
         let fact = fact!(
@@ -256,19 +247,6 @@ fn refused(moment: &Moment<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut
 fn has_refused(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
     let course = finish.exchange.session().and_then(|id| moment.talk.course.session(id));
     course.is_some_and(|course| course.refused.is_some())
-}
-
-fn lacks(moment: &Moment<'_>, kind: &str, ruling: &mut Ruling<'_>) {
-    let path = ["promptCapabilities", kind];
-    if moment.talk.initialized.is_some() && !moment.talk.agent_has(&path) {
-        let (member, capability) = moment.talk.agent_capability(&path);
-        ruling.not_applicable(fact!(
-            "not-advertised",
-            "the agent does not advertise {member}.{capability}",
-            member,
-            capability
-        ));
-    }
 }
 
 /// "The Agent MUST respond to the original session/prompt request with a StopReason"; null has none.

@@ -2,12 +2,10 @@
 
 use serde_json::Value;
 
-use super::common::{
-    BAD_PARAMS, decide_applicable, decide_continues, decide_implemented, is_history, mentions, proper, repeats_history,
-};
+use super::common::{BAD_PARAMS, decide_continues, decide_implemented, is_history, proper, repeats_history};
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::conversation::Opening;
+use crate::judge::conversation::{Opening, Trial};
 use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
@@ -15,25 +13,17 @@ use crate::judge::seen::{Answer, UpdateSeen};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("resume.implemented", On::Response(implemented)).only(&[RESUME]),
-    Check::agent("resume.implemented", On::End(applicable)),
+    Check::agent("resume.implemented", On::Response(implemented)).alone().only(&[RESUME]),
     Check::agent("resume.no-replay", On::Update(replay)),
     Check::agent("resume.no-replay", On::Response(no_replay)).only(&[RESUME]),
-    Check::agent("resume.no-replay", On::End(applicable)),
-    Check::agent("resume.result-object", On::Response(result_not_null)).only(&[RESUME]),
-    Check::agent("resume.result-object", On::End(applicable)),
+    Check::agent("resume.result-object", On::Response(result_not_null)).alone().only(&[RESUME]),
     Check::agent("resume.continues", On::Response(continues)).only(&["session/prompt"]),
-    Check::agent("resume.continues", On::End(applicable)),
     Check::agent("resume.mcp-omitted", On::Response(mcp_omitted)).only(&[RESUME]),
-    Check::agent("resume.mcp-omitted", On::End(applicable)),
+    Check::agent("resume.mcp-omitted", On::End(mcp_required)),
 ];
 
 const RESUME: &str = "session/resume";
 const CAPABILITY: [&str; 2] = ["sessionCapabilities", "resume"];
-
-fn applicable(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    decide_applicable(moment.talk, &CAPABILITY, ruling);
-}
 
 /// "Agents that advertise `sessionCapabilities.resume` allow Clients to reconnect to an existing session."
 ///
@@ -96,25 +86,16 @@ fn continues(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 
 /// `mcpServers` is optional in this request.
 ///
-/// Correct but unusual: the agent refuses for another reason, or a server that it remembers does not start, and the error
-/// names `mcpServers` by chance. Only -32602 with that name fails.
+/// Correct but unusual: the agent refuses for another reason, or a server that it remembers does not start. The words of the error
+/// decide nothing: see [`mcp_required`].
 fn mcp_omitted(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, RESUME).filter(|exchange| exchange.params.member("mcpServers").is_none())
     else {
         return;
     };
-    let named = ["mcpServers", "mcp_servers"].iter().any(|name| mentions(answer.outcome, name));
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
-        _ if named && answer.outcome.error_code() == Some(BAD_PARAMS) => {
-            let fact = fact!(
-                "omitted-servers-refused",
-                "the agent answered {method} without mcpServers with {answer}; expected a result, since they are optional",
-                method = RESUME, answer = answer.outcome.describe(); code = BAD_PARAMS
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
-        _ if named || answer.outcome.error_code() == Some(BAD_PARAMS) => {
+        _ if answer.outcome.error_code() == Some(BAD_PARAMS) => {
             let fact = fact!(
                 "error-response",
                 "the agent answered {method} without mcpServers with {answer}, which may have another reason",
@@ -123,5 +104,21 @@ fn mcp_omitted(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
             ruling.inconclusive(fact, &[exchange.n]);
         }
         Outcome::Error(_) => {}
+    }
+}
+
+/// As above: the servers are required if the agent refuses each request without them, and accepts each one with an empty list.
+fn mcp_required(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    const SERVERS: &str = "mcpServers";
+    let has = |trial: &Trial| trial.exchange.params.member(SERVERS).is_none();
+    let is_refused = |trial: &Trial| trial.exchange.method == RESUME && trial.error == Some(BAD_PARAMS);
+    let alike = |one: &Trial, other: &Trial| one.is_like(other, SERVERS);
+    if let Some((trial, events)) = moment.talk.trials.contrast(has, is_refused, alike) {
+        let fact = fact!(
+            "omitted-servers-refused",
+            "the agent refused each {method} without mcpServers, and none with them; expected results, since they are optional",
+            method = RESUME; code = trial.error
+        );
+        ruling.fail(fact, &events);
     }
 }

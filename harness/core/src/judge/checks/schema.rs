@@ -32,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both(["schema.paths-absolute.agent", "schema.paths-absolute.client"], On::Payload(paths_absolute)),
-    Check::both(["schema.valid.agent", "schema.valid.client"], On::Call(params_there)),
+    Check::both_alone(["schema.valid.agent", "schema.valid.client"], On::Call(params_there)),
     Check::both(["schema.valid.agent", "schema.valid.client"], On::Response(result_without_owner)),
 ];
 
@@ -86,7 +86,7 @@ fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     }
     let method = edition.methods.find(moment.from.other(), Kind::Request, &exchange.method);
     let Some(definition) = method.and_then(|method| method.result.as_deref()) else { return };
-    let (problems, _) = edition.problems(definition, result);
+    let problems = edition.differences(definition, result).problems;
     let Some(problem) = problems.first() else { return };
     if known {
         ruling.fail(Fact::of_problem(&exchange.method, true, problem), &[exchange.n]);

@@ -18,7 +18,7 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("session.new.returns-id", On::Response(returns_id)).only(&["session/new"]),
+    Check::agent("session.new.returns-id", On::Response(returns_id)).alone().only(&["session/new"]),
     Check::agent("session.new.unique-id", On::Response(unique_id)).only(&["session/new"]),
     Check::agent("session.new.independent", On::Response(independent)).only(&["session/load", "session/resume"]),
     Check::agent("session.unknown-id", On::Response(unknown_id)).only(&[
@@ -29,11 +29,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.update-after-new", On::Response(update_after_new)).only(&["session/new"]),
     Check::agent("update.session-known", On::Update(update_session_known)),
     Check::agent("update.session-known", On::End(strangers_stayed)),
-    Check::agent("update.is-notification", On::Call(update_is_notification)).only(&["session/update"]),
+    Check::agent("update.is-notification", On::Call(update_is_notification)).alone().only(&["session/update"]),
     Check::agent("permission.session-known", On::Call(permission_session_known)).only(&["session/request_permission"]),
-    Check::agent("usage.currency", On::Update(usage_currency)).only(&["usage_update"]),
-    Check::agent("info.partial", On::Update(info_partial)).only(&["session_info_update"]),
-    Check::agent("info.updated-at", On::Update(info_updated_at)).only(&["session_info_update"]),
+    Check::agent("usage.currency", On::Update(usage_currency)).alone().only(&["usage_update"]),
+    Check::agent("info.partial", On::Update(info_partial)).alone().only(&["session_info_update"]),
+    Check::agent("info.updated-at", On::Update(info_updated_at)).alone().only(&["session_info_update"]),
 ];
 
 /// "The Agent MUST respond with a unique Session ID": a result that is null or has an empty id names no session.
@@ -72,8 +72,8 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 /// appear in another that had a different one and was not changed.
 ///
 /// Correct but unusual: a reopened session is in the default mode, or in one that the client did not choose. An agent may also
-/// keep the mode that was chosen last as its default. So the mode that was chosen for another session fails only when a session
-/// that was created after that choice began in another mode.
+/// keep the mode that was chosen last as its default, or change it in a turn. So the mode that was chosen for another session fails
+/// only when a session that was created after that choice began in another mode, and the reopened one had no turn.
 fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/resume").or(answer.result_of("session/load")) else {
         return;
@@ -97,10 +97,11 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
                         session_id = id
                     )
                 };
-                let maybe_default = || {
+                let maybe_own = || {
                     fact!(
-                        "mode-maybe-default",
-                        "the agent reports the mode `{actual}`, chosen for another session and maybe the default; expected `{expected}`",
+                        "mode-maybe-own",
+                        "the agent reports the mode `{actual}`, chosen for another session; it may be the default, or a change of its own; \
+                         expected `{expected}`",
                         actual = now,
                         expected = before;
                         session_id = id
@@ -112,9 +113,12 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
                         && session.known > set.n
                         && session.first_mode.as_ref().is_some_and(|mode| *mode != set.mode)
                 });
-                match begins_elsewhere {
+                // In a turn, an agent may change the mode itself, and telling the client is only a SHOULD.
+                let had_turn =
+                    moment.talk.session(id).is_some_and(|own| own.prompts > own.mode_kept.unwrap_or_default());
+                match begins_elsewhere && !had_turn {
                     true => ruling.fail(shared(), &[set.n, exchange.n]),
-                    false => ruling.inconclusive(maybe_default(), &[set.n, exchange.n]),
+                    false => ruling.inconclusive(maybe_own(), &[set.n, exchange.n]),
                 }
             }
         }

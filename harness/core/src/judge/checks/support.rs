@@ -79,12 +79,6 @@ fn url_decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Whether an error itself reports an abort.
-pub(super) fn says_abort(error: &Value) -> bool {
-    let text = error.to_string().to_lowercase();
-    error.member("code").and_then(Value::as_i64) == Some(-32800) || text.contains("abort") || text.contains("cancel")
-}
-
 /// The answer to a prompt that is the running turn of its session, with the facts about the turn.
 #[derive(Clone, Copy)]
 pub(super) struct Finish<'m> {

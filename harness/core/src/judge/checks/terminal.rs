@@ -14,9 +14,9 @@ use crate::judge::seen::{Answer, CallSeen};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("terminal.capability", On::Call(capability)),
+    Check::agent("terminal.capability", On::Call(capability)).alone(),
     Check::agent("terminal.capability", On::Response(without)).only(&["session/prompt"]),
-    Check::agent("terminal.create.cwd-absolute", On::Call(cwd_absolute)).only(&["terminal/create"]),
+    Check::agent("terminal.create.cwd-absolute", On::Call(cwd_absolute)).alone().only(&["terminal/create"]),
     Check::agent("terminal.release", On::Call(released)).only(&["terminal/release"]),
     Check::agent("terminal.release", On::End(release)),
     Check::agent("terminal.release-after-kill", On::Call(released_after_kill)).only(&["terminal/release"]),

@@ -20,7 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("tool.reported", On::Response(reported)).only(&["session/prompt"]),
     Check::agent("tool.created-before-update", On::Update(created_before_update)).only(&["tool_call_update"]),
     Check::agent("tool.id-unique", On::Update(id_unique)).only(&["tool_call"]),
-    Check::agent("tool.title", On::Update(title_not_empty)).only(&["tool_call"]),
+    Check::agent("tool.title", On::Update(title_not_empty)).alone().only(&["tool_call"]),
     Check::agent("tool.final-status", On::Response(final_status)).only(&["session/prompt"]),
     Check::agent("tool.status-order", On::Update(status_order)).only(&["tool_call_update"]),
     Check::agent("tool.in-progress", On::Update(in_progress)),
@@ -39,12 +39,12 @@ pub(super) const CHECKS: &[Check] = &[
         "tool_call_update",
         "session/request_permission",
     ]),
-    Check::agent("tool.terminal-known", On::Payload(terminal_known)).only(&[
+    Check::agent("tool.terminal-known", On::Payload(terminal_known)).with_history().only(&[
         "tool_call",
         "tool_call_update",
         "session/request_permission",
     ]),
-    Check::agent("tool.terminal-before-release", On::Payload(terminal_before_release)).only(&[
+    Check::agent("tool.terminal-before-release", On::Payload(terminal_before_release)).with_history().only(&[
         "tool_call",
         "tool_call_update",
         "session/request_permission",

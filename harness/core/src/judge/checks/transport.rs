@@ -162,7 +162,7 @@ fn only_messages(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// v1 has no batches: "individual JSON-RPC requests, notifications, or responses."
+/// The protocol has no batches: "individual JSON-RPC requests, notifications, or responses."
 ///
 /// Correct but unusual: many messages at once, each on its own line. Lists inside a message are allowed.
 fn no_batch(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -170,7 +170,7 @@ fn no_batch(moment: &Moment<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
         Content::One { value, .. } if value.is_array() => ruling.fail(
             fact!(
                 "batch",
-                "the {party} sent a JSON array; expected single messages, since version 1 has no batches",
+                "the {party} sent a JSON array; expected single messages, since the protocol has no batches",
                 party = moment.from
             ),
             &[],

@@ -33,9 +33,7 @@ impl Conversation {
             self.learn_invented_session(params);
             self.learn_mcp_servers(params);
         }
-        if call.method != "session/list" && !call.method.starts_with('_') {
-            self.stir();
-        }
+        self.stir_by(call.method, update);
         if call.id.is_none() {
             let (last, method) = self.last_notification.entry(from).or_default();
             *last = n;
@@ -268,9 +266,7 @@ impl Conversation {
                 self.served.insert(exchange.method.clone());
             }
         }
-        if exchange.method != "session/list" && !exchange.method.starts_with('_') {
-            self.stir();
-        }
+        self.stir_by(&exchange.method, None);
         match (exchange.method.as_str(), outcome) {
             (method, _) if self.is_misdirected(exchange.from, method) => {}
             ("initialize", Outcome::Result(result)) if self.initialized.is_none() => {
@@ -317,6 +313,7 @@ impl Conversation {
             ("session/set_config_option", Outcome::Result(result)) => {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
                     session.learn_state(n, result);
+                    session.learn_option(&exchange);
                 }
             }
             ("tool_call/cancel" | "terminal/cancel", Outcome::Result(_)) => {
@@ -344,6 +341,7 @@ impl Conversation {
         let text = |mode: Option<&Value>| mode.and_then(Value::as_str).unwrap_or_default().to_owned();
         let after_another = session.mode_set.is_some();
         let before = text(modes.member("currentModeId"));
+        (session.was_set, session.chosen_mode) = (true, Some(text(Some(&mode))));
         session.mode_set = Some(ModeSet { n, us, mode: text(Some(&mode)), before, after_another });
         modes.insert("currentModeId".to_owned(), mode);
     }
@@ -365,6 +363,7 @@ impl Conversation {
             Outcome::Error(_) => None,
         };
         session.uneven |= reason.as_deref() != Some("end_turn");
+        session.served_unset |= reason.is_some() && !session.was_set;
         session.idle_cancel = None;
         session.last_chunk = None;
         session.ended = Some(Ended { prompt, n, reason, cancelled });
@@ -453,14 +452,17 @@ impl Conversation {
                 session.plan = update.body.member("entries").and_then(Value::as_array).cloned().unwrap_or_default()
             }
             "current_mode_update" => {
-                session.mode_set = None;
+                (session.mode_set, session.chosen_mode) = (None, None);
                 session.told_mode = true;
                 let mode = update.body.member("currentModeId").cloned().unwrap_or_default();
                 if let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) {
                     modes.insert("currentModeId".to_owned(), mode);
                 }
             }
-            "config_option_update" => session.learn_state(n, update.body),
+            "config_option_update" => {
+                session.chosen_mode = None;
+                session.learn_state(n, update.body);
+            }
             _ => {}
         }
     }
@@ -512,7 +514,7 @@ impl Session {
             if self.options.is_none() {
                 self.first_options.clone_from(options);
             }
-            self.options = Some(options.clone());
+            self.earlier_options = self.options.replace(options.clone()).map(|before| (before, n));
         }
     }
 

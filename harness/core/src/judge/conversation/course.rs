@@ -239,6 +239,8 @@ pub struct AtCancel {
     pub heard: u64,
     /// The agent's requests in the session that waited for the client: event and method.
     pub waiting: Vec<(usize, String)>,
+    /// The terminals whose exit the agent waited for.
+    pub awaited: BTreeSet<String>,
 }
 
 /// An effect of the agent on the client's environment: a written file or a command.
@@ -411,10 +413,13 @@ impl Course {
         }
         let serves = |open: &&Exchange| talk.edition.methods.knows(Party::Agent, &open.method);
         let waiting = talk.open_of(Party::Agent).filter(serves).filter(|open| open.session() == Some(session));
-        let waiting = waiting.map(|open| (open.n, open.method.clone())).collect();
+        let waiting: Vec<&Exchange> = waiting.collect();
+        let awaited = waiting.iter().filter(|open| open.method == "terminal/wait_for_exit");
+        let awaited = awaited.filter_map(|open| Some(open.text("terminalId")?.to_owned())).collect();
+        let waiting = waiting.iter().map(|open| (open.n, open.method.clone())).collect();
         let turn = self.sessions.get_mut(session).and_then(|course| course.turn.as_mut());
         if let Some(turn) = turn.filter(|turn| turn.ended.is_none()) {
-            turn.at_cancel.get_or_insert(AtCancel { n, us, heard: self.heard, waiting });
+            turn.at_cancel.get_or_insert(AtCancel { n, us, heard: self.heard, waiting, awaited });
         }
     }
 

@@ -45,6 +45,9 @@ pub struct Holes {
     pub terminals: bool,
     /// Tool calls and messages of a session.
     pub tools: bool,
+    /// Earlier messages of the other party, which may also be later ones: the order is unknown. Only checks for which one message
+    /// decides run then.
+    pub order: bool,
 }
 
 impl Holes {
@@ -56,6 +59,7 @@ impl Holes {
             | (self.sessions as u8) << 2
             | (self.terminals as u8) << 3
             | (self.tools as u8) << 4
+            | (self.order as u8) << 5
     }
 }
 

@@ -38,12 +38,34 @@ pub struct History {
     pub close_asked: Option<usize>,
     /// The last prompt that was answered with an error: the event of the answer, and its text.
     pub refused: Option<(usize, String)>,
-    /// The text of each user message outside of replays, by id.
-    pub texts: BTreeMap<String, String>,
-    /// The text of each user message of the last replay, by id.
-    pub replayed: BTreeMap<String, String>,
+    /// The text of each message outside of replays, by kind and id.
+    pub texts: BTreeMap<(String, String), MessageText>,
+    /// The messages of the last replay, in their order.
+    pub replayed: Vec<Replayed>,
     /// The plans, by id.
     pub plans: BTreeMap<String, Plan>,
+}
+
+/// The text of a message, whole or put together from chunks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MessageText {
+    /// The text so far.
+    pub text: String,
+    /// Whether it was too long to remember all of it.
+    pub is_cut: bool,
+}
+
+/// A replayed message.
+#[derive(Debug, Clone)]
+pub struct Replayed {
+    /// The event that opened it.
+    pub n: usize,
+    /// Its kind, without `_chunk`.
+    pub kind: String,
+    /// Its id.
+    pub id: String,
+    /// Its text.
+    pub text: MessageText,
 }
 
 /// The last two states of a plan.
@@ -70,19 +92,36 @@ pub fn plan_items<'v>(update: &Update<'v>) -> Option<(&'v str, &'v [Value])> {
     Some((plan.member("planId")?.as_str()?, plan.member("entries")?.as_array()?))
 }
 
+impl MessageText {
+    /// Reads a chunk, or the content of a whole message, which replaces what was before.
+    fn learn(&mut self, update: &Update<'_>) {
+        let Some(content) = update.body.member("content") else { return };
+        if !update.variant.ends_with("_chunk") {
+            *self = Self::default();
+        }
+        let text = text_of_content(content);
+        if self.text.len() + text.len() <= MOST_TEXT {
+            self.text.push_str(&text);
+        } else {
+            self.is_cut = true;
+        }
+    }
+}
+
 impl History {
     /// Reads an update, which may be part of a replay.
     pub(super) fn learn(&mut self, n: usize, update: &Update<'_>, is_replay: bool) {
         if let Some((kind, id)) = message_of(update) {
             match kind {
-                "user_message" => self.learn_text(id, update, is_replay),
-                "agent_message" if !is_replay => {
+                _ if is_replay => self.learn_replayed(n, (kind, id), update),
+                "agent_message" => {
                     self.spoke = Some(n);
                     if self.replies.len() < MOST {
                         self.replies.insert(id.to_owned());
                     }
+                    self.learn_text((kind, id), update);
                 }
-                _ => {}
+                _ => self.learn_text((kind, id), update),
             }
         }
         if let Some((id, entries)) = plan_items(update).filter(|_| self.plans.len() < MOST) {
@@ -94,18 +133,28 @@ impl History {
         }
     }
 
-    fn learn_text(&mut self, id: &str, update: &Update<'_>, is_replay: bool) {
-        let texts = if is_replay { &mut self.replayed } else { &mut self.texts };
-        let Some(text) = update.body.member("content").map(text_of_content) else { return };
-        if texts.len() >= MOST && !texts.contains_key(id) {
-            return;
+    fn learn_text(&mut self, (kind, id): (&str, &str), update: &Update<'_>) {
+        let key = (kind.to_owned(), id.to_owned());
+        if self.texts.len() < MOST || self.texts.contains_key(&key) {
+            self.texts.entry(key).or_default().learn(update);
         }
-        let known = texts.entry(id.to_owned()).or_default();
-        if !update.variant.ends_with("_chunk") {
-            known.clear();
-        }
-        if known.len() + text.len() <= MOST_TEXT {
-            known.push_str(&text);
+    }
+
+    /// Reads a part of a replayed message. A whole message with an empty content and its chunks are one message; a second text for
+    /// an id is a further one.
+    fn learn_replayed(&mut self, n: usize, (kind, id): (&str, &str), update: &Update<'_>) {
+        let has_room = self.replayed.len() < MOST;
+        let known = self.replayed.iter_mut().rev().find(|message| message.kind == kind && message.id == id);
+        let is_chunk = update.variant.ends_with("_chunk");
+        match known {
+            Some(message) if is_chunk || message.text == MessageText::default() => message.text.learn(update),
+            Some(_) if update.body.member("content").is_none() => {}
+            _ if has_room => {
+                let mut text = MessageText::default();
+                text.learn(update);
+                self.replayed.push(Replayed { n, kind: kind.to_owned(), id: id.to_owned(), text });
+            }
+            _ => {}
         }
     }
 
@@ -119,8 +168,12 @@ impl History {
         }
         match state {
             "idle" => {
+                // A repeated snapshot says nothing new about the cancel before it.
+                let is_repeated = !self.has_begun && cancelled.is_none();
+                if !is_repeated {
+                    self.cancelled = cancelled.map(|begun| (n, begun));
+                }
                 (self.idle, self.custom, self.has_begun) = (n, None, false);
-                self.cancelled = cancelled.map(|begun| (n, begun));
             }
             _ => (self.has_begun, self.cancelled) = (true, None),
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Conversation, Exchange};
+use crate::protocol::Update;
 use crate::wire::Members;
 
 /// The last walk through the pages of `session/list`.
@@ -89,9 +90,12 @@ impl Conversation {
         self.listing = Some(Listing { n, us, filter, next, quiet: true, touched: touched || walk.touched, ..walk });
     }
 
-    /// Records an event that may change the content of a listing.
-    pub(super) fn stir(&mut self) {
-        if let Some(listing) = self.listing.as_mut() {
+    /// Records a message that may change the content of a listing. A list of commands says nothing about the activity in a session,
+    /// and often comes some time after the session.
+    pub(super) fn stir_by(&mut self, method: &str, update: Option<&Update<'_>>) {
+        let of_commands = update.is_some_and(|update| update.variant == "available_commands_update");
+        let changes = method != "session/list" && !method.starts_with('_') && !of_commands;
+        if let Some(listing) = self.listing.as_mut().filter(|_| changes) {
             listing.quiet = false;
         }
     }

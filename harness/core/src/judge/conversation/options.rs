@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::Exchange;
 use super::session::Session;
 use crate::wire::Members;
 
@@ -47,6 +48,15 @@ fn choices(options: &[Value]) -> BTreeSet<(String, Option<String>)> {
 }
 
 impl Session {
+    /// Records that the client set an option; one of the category mode also sets the mode.
+    pub(super) fn learn_option(&mut self, exchange: &Exchange) {
+        self.was_set = true;
+        if self.is_mode_option(exchange.text("configId")) {
+            self.mode_set = None;
+            self.chosen_mode = exchange.text("value").map(str::to_owned);
+        }
+    }
+
     /// Records an update that announces the mode, the options or the commands.
     pub(super) fn note_settings(&mut self, n: usize, variant: &str) {
         match variant {

@@ -1,11 +1,13 @@
 //! The agent's requests to the client, and the client's answers.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use super::{Conversation, Exchange, Session, Terminal, Turn};
 use crate::judge::outcome::Outcome;
 use crate::requirement::Party;
-use crate::wire::Members;
+use crate::wire::{Envelope, Members, RpcId, read_line};
 
 /// An error with which the client answered a request of the agent.
 #[derive(Debug, Clone)]
@@ -71,6 +73,27 @@ impl Conversation {
         let turn = exchange.session().and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
         if let Some(turn) = turn {
             turn.learn_answer(n, exchange, outcome);
+        }
+    }
+
+    /// Processes a line that is not JSON in UTF-8, which violates a requirement of its own. If it is an answer when it is read with
+    /// replacement characters, its request has an answer all the same, and the conversation continues. If it only looks like one,
+    /// nothing follows from the silence to a request whose id is in it. No check reads the content, which is not known exactly.
+    pub(in crate::judge) fn broken_line(&mut self, now: (usize, u64), from: Party, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        let value = read_line(text.as_bytes()).one().unwrap_or_default();
+        if let Envelope::Response { id: Some(id), result, error } = Envelope::of(&value) {
+            let outcome = error.filter(|error| !error.is_null()).map(Outcome::Error).or(result.map(Outcome::Result));
+            let id = RpcId::new(id);
+            let exchange = self.open.get(&(from.other(), id.clone())).cloned();
+            if let (Some(exchange), Some(outcome)) = (exchange, outcome) {
+                self.deliberate.insert(now.0);
+                self.course.response(now, &exchange, outcome);
+                self.apply_response(now, from, &id, outcome);
+            }
+        } else if text.contains("\"id\"") && (text.contains("\"result\"") || text.contains("\"error\"")) {
+            let open = self.open.values_mut().filter(|open| open.from != from && text.contains(&open.id.to_string()));
+            open.for_each(|open| Rc::make_mut(open).deliberate = true);
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use super::options::{option_id, option_text};
 use super::services::{Refusal, Write};
 use super::work::Work;
 use crate::judge::outcome::Outcome;
@@ -87,6 +88,8 @@ pub struct Session {
     pub commands_due: Option<usize>,
     /// The last list of config options.
     pub options: Option<Vec<Value>>,
+    /// The list before the last one, with the event of the last one.
+    pub earlier_options: Option<(Vec<Value>, usize)>,
     /// The first list of them.
     pub first_options: Vec<Value>,
     /// Options and their values that were missing from a later list: (option, value), with the event of that list. The option
@@ -128,6 +131,12 @@ pub struct Session {
     pub was_reopened: bool,
     /// Whether the last attempt to load or resume it failed.
     pub reopening_failed: bool,
+    /// The mode that the client set last, as a mode or by an option, as long as no update concerned either.
+    pub chosen_mode: Option<String>,
+    /// Whether the client ever changed its mode or an option.
+    pub was_set: bool,
+    /// Whether a turn ended with a stop reason before any such change.
+    pub served_unset: bool,
     /// The last mode that the client set, as long as no other message concerned the mode.
     pub mode_set: Option<ModeSet>,
     /// What the agent reported about its work; empty in version 1.
@@ -192,6 +201,7 @@ impl Session {
             commands: None,
             commands_due: None,
             options: None,
+            earlier_options: None,
             first_options: Vec::new(),
             dropped: BTreeMap::new(),
             has_denied: false,
@@ -211,6 +221,9 @@ impl Session {
             reopened: None,
             was_reopened: false,
             reopening_failed: false,
+            chosen_mode: None,
+            was_set: false,
+            served_unset: false,
             mode_set: None,
             work: Work::default(),
         }
@@ -227,6 +240,13 @@ impl Session {
     pub fn lists_mode(&self, id: &str) -> bool {
         let modes = self.modes.as_ref().and_then(|modes| modes.member("availableModes")).and_then(Value::as_array);
         modes.into_iter().flatten().any(|mode| mode.member("id").and_then(Value::as_str) == Some(id))
+    }
+
+    /// Whether this is the id of an option that sets the mode.
+    #[must_use]
+    pub fn is_mode_option(&self, id: Option<&str>) -> bool {
+        let mut options = self.options.iter().flatten().filter(|option| option_id(option) == id);
+        id.is_some() && options.any(|option| option_text(option, "category") == Some("mode"))
     }
 
     /// Returns the current mode, as far as the client knows.

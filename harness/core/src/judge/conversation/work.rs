@@ -30,6 +30,8 @@ pub struct Work {
     pub begun: Option<(usize, u64)>,
     /// Whether the last request to resume the session asked for a replay.
     pub replay_asked: bool,
+    /// Whether work went on in the background when the session was last resumed.
+    pub resumed_at_work: bool,
     /// The last list of background work, with its event; none as long as the agent did not report one.
     pub background: Option<(usize, Vec<Value>)>,
     /// The tool calls, by id.
@@ -40,6 +42,8 @@ pub struct Work {
     pub user_messages: BTreeMap<String, (usize, u64)>,
     /// The prompts that the agent accepted: the event of the response and the id of the message.
     pub accepted: Vec<(usize, String)>,
+    /// The messages that an update on this connection showed, with the event of the first one.
+    pub shown: BTreeMap<(String, String), usize>,
     /// The messages that a whole update opened since the session was last resumed.
     pub opened: BTreeSet<(String, String)>,
     /// The first message, thought or tool call of the agent since the last state update: its event and time.
@@ -172,6 +176,11 @@ impl Work {
                 self.overflown = true;
             }
         }
+        if self.shown.len() < MOST_IDS {
+            self.shown.entry((kind.to_owned(), id.to_owned())).or_insert(n);
+        } else {
+            self.overflown = true;
+        }
         if update.variant == kind {
             if self.opened.len() < MOST_IDS {
                 self.opened.insert((kind.to_owned(), id.to_owned()));
@@ -277,6 +286,7 @@ impl Work {
         self.history.begin_prompt();
         self.replay_asked = asks_replay(exchange);
         self.ending = None;
+        self.resumed_at_work = self.background.as_ref().is_some_and(|(_, list)| !list.is_empty());
         // What an agent reports after a resume need not go on with what it reported before.
         self.background = None;
     }

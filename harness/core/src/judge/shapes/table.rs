@@ -88,16 +88,28 @@ pub(in crate::judge) fn judge(
     event: usize,
     tallies: &mut Tallies,
 ) {
-    if payload.value.is_null() && NULL_IS_EMPTY.contains(&payload.definition) {
-        return;
-    }
     let table = &TABLES[usize::from(major > 1)][party as usize];
+    if payload.value.is_null() && NULL_IS_EMPTY.contains(&payload.definition) {
+        return table.pass_null(payload, event, tallies);
+    }
+    for at in payload.newer {
+        tallies.ruling(table.valid.requirement, event).note(fact!(
+            "newer-schema",
+            "schema {revision} defines {pointer} in {method}, and this edition does not judge it",
+            revision = payload.revision,
+            pointer = at,
+            method = payload.method
+        ));
+    }
     let mut owned = BTreeSet::new();
     table.spelling(payload, event, tallies, &mut owned);
     table.variants(payload, event, tallies, &mut owned);
     table.metas(payload, event, tallies, &mut owned);
     if payload.problems.is_empty() && payload.value.is_object() {
-        table.pass(payload, event, tallies);
+        // An object with a newer part shows little about the requirements of this edition.
+        if payload.newer.is_empty() {
+            table.pass(payload, event, tallies);
+        }
     } else {
         table.attribute(payload, event, tallies, owned);
     }
@@ -131,6 +143,20 @@ impl Table {
         self.valid.pass(event, tallies);
         if let Some(requirement) = self.custom.filter(|_| payload.parts.members.iter().any(is_own_value)) {
             tallies.ruling(requirement, event).pass();
+        }
+    }
+
+    /// Passes and notes the older form of an empty result.
+    fn pass_null(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies) {
+        for (place, row) in self.index.get(payload.definition).into_iter().flatten() {
+            let mut ruling = tallies.ruling_at(*place, event);
+            ruling.pass();
+            ruling.note(fact!(
+                "null-result",
+                "the client answered {method} with null, the older form of an empty object",
+                method = payload.method;
+                pointer = "/result", requirement = row.requirement
+            ));
         }
     }
 
@@ -174,7 +200,7 @@ impl Table {
         for member in &payload.parts.members {
             let Site::Misspelt(known) = member.known else { continue };
             let at = member.at();
-            if payload.drafts.contains(&at) {
+            if payload.drafts.contains(&at) || payload.newer.contains(&at) {
                 continue;
             }
             misspelt = true;
@@ -222,9 +248,10 @@ impl Table {
         let kind = payload.value.member("update").and_then(|update| update.member("sessionUpdate"));
         let known = kind.is_some_and(Value::is_string);
         let draft = payload.drafts.iter().any(|at| at == "/update/sessionUpdate");
+        let newer = payload.newer.iter().any(|at| at == "/update/sessionUpdate");
         if payload.method == "session/update"
             && known
-            && !draft
+            && !(draft || newer)
             && payload.problems.iter().all(|p| p.at != "/update/sessionUpdate")
         {
             self.variant.pass(event, tallies);

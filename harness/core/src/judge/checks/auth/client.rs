@@ -10,10 +10,9 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("auth.method-id-advertised", On::Call(method_id_advertised)).only(LOGIN),
-    Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)).only(LOGIN),
-    Check::client("auth.logout.gate", On::Call(logout_gate)).only(&["logout"]),
-    Check::client("auth.logout.gate", On::End(logout_advertised)),
+    Check::client("auth.method-id-advertised", On::Call(method_id_advertised)).alone().only(LOGIN),
+    Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)).alone().only(LOGIN),
+    Check::client("auth.logout.gate", On::Call(logout_gate)).alone().only(&["logout"]),
 ];
 
 /// The methods that log in: that of version 1 and that of version 2.
@@ -63,17 +62,5 @@ fn logout_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
             ),
             proof.as_slice(),
         );
-    }
-}
-
-/// As above: an agent that advertises it may get it. A client that ends without it proves nothing, since it may have no way to
-/// log out; the cases in which its user logs out decide.
-fn logout_advertised(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.agent_has(&["auth", "logout"]) {
-        ruling.not_applicable(fact!(
-            "capability-advertised",
-            "the agent advertises {capability}",
-            capability = "auth.logout"
-        ));
     }
 }

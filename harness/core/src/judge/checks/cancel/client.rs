@@ -12,7 +12,7 @@ use crate::judge::seen::CallSeen;
 use crate::protocol::Kind;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("cancel.notification", On::Call(notification)).only(&["session/cancel"]),
+    Check::client("cancel.notification", On::Call(notification)).alone().only(&["session/cancel"]),
     Check::client("cancel.known-session", On::Call(known_session)).only(&["session/cancel"]),
 ];
 
@@ -47,7 +47,11 @@ fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         None if talk.initialized.is_none() => {}
         // Another requirement covers its spelling.
         None if talk.sessions.keys().any(|known| is_respelt(known, id)) => {}
-        None if talk.course.strangers.contains_key(id) || talk.may_open_otherwise() || talk.listed.contains(id) => {
+        None if talk.course.strangers.contains_key(id)
+            || talk.newer_sessions.contains(id)
+            || talk.may_open_otherwise()
+            || talk.listed.contains(id) =>
+        {
             let fact = fact!(
                 "session-of-other-origin",
                 "the client sent {method} for the session `{session_id}`, which an unknown method may have opened",

@@ -17,7 +17,7 @@ use crate::wire::Members;
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("config.set-known", On::Call(option_known)).only(&[SET_OPTION]),
     Check::client("config.set-request-shape", On::Call(value_fits)).only(&[SET_OPTION]),
-    Check::client("config.boolean-only-if-advertised", On::Call(boolean_advertised)).only(&[SET_OPTION]),
+    Check::client("config.boolean-only-if-advertised", On::Call(boolean_advertised)).alone().only(&[SET_OPTION]),
     Check::client("config.prefers-options", On::Call(prefers_options)).only(&[SET_OPTION, "session/set_mode"]),
 ];
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::decide_announced;
+use crate::judge::checks::common::fail_unannounced;
 use crate::judge::checks::session::client::{items, opening, reopening};
 use crate::judge::checks::support::{last_part, same_path};
 use crate::judge::moment::Moment;
@@ -14,8 +14,12 @@ use crate::protocol::is_absolute;
 use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("dirs.gate", On::Call(dirs_gate)).only(&["session/new", "session/load", "session/resume"]),
-    Check::client("dirs.absolute", On::Call(dirs_absolute)).only(&["session/new", "session/load", "session/resume"]),
+    Check::client("dirs.gate", On::Call(dirs_gate)).alone().only(&["session/new", "session/load", "session/resume"]),
+    Check::client("dirs.absolute", On::Call(dirs_absolute)).alone().only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+    ]),
     Check::client("dirs.cwd-matches", On::Call(cwd_matches)).only(&["session/load", "session/resume"]),
 ];
 
@@ -27,7 +31,7 @@ const ROOTS: [&str; 2] = ["sessionCapabilities", "additionalDirectories"];
 fn dirs_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = opening(call) else { return };
     if !items(params, "additionalDirectories").is_empty() {
-        decide_announced(moment, &ROOTS, (call.method, "/params/additionalDirectories"), ruling);
+        fail_unannounced(moment, &ROOTS, (call.method, "/params/additionalDirectories"), ruling);
     } else if params.member("additionalDirectories").is_some() && moment.talk.agent_lacks(&ROOTS) {
         // Omitting the member and an empty list are the same.
         ruling.note(fact!("empty-list-not-advertised", "the client sent an empty list of additionalDirectories, which the agent does not advertise"; pointer = "/params/additionalDirectories"));

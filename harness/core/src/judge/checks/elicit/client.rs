@@ -17,7 +17,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("elicit.implemented", On::Response(implemented)).only(&[CREATE]),
     Check::client("elicit.unadvertised-mode", On::Response(unadvertised_mode)).only(&[CREATE]),
     Check::client("elicit.unknown-mode", On::Response(unknown_mode)).only(&[CREATE]),
-    Check::client("elicit.content-conforms", On::Response(content_conforms)).only(&[CREATE]),
+    Check::client("elicit.content-conforms", On::Response(content_conforms)).alone().only(&[CREATE]),
 ];
 
 const CREATE: &str = "elicitation/create";

@@ -15,10 +15,10 @@ use crate::wire::Members;
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("init.first", On::Call(first)),
     Check::client("init.once", On::Call(once)),
-    Check::client("init.version-present", On::Call(version_present)).only(&["initialize"]),
-    Check::client("init.capabilities-sent", On::Call(capabilities_sent)).only(&["initialize"]),
+    Check::client("init.version-present", On::Call(version_present)).alone().only(&["initialize"]),
+    Check::client("init.capabilities-sent", On::Call(capabilities_sent)).alone().only(&["initialize"]),
     Check::client("init.capabilities-declared.client", On::Response(capabilities_declared)),
-    Check::client("init.client-info", On::Call(client_info)).only(&["initialize"]),
+    Check::client("init.client-info", On::Call(client_info)).alone().only(&["initialize"]),
     Check::client("init.version.unsupported-not-used", On::Call(unsupported_not_used)),
     Check::client("init.version.unsupported-not-used", On::End(unsupported_left)),
     Check::client("init.baseline-methods.client", On::Response(baseline_methods)).only(&["session/request_permission"]),
@@ -167,13 +167,14 @@ fn client_info(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// Returns the version in the answer to `initialize`, if no such version exists and so no client can support it; `None` if the
-/// client offered that version or a later one.
+/// Returns the version in the answer to `initialize`, if the client does not support it: the version that it asked for is "the
+/// latest protocol version supported". A client that asked for none supports no version that does not exist.
 fn unsupported(moment: &Moment<'_>) -> Option<(usize, u64)> {
     let (n, _) = moment.talk.initialized.as_ref()?;
-    let offered = moment.talk.initialize.as_ref().and_then(|(_, asked)| asked.member("protocolVersion")?.as_u64());
-    let version = moment.talk.version().filter(|&version| version > NEWEST_MAJOR)?;
-    offered.is_none_or(|offered| offered < version).then_some((*n, version))
+    let offered = moment.talk.asked_version();
+    let version = moment.talk.version()?;
+    // A client may ask for version 0, which no program speaks.
+    (version > offered.filter(|&offered| offered > 0).unwrap_or(NEWEST_MAJOR)).then_some((*n, version))
 }
 
 /// "If the Client does not support this version, the Client SHOULD close the connection and inform the user": at least it does

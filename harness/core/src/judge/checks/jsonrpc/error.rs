@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use super::response::is_read_in_garbage;
 use crate::fact;
-use crate::judge::Fact;
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::NO_METHOD;
+use crate::judge::checks::common::{LOGIN, NO_METHOD};
 use crate::judge::checks::ext::is_withdrawn;
 use crate::judge::conversation::{Exchange, GarbledKind};
 use crate::judge::moment::Moment;
@@ -18,17 +17,22 @@ use crate::wire::{Members, RpcId};
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::agent("jsonrpc.error-code-meaning.agent", On::Response(error_code_meaning)),
+    Check::agent("jsonrpc.error-code-meaning.agent", On::End(login_code_between_sessions)),
     Check::client("jsonrpc.error-code-meaning.client", On::Response(service_code_meaning)),
+    Check::client("jsonrpc.error-code-meaning.client", On::End(login_code_between_services)),
 ];
 
 pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
-    Check::both(["jsonrpc.error-shape.agent", "jsonrpc.error-shape.client"], On::Response(error_shape)),
+    Check::both_alone(["jsonrpc.error-shape.agent", "jsonrpc.error-shape.client"], On::Response(error_shape)),
     Check::both(["jsonrpc.error-null-id.agent", "jsonrpc.error-null-id.client"], On::Response(error_null_id)),
-    Check::both(
+    Check::both_alone(
         ["jsonrpc.error-message-concise.agent", "jsonrpc.error-message-concise.client"],
         On::Response(error_message_concise),
     ),
-    Check::both(["jsonrpc.error-code-range.agent", "jsonrpc.error-code-range.client"], On::Response(error_code_range)),
+    Check::both_alone(
+        ["jsonrpc.error-code-range.agent", "jsonrpc.error-code-range.client"],
+        On::Response(error_code_range),
+    ),
     Check::both(["jsonrpc.method-not-found.agent", "jsonrpc.method-not-found.client"], On::Response(method_not_found)),
     Check::both(
         ["jsonrpc.parse-error.agent", "jsonrpc.parse-error.client"],
@@ -98,55 +102,85 @@ fn error_code_range(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// Whether the message of an error mentions a login.
-fn speaks_of_login(error: &Value) -> bool {
-    const WORDS: &[&str] =
-        &["auth", "log", "sign", "credential", "token", "key", "account", "subscri", "session expired"];
-    let text = error.to_string().to_lowercase();
-    WORDS.iter().any(|word| text.contains(word))
-}
-
 /// -32000 is "Authentication required", and has nothing to do with a mode or an option.
 fn error_code_meaning(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(exchange), Outcome::Error(error)) = (answer.exchange.filter(|e| !e.deliberate), answer.outcome) else {
-        return;
-    };
-    let unrelated = matches!(
-        exchange.method.as_str(),
-        "initialize"
-            | "session/set_mode"
-            | "session/set_config_option"
-            | "session/close"
-            | "session/list"
-            | "session/delete"
-    );
-    let logged_in = exchange.method == "initialize" || !moment.talk.sessions.is_empty();
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     match answer.outcome.error_code() {
-        Some(-32000) if unrelated && logged_in && !speaks_of_login(error) => {
-            ruling.fail(login_code(moment, exchange, answer.outcome), &[exchange.n]);
-        }
         Some(-32002) if exchange.method == "initialize" => {
             ruling.fail(fact!("not-found-for-initialize", "the {party} answered initialize with error -32002; expected another code, since the request names no resource", party = moment.from; code = -32002, method = "initialize", pointer = "/error/code"), &[exchange.n]);
         }
-        Some(-32000 | -32002 | -32800) => ruling.pass(),
+        Some(LOGIN) if is_without_login(&exchange.method) => {}
+        Some(LOGIN | -32002 | -32800) => ruling.pass(),
         _ => {}
     }
 }
 
-/// As above, for a client: -32000 has nothing to do with files and terminals, unless the message says so.
-fn service_code_meaning(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Whether a request needs no login of its own where sessions can be created.
+fn is_without_login(method: &str) -> bool {
+    matches!(
+        method,
+        "session/set_mode" | "session/set_config_option" | "session/close" | "session/list" | "session/delete"
+    )
+}
+
+/// As above: the agent created sessions before and after the error, without a login between them, so none is missing.
+fn login_code_between_sessions(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let is_meant = |exchange: &Exchange| is_without_login(&exchange.method);
+    let shows = |exchange: &Exchange| exchange.method == "session/new";
+    decide_login_code(moment, is_meant, shows, ruling);
+}
+
+/// As above, for a client: -32000 has nothing to do with files and terminals.
+fn service_code_meaning(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
-    let (Outcome::Error(error), service) =
-        (answer.outcome, ["fs/", "terminal/"].iter().any(|area| exchange.method.starts_with(area)))
-    else {
-        return;
-    };
     match answer.outcome.error_code() {
-        Some(-32000) if service && !speaks_of_login(error) => {
-            ruling.fail(login_code(moment, exchange, answer.outcome), &[exchange.n]);
-        }
-        Some(-32000 | -32002 | -32800) => ruling.pass(),
+        Some(LOGIN) if is_service(exchange) => {}
+        Some(LOGIN | -32002 | -32800) => ruling.pass(),
         _ => {}
+    }
+}
+
+fn is_service(exchange: &Exchange) -> bool {
+    ["fs/", "terminal/"].iter().any(|area| exchange.method.starts_with(area))
+}
+
+/// As above: the client served files or terminals before and after the error, so no login is missing.
+fn login_code_between_services(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_login_code(moment, is_service, is_service, ruling);
+}
+
+/// Fails an answer with -32000 to a request that `is_meant`, if requests that show that the party needs no login were answered
+/// with results before and after it.
+///
+/// Correct but unusual: a login that expired or is missing for this request only until the user logs in. The words of the error
+/// decide nothing.
+fn decide_login_code(
+    moment: &Moment<'_>,
+    is_meant: impl Fn(&Exchange) -> bool,
+    shows: impl Fn(&Exchange) -> bool,
+    ruling: &mut Ruling<'_>,
+) {
+    let trials = || moment.talk.trials.of(moment.from.other());
+    let served = || trials().filter(|trial| trial.error.is_none() && shows(&trial.exchange));
+    let logs_in = |exchange: &Exchange| {
+        matches!(exchange.method.as_str(), "authenticate" | "logout" | "auth/login" | "auth/logout")
+    };
+    for trial in trials().filter(|trial| trial.error == Some(LOGIN) && is_meant(&trial.exchange)) {
+        let before = served().rfind(|other| other.n < trial.n);
+        let after = served().find(|other| other.exchange.n > trial.n);
+        let Some((before, after)) = before.zip(after) else { continue };
+        if trials().any(|other| logs_in(&other.exchange) && (before.n..after.n).contains(&other.n)) {
+            continue;
+        }
+        let fact = fact!(
+            "login-code-for-other-error",
+            "the {party} answered {method} with error -32000, which asks for a login, and needed none before and after; expected another code",
+            party = moment.from,
+            method = trial.exchange.method;
+            code = LOGIN,
+            pointer = "/error/code"
+        );
+        ruling.fail(fact, &[before.n, trial.n, after.n]);
     }
 }
 
@@ -157,6 +191,7 @@ fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         let method = exchange.method.as_str();
         edition.methods.knows(exchange.from, method)
             || edition.draft_methods.knows(exchange.from, method)
+            || edition.is_newer_method(exchange.from, method)
             || method.starts_with(['_', '$'])
             || is_withdrawn(method)
     };
@@ -165,19 +200,6 @@ fn method_not_found(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         ruling
             .decide(code == -32601, || fact!("wrong-code", "the {party} answered the unknown method {method} with error {code}; expected -32601", party = moment.from, method = exchange.method, code; expected = NO_METHOD, pointer = "/error/code"));
     }
-}
-
-/// Returns the fact that an error -32000 has nothing to do with its request.
-fn login_code(moment: &Moment<'_>, exchange: &Exchange, outcome: Outcome<'_>) -> Fact {
-    fact!(
-        "login-code-for-other-error",
-        "the {party} answered {method} with {answer}; expected another code, since -32000 asks for a login",
-        party = moment.from,
-        method = exchange.method,
-        answer = outcome.describe();
-        code = outcome.error_code(),
-        pointer = "/error/code"
-    )
 }
 
 /// A line that is not a message, with the error code for it.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::decide_announced;
+use crate::judge::checks::common::fail_unannounced;
 use crate::judge::checks::session::client::{items, opening, reopening};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
@@ -13,14 +13,16 @@ use crate::protocol::is_absolute;
 use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("mcp.stdio.command-absolute", On::Call(command_absolute)).only(&[
+    Check::client("mcp.stdio.command-absolute", On::Call(command_absolute)).alone().only(&[
         "session/new",
         "session/load",
         "session/resume",
     ]),
     Check::client("mcp.http.gate", On::Call(|moment, call, ruling| transport_gate(moment, call, "http", ruling)))
+        .alone()
         .only(&["session/new", "session/load", "session/resume"]),
     Check::client("mcp.sse.gate", On::Call(|moment, call, ruling| transport_gate(moment, call, "sse", ruling)))
+        .alone()
         .only(&["session/new", "session/load", "session/resume"]),
     Check::client("mcp.passed-on-reattach", On::Call(passed_on)).only(&["session/load", "session/resume"]),
 ];
@@ -46,7 +48,7 @@ fn command_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
 /// "Before using HTTP or SSE transports, Clients MUST verify the Agent's capabilities during initialization."
 fn transport_gate(moment: &Moment<'_>, call: &CallSeen<'_>, transport: &str, ruling: &mut Ruling<'_>) {
     if opening(call).is_some_and(|params| servers(params, transport).next().is_some()) {
-        decide_announced(moment, &["mcpCapabilities", transport], (call.method, "/params/mcpServers"), ruling);
+        fail_unannounced(moment, &["mcpCapabilities", transport], (call.method, "/params/mcpServers"), ruling);
     }
 }
 

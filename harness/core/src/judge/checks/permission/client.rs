@@ -17,7 +17,7 @@ use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("permission.implemented", On::Response(implemented)).only(&[ASK]),
-    Check::client("permission.option-offered", On::Response(option_offered)).only(&[ASK]),
+    Check::client("permission.option-offered", On::Response(option_offered)).alone().only(&[ASK]),
     Check::client("permission.toolcall-minimal", On::Response(tool_call_minimal)).only(&[ASK]),
     Check::client("permission.cancelled-on-cancel", On::Response(answered_on_cancel)).only(&[ASK]),
     Check::client("permission.cancelled-on-cancel", On::Call(answered_before_cancel)).only(&["session/cancel"]),

@@ -6,7 +6,7 @@ use super::{holds, tell};
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::modes::client_sets;
-use crate::judge::conversation::{Session, current_values};
+use crate::judge::conversation::{Session, current_values, option_id, option_text};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
@@ -74,10 +74,12 @@ fn echo(moment: &Moment<'_>, update: &UpdateSeen<'_>, variant: &str, ruling: &mu
     }
 }
 
+/// The client may set the mode as a mode or by an option of that category, and each changes the other.
 fn settings_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, result)) = reopened(moment, answer).filter(|_| client_sets(moment)) else { return };
     let mode = result.pointer("/modes/currentModeId").and_then(Value::as_str);
-    if let Some((before, now)) = session.mode().zip(mode) {
+    let chosen = session.chosen_mode.as_deref();
+    if let Some((before, now)) = chosen.or(session.mode()).zip(mode) {
         tell(ruling, before == now, || {
             fact!(
                 "other-mode-after-reopening",
@@ -87,17 +89,27 @@ fn settings_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
             )
         });
     }
-    if let Some(known) = session.options.as_deref().filter(|_| result["configOptions"].is_array()) {
-        ruling.note(changed(known, result).map_or_else(holds, |(id, before, now)| {
-            fact!(
-                "other-value-after-reopening",
-                "the agent returned the value {actual} of the option `{config_id}`; before, the session had {before}",
-                actual = now,
-                config_id = id,
-                before
-            )
-        }));
+    let Some(known) = session.options.as_deref() else { return };
+    let Some(list) = result.member("configOptions").and_then(Value::as_array) else { return };
+    let mut values = current_values(known);
+    let chosen = chosen.map(Value::from);
+    for option in known.iter().filter(|option| option_text(option, "category") == Some("mode")) {
+        values.extend(option_id(option).zip(chosen.as_ref()));
     }
+    let now = current_values(list);
+    let lost = values.into_iter().find_map(|(id, before)| {
+        let now = now.get(id).filter(|now| **now != before)?;
+        Some((id, before, *now))
+    });
+    ruling.note(lost.map_or_else(holds, |(id, before, now)| {
+        fact!(
+            "other-value-after-reopening",
+            "the agent returned the value {actual} of the option `{config_id}`; before, the session had {before}",
+            actual = now,
+            config_id = id,
+            before
+        )
+    }));
 }
 
 fn announced_again(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {

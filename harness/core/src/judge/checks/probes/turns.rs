@@ -21,7 +21,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::agent("prompt.failure-is-error", On::Response(failure)).only(&["session/prompt"]),
     Check::agent("prompt.error-explained", On::Response(explained)),
     Check::agent("prompt.user-echo", On::Update(echo)).only(&["user_message_chunk"]),
-    Check::agent("usage.within-window", On::Update(within_window)).only(&["usage_update"]),
+    Check::agent("usage.within-window", On::Update(within_window)).alone().only(&["usage_update"]),
     Check::agent("load.running-turn", On::Response(load_of_running)).only(&["session/load"]),
     Check::agent("list.all-directories", On::Response(all_directories)).only(&["session/list"]),
     Check::agent("list.metadata", On::Response(metadata)).only(&["session/list"]),

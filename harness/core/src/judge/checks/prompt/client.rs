@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::decide_announced;
+use crate::judge::checks::common::fail_unannounced;
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
@@ -11,15 +11,18 @@ use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("prompt.image-gate", On::Call(|moment, call, ruling| content_gate(moment, call, &IMAGE, ruling)))
+        .alone()
         .only(&["session/prompt"]),
     Check::client("prompt.audio-gate", On::Call(|moment, call, ruling| content_gate(moment, call, &AUDIO, ruling)))
+        .alone()
         .only(&["session/prompt"]),
     Check::client(
         "prompt.embedded-gate",
         On::Call(|moment, call, ruling| content_gate(moment, call, &EMBEDDED, ruling)),
     )
+    .alone()
     .only(&["session/prompt"]),
-    Check::client("prompt.content-gate", On::Call(content_gates)).only(&["session/prompt"]),
+    Check::client("prompt.content-gate", On::Call(content_gates)).alone().only(&["session/prompt"]),
 ];
 
 /// A type of content that needs a capability.
@@ -39,7 +42,7 @@ fn content_gate(moment: &Moment<'_>, call: &CallSeen<'_>, content: &Content, rul
     let blocks = call.params.and_then(|params| params.member("prompt")?.as_array()).into_iter().flatten();
     let mut meant = blocks.filter(|block| block.member("type").and_then(Value::as_str) == Some(content.kind));
     if call.method == "session/prompt" && meant.next().is_some() {
-        decide_announced(moment, &["promptCapabilities", content.capability], (call.method, "/params/prompt"), ruling);
+        fail_unannounced(moment, &["promptCapabilities", content.capability], (call.method, "/params/prompt"), ruling);
     }
 }
 

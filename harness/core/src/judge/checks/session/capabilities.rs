@@ -2,21 +2,26 @@
 //! all methods on stored and open sessions. A client that calls no such method exercises nothing here.
 
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::decide_announced;
+use crate::judge::checks::common::fail_unannounced;
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("load.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/load", ruling)))
+        .alone()
         .only(&["session/load"]),
     Check::client("resume.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/resume", ruling)))
+        .alone()
         .only(&["session/resume"]),
     Check::client("close.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/close", ruling)))
+        .alone()
         .only(&["session/close"]),
     Check::client("list.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/list", ruling)))
+        .alone()
         .only(&["session/list"]),
     Check::client("delete.gate", On::Call(|moment, call, ruling| method_gate(moment, call, "session/delete", ruling)))
+        .alone()
         .only(&["session/delete"]),
 ];
 
@@ -28,6 +33,6 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 fn method_gate(moment: &Moment<'_>, call: &CallSeen<'_>, method: &str, ruling: &mut Ruling<'_>) {
     let path = moment.talk.edition.adapter.capability_of(call.method);
     if let Some(path) = path.filter(|_| call.method == method) {
-        decide_announced(moment, path, (call.method, "/method"), ruling);
+        fail_unannounced(moment, path, (call.method, "/method"), ruling);
     }
 }

@@ -31,7 +31,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
         "session/set_config_option",
     ]),
     Check::client("prompt.session-first", On::Call(session_first)).only(&[PROMPT]),
-    Check::client("session.cwd-absolute", On::Call(cwd_absolute)).only(&[
+    Check::client("session.cwd-absolute", On::Call(cwd_absolute)).alone().only(&[
         "session/new",
         "session/load",
         "session/resume",
@@ -80,7 +80,10 @@ impl<'m> Named<'m> {
         let mut pending = talk.open_of(Party::Client).filter(|open| open.method == "session/new");
         if let Some(known) = respelt(talk, id) {
             Self::Respelt(known)
-        } else if talk.course.strangers.contains_key(id) || talk.may_open_otherwise() {
+        } else if talk.course.strangers.contains_key(id)
+            || talk.newer_sessions.contains(id)
+            || talk.may_open_otherwise()
+        {
             Self::Elsewhere
         } else if talk.listed.contains(id) {
             Self::Listed

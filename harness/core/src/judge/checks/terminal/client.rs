@@ -25,7 +25,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("terminal.output.cumulative", On::Response(cumulative)).only(&[OUTPUT]),
     Check::client("terminal.wait.after-exit", On::Response(wait_after_exit)).only(&[WAIT]),
     Check::client("terminal.wait.after-exit", On::End(wait_after_exit_open)),
-    Check::client("terminal.wait.flat-result", On::Response(flat_result)).only(&[WAIT]),
+    Check::client("terminal.wait.flat-result", On::Response(flat_result)).alone().only(&[WAIT]),
     Check::client("terminal.kill.keeps-terminal", On::Response(kept_after_kill)).only(&[OUTPUT, WAIT]),
     Check::client("terminal.kill.resolves-wait", On::Response(kill_resolves_wait)).only(&[WAIT]),
     Check::client("terminal.kill.resolves-wait", On::End(wait_after_kill_open)),
@@ -331,21 +331,21 @@ fn wait_after_exit_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// exitCode and signal are members of the result itself, where terminal/output has them in exitStatus.
 ///
-/// Correct but unusual: both members are null or absent, since the exit is unknown; or there is an exitStatus next to them.
-/// Neither fails.
+/// Correct but unusual: both members are null or absent, as in an empty object, since the exit is unknown; or there is an
+/// exitStatus next to them. Only a nested status fails; other requirements cover the exit itself.
 fn flat_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(result) = proper(answer, WAIT).and_then(|_| answer.result_of(WAIT)).map(|(_, result)| result) else {
         return;
     };
-    if TerminalExit::of(result).is_some() {
-        ruling.pass();
-    } else if result.member("exitStatus").and_then(TerminalExit::of).is_some() {
+    if TerminalExit::of(result).is_none() && result.member("exitStatus").and_then(TerminalExit::of).is_some() {
         let fact = fact!(
             "nested-exit-status",
             "the client nested the exit of {method} in exitStatus; expected exitCode and signal in the result itself",
             method = WAIT; pointer = "/result/exitStatus"
         );
         ruling.fail(fact, &[]);
+    } else if result.is_object() {
+        ruling.pass();
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("background.every-update", On::Update(every_update)).only(&[STATE]),
     Check::agent("background.announced-first", On::Update(announced_first)).only(&[STATE]),
     Check::agent("background.final-before-removal", On::Update(final_before_removal)).only(&[STATE]),
-    Check::agent("background.listed-once", On::Update(listed_once)).only(&[STATE]),
+    Check::agent("background.listed-once", On::Update(listed_once)).alone().only(&[STATE]),
     Check::client("toolcancel.gated", On::Call(tool_cancel)).only(&["tool_call/cancel"]),
     Check::client("termcancel.gated", On::Call(terminal_cancel)).only(&["terminal/cancel"]),
 ];

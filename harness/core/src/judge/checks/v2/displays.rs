@@ -15,7 +15,7 @@ use crate::protocol::is_absolute;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("terminal.cwd-absolute", On::Update(cwd)).only(TERMINAL),
+    Check::agent("terminal.cwd-absolute", On::Update(cwd)).alone().only(TERMINAL),
     Check::agent("terminal.id-not-reused", On::Update(id_reused)).only(TERMINAL),
     Check::agent("diff.git-patch-format", On::Payload(patch_format)).only(TOOL),
     Check::agent("diff.patch-consistent", On::Payload(patch_consistent)).only(TOOL),

@@ -94,10 +94,21 @@ fn uri(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Icons come from `https:` or `data:` URIs.
+///
+/// Correct but unusual: an `http:` URI, which later revisions let an agent send; then the client must not load it. It is noted.
 fn icon_scheme(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[("Icon", "src")]) {
         let Some((scheme, _)) = member.value.as_str().and_then(|text| text.split_once(':')) else { continue };
-        ruling.decide(matches!(scheme.to_ascii_lowercase().as_str(), "https" | "data"), || {
+        let scheme = scheme.to_ascii_lowercase();
+        if scheme == "http" {
+            ruling.note(fact!(
+                "icon-over-http",
+                "the {party} sent an icon with the scheme `http` in {method}, which clients must not load",
+                party = moment.from, method = payload.method; pointer = payload.pointer(&member.at())
+            ));
+            continue;
+        }
+        ruling.decide(matches!(scheme.as_str(), "https" | "data"), || {
             fact!(
                 "icon-scheme",
                 "the {party} sent an icon with the scheme `{actual}` in {method}; expected https or data",

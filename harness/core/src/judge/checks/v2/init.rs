@@ -13,10 +13,10 @@ use crate::protocol::NEWEST_MAJOR;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("init.version.never-above-request", On::Response(never_above)).only(&[INITIALIZE]),
-    Check::agent("init.version.pick-highest-below", On::Response(highest_below)).only(&[INITIALIZE]),
-    Check::agent("init.version.unsupported-code", On::Response(unsupported_code)).only(&[INITIALIZE]),
-    Check::agent("init.version.unsupported-data", On::Response(unsupported_data)).only(&[INITIALIZE]),
+    Check::agent("init.version.never-above-request", On::Response(never_above)).alone().only(&[INITIALIZE]),
+    Check::agent("init.version.pick-highest-below", On::Response(highest_below)).alone().only(&[INITIALIZE]),
+    Check::agent("init.version.unsupported-code", On::Response(unsupported_code)).alone().only(&[INITIALIZE]),
+    Check::agent("init.version.unsupported-data", On::Response(unsupported_data)).alone().only(&[INITIALIZE]),
 ];
 
 pub(super) const BOTH: &[[Check; 2]] = &[Check::both(

@@ -71,11 +71,15 @@ fn is_live(session: &Session, update: &UpdateSeen<'_>, (ended, begun): (usize, u
 
 /// "The agent sends all final updates of the cancelled work before the idle state."
 ///
-/// Correct but unusual: a tool call that goes on in the background, a new message, and the work for the next prompt. An agent
-/// that reports no background work does not show what goes on, so its tool calls are not judged.
+/// Correct but unusual: a tool call that goes on in the background, a new message, the work for the next prompt, and a patch of
+/// anything but content and status, such as `_meta`. An agent that reports no background work does not show what goes on, so its
+/// tool calls do not fail.
 fn late_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|session| session.resuming.is_none()) else { return };
     let Some(cancelled) = session.work.history.cancelled else { return };
+    if ["content", "status"].iter().all(|name| update.body.member(name).is_none()) {
+        return;
+    }
     if is_live(session, update, cancelled) == Some(true) {
         let fact = fact!(
             "update-after-cancel",

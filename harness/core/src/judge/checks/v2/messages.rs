@@ -2,24 +2,28 @@
 //!
 //! Only a text shows that two messages are different ones, or the same. So these checks need texts that the client wrote.
 
+use std::collections::BTreeSet;
+
 use super::work::{has_sent_all_text, idle};
 use crate::fact;
 use crate::judge::check::{Check, On};
+use crate::judge::checks::common::proper;
 use crate::judge::checks::support::fail_in_case;
-use crate::judge::conversation::{Session, message_of, text_of_content};
+use crate::judge::conversation::{History, MessageText, Replayed, asks_replay, message_of, text_of_content};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
-use crate::judge::seen::UpdateSeen;
+use crate::judge::seen::{Answer, UpdateSeen};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("message.id-stable", On::Update(reply_with_earlier_id)).only(&["state_update"]),
-    Check::agent("resume.replay-ids", On::Update(replayed_twice)).only(USER),
-    Check::agent("resume.replay-keeps-ids", On::Update(replayed_with_other_id)).only(USER),
+    Check::agent("resume.replay-ids", On::Response(replayed_twice)).only(&[RESUME]),
+    Check::agent("resume.replay-keeps-ids", On::Response(replayed_with_other_id)).only(&[RESUME]),
     Check::agent("prompt.error-means-not-inserted", On::Update(refused_prompt_inserted)).only(USER),
     Check::agent("prompt.error-means-not-inserted", On::CaseEnd(refused_prompt_left_out)),
 ];
 
+const RESUME: &str = "session/resume";
 const USER: &[&str] = &["user_message", "user_message_chunk"];
 const POINTER: &str = "/params/update/messageId";
 
@@ -54,53 +58,75 @@ fn reply_with_earlier_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
     }
 }
 
-/// Returns the id and the whole text of a user message in a replay that the client asked for.
-fn replayed<'m>(update: &UpdateSeen<'m>) -> Option<(&'m Session, &'m str, String)> {
-    let session = update.known.filter(|session| session.resuming.is_some() && session.work.replay_asked)?;
-    let (_, id) = message_of(&update.update).filter(|_| update.variant == "user_message")?;
-    let text = update.body.member("content").map(text_of_content)?;
-    (text.len() >= TELLING).then_some((session, id, text))
+/// Returns the session that was resumed with a replay, as it stands at the answer, and so with whole messages.
+fn replay<'m>(moment: &Moment<'m>, answer: &Answer<'_>) -> Option<(&'m str, &'m History)> {
+    let exchange = proper(answer, RESUME).filter(|exchange| asks_replay(exchange))?;
+    let (id, session) = moment.talk.sessions.get_key_value(exchange.session()?)?;
+    (session.resuming == Some(exchange.n)).then_some((id, &session.work.history))
+}
+
+/// Whether the text of a message tells it apart from others.
+fn tells(text: &MessageText) -> bool {
+    !text.is_cut && text.text.len() >= TELLING
 }
 
 /// "Each replayed message carries a `messageId`", "unique among messages of the same type within a session".
 ///
-/// Correct but unusual: a message that is sent again as a whole. So two texts under one id fail only if both were prompts.
-fn replayed_twice(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, id, text)) = replayed(update) else { return };
-    let history = &session.work.history;
-    let is_prompt = |text: &String| history.texts.values().any(|known| known == text);
-    match history.replayed.get(id).filter(|other| **other != text) {
-        Some(other) if is_prompt(other) && is_prompt(&text) => {
-            let fact = fact!(
-                "replayed-id-again",
-                "the agent replayed two different prompts as the message `{message_id}`; expected an id for each",
-                message_id = id; session_id = update.session, pointer = POINTER
-            );
-            fail_in_case(moment, fact, &[], ruling);
+/// Correct but unusual: a message that is sent again as a whole, or changed. So two texts under one id fail only if they were two
+/// messages before.
+fn replayed_twice(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replay(moment, answer) else { return };
+    let messages: Vec<&Replayed> = history.replayed.iter().filter(|message| tells(&message.text)).collect();
+    let live = |message: &Replayed| {
+        let is_same = |(key, text): &(&(String, String), &MessageText)| key.0 == message.kind && **text == message.text;
+        history.texts.iter().filter(is_same).map(|((_, id), _)| id.clone()).collect::<Vec<_>>()
+    };
+    let mut has_several = false;
+    for (at, message) in messages.iter().enumerate() {
+        let mut before = messages[..at].iter().filter(|other| other.kind == message.kind);
+        has_several |= before.clone().any(|other| other.id != message.id);
+        let Some(other) = before.find(|other| other.id == message.id && other.text != message.text) else { continue };
+        let (one, two) = (live(other), live(message));
+        if one.is_empty() || two.is_empty() || one.iter().any(|id| two.contains(id)) {
+            continue;
         }
-        None if !history.replayed.is_empty() && !history.replayed.contains_key(id) => ruling.pass(),
-        _ => {}
+        let fact = fact!(
+            "replayed-id-again",
+            "the agent replayed two different messages as the {kind} `{message_id}`; expected an id for each",
+            kind = message.kind, message_id = message.id; session_id = session
+        );
+        return fail_in_case(moment, fact, &[message.n, other.n], ruling);
+    }
+    if has_several {
+        ruling.pass();
     }
 }
 
-/// "If retained and replayed, the message keeps this identifier."
+/// "If retained and replayed, the message keeps this identifier": the one in the receipt of a prompt.
 ///
 /// Correct but unusual: a summary instead of the message, and a prompt with the same text as another one. So only a message fails
 /// whose text is exactly that of live messages, and whose id is not one of theirs.
-fn replayed_with_other_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, id, text)) = replayed(update) else { return };
-    let history = &session.work.history;
-    let mut same = history.texts.iter().filter(|(_, known)| **known == text).map(|(id, _)| id);
-    let Some(live) = same.clone().next().filter(|_| !history.replayed.contains_key(id)) else { return };
-    if same.any(|live| live == id) {
-        return ruling.pass();
+fn replayed_with_other_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replay(moment, answer) else { return };
+    let is_prompt = |kind: &str| kind == "user_message";
+    let mut seen = BTreeSet::new();
+    let messages = history.replayed.iter().filter(|message| is_prompt(&message.kind) && tells(&message.text));
+    for message in messages.filter(|message| seen.insert(&message.id)) {
+        let same = history.texts.iter().filter(|((kind, _), text)| is_prompt(kind) && **text == message.text);
+        let same: Vec<&String> = same.map(|((_, id), _)| id).collect();
+        match same.first() {
+            None => {}
+            Some(_) if same.contains(&&message.id) => ruling.pass(),
+            Some(live) => {
+                let fact = fact!(
+                    "replayed-id",
+                    "the agent replayed the message `{expected}` as `{actual}`; expected the same id",
+                    expected = live, actual = message.id; session_id = session
+                );
+                fail_in_case(moment, fact, &[message.n], ruling);
+            }
+        }
     }
-    let fact = fact!(
-        "replayed-id",
-        "the agent replayed the message `{expected}` as `{actual}`; expected the same id",
-        expected = live, actual = id; session_id = update.session, pointer = POINTER
-    );
-    fail_in_case(moment, fact, &[], ruling);
 }
 
 /// A prompt that was answered with an error was not inserted, and will not be.

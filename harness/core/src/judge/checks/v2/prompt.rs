@@ -45,9 +45,13 @@ fn no_stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 
 /// Two prompts are two messages.
 ///
-/// Correct but unusual: the same id in another session. Ids belong to a session.
+/// Correct but unusual: the same id in another session, since ids belong to a session; and a prompt with members of a newer schema,
+/// which may mark it as the repetition of an earlier one.
 fn distinct_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(PROMPT) else { return };
+    if moment.talk.edition.is_newer("PromptRequest", &exchange.params) {
+        return;
+    }
     let session = exchange.session().and_then(|id| moment.talk.session(id));
     let Some((session, id)) = session.zip(result.member("messageId").and_then(|id| id.as_str())) else { return };
     match session.work.accepted.iter().find(|(_, known)| known == id) {

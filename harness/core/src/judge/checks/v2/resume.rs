@@ -105,25 +105,29 @@ fn late_replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
     }
 }
 
-/// "A replayed message that arrives in chunks is opened by a whole-message update with empty content."
+/// "Later chunks with the same `messageId` append to the current content", so chunks alone would double a message that the client
+/// holds: a whole update with content comes first.
 ///
-/// Correct but unusual: a message that is being written in a session at work. That is inconclusive.
+/// Correct but unusual: bare chunks for a client that holds nothing of the message, since this connection has not shown it; and a
+/// message that is being written in a session at work, or by background work that crosses the request, which is inconclusive.
 fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| CHUNKS.contains(&update.variant)) else { return };
     let Some(request) = resuming(moment, session).filter(|request| asks_replay(request)) else { return };
     let Some((kind, id)) = message_of(&update.update) else { return };
-    if session.work.opened.contains(&(kind.to_owned(), id.to_owned())) {
+    let message = (kind.to_owned(), id.to_owned());
+    let Some(&shown) = session.work.shown.get(&message).filter(|shown| **shown < request.n) else { return };
+    if session.work.opened.contains(&message) {
         return ruling.pass();
     }
     let fact = fact!(
         "chunk-without-message",
-        "the agent replayed {update} of the message `{message_id}` before a whole {expected} with this id",
+        "the agent replayed {update} of the message `{message_id}`, which the client holds, before a whole {expected} with this id",
         update = update.variant, message_id = id, expected = kind; pointer = "/params/update/messageId"
     );
     let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
-    if at_work || moment.talk.may_miss_work(session) {
-        ruling.inconclusive(fact, &[request.n]);
+    if at_work || session.work.resumed_at_work || moment.talk.may_miss_work(session) {
+        ruling.inconclusive(fact, &[request.n, shown]);
     } else {
-        ruling.fail(fact, &[request.n]);
+        ruling.fail(fact, &[request.n, shown]);
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::decide_announced;
+use crate::judge::checks::common::fail_unannounced;
 use crate::judge::checks::session::client::{items, opening};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
@@ -12,10 +12,14 @@ use crate::judge::seen::CallSeen;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::client("session.gate", On::Call(gate)),
-    Check::client("mcp.gate", On::Call(transport_gate)).only(&["session/new", "session/load", "session/resume"]),
-    Check::client("mcp.no-sse", On::Call(no_sse)).only(&["session/new", "session/load", "session/resume"]),
-    Check::client("prompt.no-own-id", On::Call(no_own_id)).only(&["session/prompt"]),
+    Check::client("session.gate", On::Call(gate)).alone(),
+    Check::client("mcp.gate", On::Call(transport_gate)).alone().only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+    ]),
+    Check::client("mcp.no-sse", On::Call(no_sse)).alone().only(&["session/new", "session/load", "session/resume"]),
+    Check::client("prompt.no-own-id", On::Call(no_own_id)).alone().only(&["session/prompt"]),
 ];
 
 /// "Omitted and `null` are equivalent and mean the agent does not support the `session/*` methods."
@@ -26,7 +30,7 @@ fn gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let methods = &moment.talk.edition.methods;
     let known = call.method.starts_with("session/") && methods.knows(moment.from, call.method);
     if known && call.method != "session/delete" && !moment.talk.is_foreign() {
-        decide_announced(moment, &["session"], (call.method, "/method"), ruling);
+        fail_unannounced(moment, &["session"], (call.method, "/method"), ruling);
     }
 }
 
@@ -37,7 +41,7 @@ fn transport_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
     let Some(params) = opening(call) else { return };
     for kind in items(params, "mcpServers").iter().filter_map(|server| server.member("type")?.as_str()) {
         if matches!(kind, "stdio" | "http") {
-            decide_announced(moment, &["session", "mcp", kind], (call.method, "/params/mcpServers"), ruling);
+            fail_unannounced(moment, &["session", "mcp", kind], (call.method, "/params/mcpServers"), ruling);
         }
     }
 }

@@ -12,23 +12,26 @@ pub(super) const CHECKS: &[Check] = &[
         "tool.no-create-variant",
         On::Update(|_, update, ruling| variant(update, ["tool_call", "tool_call_update"], ruling)),
     )
+    .alone()
     .only(&["tool_call", "tool_call_update"]),
     Check::agent(
         "plan.no-v1-variant",
         On::Update(|_, update, ruling| variant(update, ["plan", "plan_update"], ruling)),
     )
+    .alone()
     .only(&["plan", "plan_update"]),
     Check::agent(
         "config.no-modes",
         On::Update(|_, update, ruling| variant(update, ["current_mode_update", "config_option_update"], ruling)),
     )
+    .alone()
     .only(&["current_mode_update", "config_option_update"]),
-    Check::agent("terminal.no-client-methods", On::Call(client_method)),
-    Check::client("resume.no-load", On::Call(load)).only(&["session/load", "session/resume"]),
+    Check::agent("terminal.no-client-methods", On::Call(client_method)).alone(),
+    Check::client("resume.no-load", On::Call(load)).alone().only(&["session/load", "session/resume"]),
 ];
 
 pub(super) const BOTH: &[[Check; 2]] =
-    &[Check::both(["jsonrpc.kind-matches.agent", "jsonrpc.kind-matches.client"], On::Call(kind_matches))];
+    &[Check::both_alone(["jsonrpc.kind-matches.agent", "jsonrpc.kind-matches.client"], On::Call(kind_matches))];
 
 /// Fails an update of version 1, and passes the one that replaces it in version 2.
 fn variant(update: &UpdateSeen<'_>, [withdrawn, present]: [&str; 2], ruling: &mut Ruling<'_>) {
