@@ -45,6 +45,19 @@ struct Proof<'m> {
     member: String,
 }
 
+impl<'m> Proof<'m> {
+    /// Returns the messages to show. Four answers to one method are a contrast of refused and accepted requests; a correct program
+    /// refuses none, so one of them is enough.
+    fn shown(&self) -> &[(Party, &'m str, bool)] {
+        match self.messages.as_slice() {
+            [first @ (_, _, true), rest @ ..] if rest.len() == 3 && rest.iter().all(|other| other == first) => {
+                &self.messages[..1]
+            }
+            all => all,
+        }
+    }
+}
+
 /// A kept trace.
 struct Kept {
     /// The requirements that it must pass.
@@ -125,8 +138,9 @@ fn exchange(id: &str, traces: &[Kept]) -> Option<Vec<String>> {
     let proofs: Vec<Proof<'_>> =
         traces.iter().flat_map(|trace| proofs(id, &trace.judgement, &trace.messages)).collect();
     let passing = || traces.iter().filter(|trace| trace.passed.contains(id)).map(|trace| &trace.messages);
-    let found =
-        proofs.iter().flat_map(|proof| passing().filter_map(move |messages| Some((proof, matching(proof, messages)?))));
+    let found = proofs
+        .iter()
+        .flat_map(|proof| passing().filter_map(move |messages| Some((proof, matching(proof.shown(), messages)?))));
     let best = found.max_by_key(|(proof, lines)| {
         let shows_member = lines.iter().any(|line| line.contains(&proof.member));
         (shows_member, lines.len().min(3), Reverse(lines.iter().map(String::len).sum::<usize>()))
@@ -150,10 +164,10 @@ fn proofs<'m>(id: &str, judgement: &Judgement, messages: &'m [Message]) -> Vec<P
 }
 
 /// Finds the same messages in this order, and adds the requests of the responses.
-fn matching(proof: &Proof<'_>, messages: &[Message]) -> Option<Vec<String>> {
+fn matching(proof: &[(Party, &str, bool)], messages: &[Message]) -> Option<Vec<String>> {
     let mut positions = BTreeSet::new();
     let mut rest = messages.iter();
-    for wanted in &proof.messages {
+    for wanted in proof {
         let found = rest.find(|message| (message.from, message.method.as_str(), message.is_response) == *wanted)?;
         positions.insert(found.at);
         positions.extend(found.request);

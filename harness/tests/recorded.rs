@@ -1,14 +1,18 @@
 //! Each conversation also as a recording of both parties, without marks of deliberate violations: with any part missing, no
-//! requirement fails that passes in the whole.
+//! requirement fails that passes in the whole. With a file for each party, the requirements that one message decides fail as in
+//! the whole.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Cursor, Read};
 use std::path::Path;
 
-use acp_conformance::judge::{Judge, Memory, judge};
+use acp_conformance::judge::{Judge, Memory, Registry, judge};
+use acp_conformance::recording::{Input, Recording};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header, Lack, Trace, What};
 use acp_conformance::verdict::Verdict;
+use acp_conformance::wire::LineEnd;
 use libtest_mimic::Failed;
 
 use super::{edition, parts};
@@ -67,7 +71,40 @@ pub fn check(path: &Path) -> Result<(), Failed> {
             wrong.push(format!("without {missing:?} it fails {id}: {message}"));
         }
     }
+    if let Some(found) = failed_in_two_files(&trace) {
+        let missed = whole.iter().filter(|(id, _)| is_decided_by_one_message(id) && !found.contains_key(*id));
+        wrong.extend(missed.map(|(id, message)| format!("in two files it does not fail {id}: {message}")));
+        let new = found.iter().filter(|(id, _)| !whole.contains_key(*id));
+        wrong.extend(new.map(|(id, message)| format!("in two files it fails {id}: {message}")));
+    }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// Whether one message decides all checks of the requirement; the table of shapes always decides so.
+fn is_decided_by_one_message(requirement: &str) -> bool {
+    Registry::all().iter().filter(|check| check.requirement == requirement).all(|check| check.alone)
+}
+
+/// Returns the failures of the same lines in a file for each party; `None` if files cannot hold them.
+fn failed_in_two_files(trace: &Trace) -> Option<BTreeMap<String, String>> {
+    let fits = |event: &Event| match event.what {
+        What::Line { end, .. } => event.connection == 0 && end == LineEnd::Lf,
+        _ => true,
+    };
+    if !trace.events.iter().all(fits) {
+        return None;
+    }
+    let file = |party: Party| {
+        let own = lines(trace).filter(move |(from, ..)| *from == party);
+        own.fold(Vec::new(), |file, (_, _, bytes)| [&file, bytes, b"\n"].concat())
+    };
+    let side = |party: Party| (party, Box::new(Cursor::new(file(party))) as Box<dyn Read>);
+    let recording = Recording::open(Input::Sides(Party::ALL.map(side).into()), edition(trace)).ok()?;
+    let mut judge = Judge::new(&recording.header, edition(trace));
+    for event in recording {
+        judge.event(&event.ok()?);
+    }
+    Some(failures(judge))
 }
 
 /// Whether it is an answer; the method identifies the sender of other messages.
@@ -115,6 +152,10 @@ fn failed(trace: &Trace, missing: Missing) -> BTreeMap<String, String> {
         let us = if lacks.contains(&Lack::Times) { 0 } else { event.us };
         judge.event(&Event { n, us, connection: event.connection, what });
     }
+    failures(judge)
+}
+
+fn failures(judge: Judge) -> BTreeMap<String, String> {
     let tallies = judge.finish().tallies.into_iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail);
     tallies.map(|(id, tally)| (id, tally.findings[0].text())).collect()
 }

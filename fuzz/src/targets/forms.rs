@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use acp_conformance::compare::{self, Side, compare};
 use acp_conformance::edition::V1;
-use acp_conformance::expected::{Date, Expectation};
+use acp_conformance::expected::{Comparison, Date, Expectation};
 use acp_conformance::judge::Cause;
-use acp_conformance::report::expected::ExpectedContext;
-use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, ReasonReport, RunReport};
 use acp_conformance::report::{
-    Begin, Collector, Column, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer,
-    SarifReport, SuiteEvent, TapReport, TextReport, write_matrix, write_subjects,
+    Begin, Column, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport,
+    SuiteEvent, TapReport, TextReport, write_matrix, write_subjects,
 };
 use acp_conformance::requirement::Party;
+use acp_conformance::results::{CaseReport, Collector, FindingReport, ProfileInfo, ReasonReport, RunReport};
 use acp_conformance::snapshot::Bound;
 use acp_conformance::verdict::Verdict;
 use pulldown_cmark::{Event, Options, Parser, Tag};
@@ -67,6 +66,9 @@ fn report(texts: &[String]) -> RunReport {
             lines: vec![next(), next()],
             line: Some(3),
             stalled: false,
+            unconfirmed: false,
+            shared: false,
+            after: Vec::new(),
             same_as: None,
             counted_in: None,
         });
@@ -85,6 +87,7 @@ fn report(texts: &[String]) -> RunReport {
             also: Vec::new(),
             otherwise: None,
             notes: vec![next()],
+            stderr: vec![next(), next()],
         });
     }
     report.reasons.push(ReasonReport {
@@ -97,9 +100,9 @@ fn report(texts: &[String]) -> RunReport {
     report.next_steps = vec![next()];
     report.model.insert(next(), 1);
     let known = Expectation::new(report.requirements[1].id.clone(), format!("known {}", next()));
-    let context =
-        ExpectedContext { whole: true, strict: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
-    report.expected = Some(report.apply_expected(&[known], context));
+    let comparison =
+        Comparison { report: &report, whole: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
+    report.expected = Some(comparison.apply(&[known]));
     report
 }
 

@@ -8,8 +8,9 @@ use acp_conformance::case::{Includes, Vocabulary, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::record::{Aim, record};
-use acp_conformance::report::{Chart, Collector, diagnose};
+use acp_conformance::report::{Chart, diagnose};
 use acp_conformance::requirement::Party;
+use acp_conformance::results::{Collector, RunReport};
 use acp_conformance::snapshot;
 use acp_conformance::trace::Trace;
 
@@ -35,12 +36,12 @@ pub fn holds_for(trace: &Trace) {
     assert_eq!(snapshot::text(trace), snapshot::text(trace));
     let _ = diagnose(trace);
     let mut collector = Collector::new(V1.edition(), trace.header.subject.unwrap_or(Party::Agent), Vec::new());
-    let case = collector.add(trace, Duration::ZERO, None);
-    let evidence = collector.evidence(&case.id);
-    let chart = serde_json::to_value(Chart::of(trace, evidence)).expect("a chart is JSON");
-    assert_eq!(chart["of"], trace.events.len());
+    for case in collector.add(trace, None) {
+        let chart = serde_json::to_value(Chart::of(trace, collector.evidence(&case))).expect("a chart is JSON");
+        assert_eq!(chart["of"], trace.events.len());
+    }
     let report = collector.finish(Duration::ZERO, true);
     let text = serde_json::to_string(&report).expect("a report is JSON");
-    assert_eq!(serde_json::from_str::<acp_conformance::report::model::RunReport>(&text).ok(), Some(report));
+    assert_eq!(serde_json::from_str::<RunReport>(&text).ok(), Some(report));
     let _ = Chart::of(trace, BTreeSet::new());
 }

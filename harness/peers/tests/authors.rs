@@ -15,7 +15,6 @@ use acp_conformance::transport::relay;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
-#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 use reference::{AGENT, CLIENT};

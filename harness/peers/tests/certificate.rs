@@ -23,7 +23,6 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 fn main() -> ExitCode {

@@ -24,6 +24,7 @@ static TINY: Bundle = Bundle::new(Files {
     adapter: &V1,
     stable: || include_str!("edition/schema.json").into(),
     unstable: || include_str!("edition/schema.json").into(),
+    newer: None,
     catalogue: || include_str!("edition/requirements.yaml").into(),
     exchanges: || "".into(),
     violations: || "".into(),

@@ -155,7 +155,7 @@ impl Room {
         let mut cases: Vec<Case> = files.iter().map(|(id, text)| case(id, text)).collect();
         order_for_a_person(&mut cases, HANDSHAKE.0);
         let mut results = Vec::new();
-        run_by_hand(&cases, &self.subject, |trace, _| {
+        run_by_hand(&cases, &self.subject, |trace| {
             results.push(verdict(trace));
             true
         });

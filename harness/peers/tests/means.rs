@@ -16,7 +16,6 @@ use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 const HANDSHAKE: &str = "v1/client/init/handshake";

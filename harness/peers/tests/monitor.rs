@@ -10,8 +10,8 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
-use acp_conformance::report::model::RunReport;
 use acp_conformance::requirement::Party;
+use acp_conformance::results::RunReport;
 use acp_conformance::trace::{ProcessEvent, Trace, What};
 use acp_conformance::transport::between;
 use acp_conformance::verdict::{Conformance, Verdict};
@@ -19,7 +19,6 @@ use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 fn main() -> ExitCode {

@@ -14,7 +14,6 @@ use acp_conformance::transport::relay;
 use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 use reference::{AGENT, CLIENT};

@@ -8,13 +8,12 @@ use std::process::{Command, ExitCode, Output, Stdio};
 
 use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
-use acp_conformance::report::model::RunReport;
+use acp_conformance::results::RunReport;
 use acp_conformance::transport::relay;
 use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
-#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 use reference::{AGENT, CLIENT};

@@ -1,17 +1,15 @@
 //! Reference programs that never answer an unknown request: the whole suite reports that, and no other failure.
 
-#[allow(dead_code, reason = "each test target uses another part of it")]
 mod reference;
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use acp_conformance::case::{Case, embedded};
 use acp_conformance::edition::V1;
-use acp_conformance::report::Collector;
-use acp_conformance::report::model::RunReport;
 use acp_conformance::requirement::Party;
-use acp_conformance::run::{Jobs, Next, Progress, Subject, run_all};
+use acp_conformance::results::{Collector, RunReport};
+use acp_conformance::run::{Jobs, Next, Progress, RunMode, Subject, run_all};
 use acp_conformance::trace::FENCE;
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
@@ -66,10 +64,10 @@ fn run(cases: &[Case], subject: &Subject) -> RunReport {
         cases,
         subject,
         Jobs::exactly(12),
-        |_| true,
+        |_| RunMode::Alone,
         |event| {
             if let Progress::Ended { trace, .. } = event {
-                collector.add(&trace, Duration::ZERO, None);
+                collector.add(&trace, None);
             }
             Next::Continue
         },

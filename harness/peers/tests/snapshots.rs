@@ -16,12 +16,11 @@ use std::time::Duration;
 
 use acp_conformance::case::{Case, embedded};
 use acp_conformance::edition::V1;
-use acp_conformance::report::model::{FindingReport, RunReport};
 use acp_conformance::report::{
-    Begin, Collector, Detail, GithubReport, JunitReport, MarkdownReport, Renderer, SarifReport, SuiteEvent, TapReport,
-    TextReport,
+    Begin, Detail, GithubReport, JunitReport, MarkdownReport, Renderer, SarifReport, SuiteEvent, TapReport, TextReport,
 };
 use acp_conformance::requirement::Party;
+use acp_conformance::results::{Collector, FindingReport, RunReport};
 use acp_conformance::run::run_case;
 use acp_conformance::snapshot;
 use acp_conformance::trace::{Renamer, Trace};
@@ -118,9 +117,10 @@ fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
         let trace = play(id, &options)?;
         renamer.learn(&trace.events);
         wanted.extend(trace.header.requirements.clone());
-        collector.add(&trace, Duration::ZERO, Some(format!("traces/{}.jsonl", id.replace('/', "-"))));
+        collector.add(&trace, Some(&format!("traces/{}.jsonl", id.replace('/', "-"))));
     }
     let mut report = collector.finish(Duration::ZERO, false);
+    report.cases.iter_mut().for_each(|case| case.duration_ms = 0);
     // Versions change with every release, and the other exercised requirements with every new check.
     report.suite.version = "<version>".to_owned();
     report.subject.version = Some("<version>".to_owned());

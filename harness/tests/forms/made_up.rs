@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use acp_conformance::edition::V1;
-use acp_conformance::expected::{Date, Expectation};
-use acp_conformance::report::expected::ExpectedContext;
-use acp_conformance::report::model::{CaseReport, FindingReport, ProfileInfo, RequirementReport, RunReport};
-use acp_conformance::report::{Begin, Collector, Renderer, SuiteEvent};
+use acp_conformance::expected::{Comparison, Date, Expectation};
+use acp_conformance::report::{Begin, Renderer, SuiteEvent};
 use acp_conformance::requirement::Party;
+use acp_conformance::results::{CaseReport, Collector, FindingReport, ProfileInfo, RequirementReport, RunReport};
 use acp_conformance::verdict::{Conformance, Verdict};
 
 use super::readers::{Lines, tell};
@@ -60,9 +59,9 @@ pub fn strict() -> RunReport {
 pub fn expected() -> RunReport {
     let mut report = hostile();
     let known = Expectation::new("prompt.cancelled-only-on-cancel", format!("known {NASTY}"));
-    let context =
-        ExpectedContext { whole: true, strict: false, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
-    report.expected = Some(report.apply_expected(&[known], context));
+    let comparison =
+        Comparison { report: &report, whole: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
+    report.expected = Some(comparison.apply(&[known]));
     report
 }
 
@@ -145,6 +144,9 @@ fn fail(report: &mut RunReport, id: &str, findings: &[(&str, &str, Option<usize>
             lines: vec![format!("#3 agent → client  {NASTY}")],
             line: *line,
             stalled: false,
+            unconfirmed: false,
+            shared: false,
+            after: Vec::new(),
             same_as: None,
             counted_in: None,
         })
@@ -165,5 +167,6 @@ fn case(id: &str, verdict: Verdict, reason: Option<&str>) -> CaseReport {
         also: Vec::new(),
         otherwise: None,
         notes: Vec::new(),
+        stderr: vec![format!("Traceback {NASTY}"), NASTY.to_owned()],
     }
 }

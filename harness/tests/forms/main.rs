@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use acp_conformance::edition::V1;
-use acp_conformance::report::model::RunReport;
 use acp_conformance::report::{
-    Collector, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport,
-    TextReport, events, write_subjects,
+    Detail, EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, TextReport,
+    events, write_subjects,
 };
 use acp_conformance::requirement::Party;
+use acp_conformance::results::{Collector, RunReport};
 use acp_conformance::verdict::Verdict;
 use made_up::{LONG, NASTY, OWN, begin, expected, hostile, rendered, strict, subjects};
 use readers::Command;

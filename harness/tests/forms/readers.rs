@@ -58,7 +58,7 @@ pub fn failure(xml: &str, case: &str) -> String {
 }
 
 /// The attributes that the schema of Jenkins (`junit-10.xsd` of its xUnit plugin) allows, as far as they are used.
-const ATTRIBUTES: [(&str, &[&str]); 9] = [
+const ATTRIBUTES: [(&str, &[&str]); 10] = [
     ("testsuites", &["name", "tests", "failures", "errors", "time"]),
     ("testsuite", &["name", "tests", "failures", "errors", "skipped", "time"]),
     ("properties", &[]),
@@ -68,6 +68,7 @@ const ATTRIBUTES: [(&str, &[&str]); 9] = [
     ("error", &["message", "type"]),
     ("skipped", &["message", "type"]),
     ("system-out", &[]),
+    ("system-err", &[]),
 ];
 
 /// Panics if there are elements or attributes that strict readers refuse.

@@ -2,6 +2,7 @@
 //! generated pages, the links of the documentation, and stray files.
 
 mod catalogue;
+mod citations;
 mod frozen;
 #[path = "../kept.rs"]
 mod kept;

@@ -1,19 +1,16 @@
 //! The contracts: the committed JSON Schemas of traces and reports are generated from the types, and the real output of the
 //! program fits them. `diagnostics` checks those of the files that people write.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use acp_conformance::case::embedded;
 use acp_conformance::certificate;
 use acp_conformance::compare;
 use acp_conformance::edition::V1;
-use acp_conformance::expected::{Date, Expectation};
-use acp_conformance::report::Collector;
+use acp_conformance::expected::{Comparison, Date, Expectation};
 use acp_conformance::report::events;
-use acp_conformance::report::expected::ExpectedContext;
-use acp_conformance::report::model::{self, Floor, Spent, Timings};
 use acp_conformance::requirement::Party;
+use acp_conformance::results::{self, Collector};
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::{self, Trace};
 use serde_json::{Value, json};
@@ -27,7 +24,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("certificate", certificate::schema()),
         ("diff", compare::schema()),
         ("events", events::schema()),
-        ("report", model::schema()),
+        ("report", results::schema()),
         ("trace", trace::file_schema()),
     ];
     for (name, schema) in schemas {
@@ -50,13 +47,12 @@ fn what_is_really_written_fits_the_schemas() {
     lines.iter().for_each(|line| fits("trace", line));
 
     let mut collector = Collector::new(V1.edition(), Party::Agent, trace.header.command.clone());
-    collector.add(&trace, Duration::from_millis(3), Some("handshake.jsonl".to_owned()));
+    collector.add(&trace, Some("handshake.jsonl"));
     let mut report = collector.finish(Duration::from_millis(4), true);
-    report.timings = Some(timings(&trace));
-    let context =
-        ExpectedContext { whole: false, strict: true, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
     let expected = ["jsonrpc.version-member.agent", "cancel.stop-reason"].map(|id| Expectation::new(id, "known"));
-    report.expected = Some(report.apply_expected(&expected, context));
+    let comparison =
+        Comparison { report: &report, whole: false, today: Date::constant(1970, 1, 1), catalogue: V1.catalogue() };
+    report.expected = Some(comparison.apply(&expected));
     let report = serde_json::to_value(report).expect("a report is JSON");
     assert!(report["expected"]["new"].as_array().is_some_and(|new| !new.is_empty()));
     assert_eq!(report["verdict"], "not-conformant");
@@ -82,12 +78,6 @@ fn the_schemas_refuse_what_is_something_else() {
     {
         assert!(!validator(name).is_valid(&wrong), "{name}: {wrong}");
     }
-}
-
-fn timings(trace: &Trace) -> Timings {
-    let moment = Duration::from_millis(1);
-    let cases = BTreeMap::from([("v1/agent/init/handshake".to_owned(), Spent::of(trace, moment, moment))]);
-    Timings::new(1, moment, moment, Floor::of(Ok(vec![moment])), cases)
 }
 
 /// Runs a handshake with an agent that makes many mistakes, so that the trace contains as many kinds of events as possible.

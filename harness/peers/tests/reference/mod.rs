@@ -1,12 +1,22 @@
-//! The reference programs as subjects.
+//! The reference programs as subjects, and runs of suites with them.
 
+#![allow(dead_code, reason = "each test target uses another part of it")]
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use acp_conformance::case::{Case, embedded};
 use acp_conformance::diagnostic::{Look, render_all};
-use acp_conformance::edition::V1;
+use acp_conformance::edition::{Bundle, V1};
 use acp_conformance::profile;
 use acp_conformance::requirement::Party;
-use acp_conformance::run::Subject;
+use acp_conformance::results::{CaseReport, Collector, RunReport};
+use acp_conformance::run::{Jobs, Subject};
+use acp_conformance::suite::{Suite, SuiteListener, SuiteOptions};
+use acp_conformance::trace::Trace;
+use acp_conformance::verdict::Verdict;
 
 /// The path of the reference agent.
 pub const AGENT: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
@@ -37,4 +47,71 @@ pub fn subject(party: Party, options: &[String]) -> Subject {
 /// Returns the root of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root of the workspace")
+}
+
+/// Returns the embedded cases for a party.
+pub fn cases_of(party: Party, bundle: &'static Bundle) -> Vec<Case> {
+    embedded(bundle).0.into_iter().filter(|case| case.subject == party).collect()
+}
+
+/// The result of a run.
+pub struct Run {
+    pub report: RunReport,
+    pub traces: Vec<Trace>,
+}
+
+impl Run {
+    /// Returns the verdict on each requirement and case.
+    pub fn verdicts(&self) -> BTreeMap<String, Verdict> {
+        let requirements = self.report.requirements.iter().map(|found| (found.id.clone(), found.verdict));
+        requirements.chain(self.report.cases.iter().map(|case| (case.id.clone(), case.verdict))).collect()
+    }
+}
+
+/// Runs the cases, in one conversation if possible.
+pub fn run(cases: &[Case], subject: &Subject) -> Run {
+    run_with(cases, subject, 1, false)
+}
+
+/// Runs the cases in this number of conversations at once, or each case alone.
+pub fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -> Run {
+    let edition = cases.first().map_or(V1.edition(), |case| case.edition);
+    let mut collector = Collector::new(edition, subject.party, subject.command.clone());
+    let mut traces = Traces(Vec::new());
+    let options =
+        SuiteOptions { jobs: Jobs::exactly(jobs), isolate, thorough: false, fail_fast: false, in_order: false };
+    let Ok(()) = Suite::new(&mut collector, &mut traces).run(cases, subject, options);
+    Run { report: collector.finish(Duration::ZERO, false), traces: traces.0 }
+}
+
+/// The traces of a suite.
+struct Traces(Vec<Trace>);
+
+impl SuiteListener for Traces {
+    type Error = Infallible;
+
+    fn started(&mut self, _: &str) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn played(&mut self, _: &str) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn judged(&mut self, _: &Collector) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn keep(&mut self, trace: &Trace) -> Result<Option<String>, Infallible> {
+        self.0.push(trace.clone());
+        Ok(trace.header.conversation.map(|_| trace.file_name()))
+    }
+
+    fn repeats(&mut self, _: &str, _: usize) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn settled(&mut self, _: &Collector, _: &CaseReport, _: Option<&Trace>) -> Result<(), Infallible> {
+        Ok(())
+    }
 }
