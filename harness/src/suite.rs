@@ -7,14 +7,14 @@ mod retry;
 mod sequence;
 mod skip;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::mem::take;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use self::retry::Retry;
 use self::skip::{skip_repeated, skipped};
 use crate::case::Case;
-use crate::results::{CaseReport, Collector};
+use crate::results::{CaseReport, Collector, Symptom};
 use crate::run::{Jobs, Next, Progress, RunMode, Stop, Subject, is_stopping, repeated, run_all, run_in_order, stopped};
 use crate::trace::Trace;
 
@@ -88,13 +88,18 @@ pub struct Suite<'s, L> {
     listener: &'s mut L,
     retry: Retry,
     settled: HashSet<String>,
+    /// The failures for which their conversation ran again.
+    repeated: BTreeSet<Symptom>,
+    /// The time that this took.
+    repeating: Duration,
     begun: Instant,
 }
 
 impl<'s, L: SuiteListener> Suite<'s, L> {
     /// Creates a suite that adds its results to the collector.
     pub fn new(collector: &'s mut Collector, listener: &'s mut L) -> Self {
-        Self { collector, listener, retry: Retry::default(), settled: HashSet::new(), begun: Instant::now() }
+        let (retry, settled, repeated) = (Retry::default(), HashSet::new(), BTreeSet::new());
+        Self { collector, listener, retry, settled, repeated, repeating: Duration::ZERO, begun: Instant::now() }
     }
 
     /// Runs the cases, and returns when each has a verdict or the run was stopped.
@@ -114,6 +119,8 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
             list.push(case);
         }
         while stopped().is_none() {
+            // A failure that a case did not show alone needs the cases before it. Once it is confirmed, no other case runs again for it.
+            self.repeat_conversations(cases, subject, |failure| failure.is_refuted_alone)?;
             let (settled, again) = self.retry.review(self.collector);
             self.settle_all(settled)?;
             open.retain(|case| !self.settled.contains(&case.id));
@@ -138,7 +145,7 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
         if stopped() == Some(Stop::Failure) {
             return Ok(());
         }
-        self.repeat_conversations(cases, subject)?;
+        self.repeat_conversations(cases, subject, |_| true)?;
         self.settle_rest()
     }
 
@@ -157,7 +164,7 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
         if let Some(trace) = run_in_order(&cases.iter().collect::<Vec<_>>(), subject) {
             self.ended(&trace)?;
         }
-        self.repeat_conversations(cases, subject)?;
+        self.repeat_conversations(cases, subject, |_| true)?;
         self.settle_rest()
     }
 

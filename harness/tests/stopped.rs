@@ -234,6 +234,8 @@ fn failure_that_needs_three_sessions_is_found_and_repeated() {
     let mut run = Run::start(&options, &[LATE]);
     let (report, checked) = run.with_its_traces();
     assert_eq!(same_verdicts(&report, &checked), Verdict::Fail);
+    let traces = fs::read_dir(run.dir.path().join("traces")).expect("a folder").count();
+    assert_eq!(traces, report.summary.starts, "each process has a trace of its own");
     let text = run.file("text");
     assert!(text.contains("failed  update.session-known") && text.contains("--in-order"), "{text}");
     let broken = report.requirements.iter().find(|one| one.id == LATE_BREAKS).expect("it is judged");

@@ -261,7 +261,7 @@ pub struct RunArgs {
     /// Runs the cases of the fault unless other cases are selected
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "update_expected")]
     pub fault: Option<String>,
-    /// Write the trace of each case into this folder
+    /// Write the traces of all processes into this folder, one for each case or shared conversation
     #[arg(long, value_name = "DIR")]
     pub trace_dir: Option<PathBuf>,
     /// Stop after the first failed case that --expected does not list; the reports are partial

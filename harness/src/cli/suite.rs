@@ -1,5 +1,6 @@
 //! `agent` and `client`: run the cases against a subject and report what they show.
 
+use std::collections::HashSet;
 use std::mem::replace;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -301,6 +302,8 @@ pub(super) struct Going<'r> {
 pub(super) struct Listener<'r> {
     /// Where traces are kept.
     pub(super) keep: Option<Keep<'r>>,
+    /// The names of the traces that are kept so far.
+    kept: HashSet<String>,
     edition: &'static Edition,
     /// The formats of the report.
     pub(super) outputs: Outputs,
@@ -323,7 +326,8 @@ impl<'r> Going<'r> {
         begin.cut_short = is_cut_short;
         wanted.outputs.event(&SuiteEvent::Begin(&begin))?;
         let Wanted { outputs, keep, snapshots, fail_fast, .. } = wanted;
-        let listener = Listener { keep, edition, outputs, snapshots, fail_fast, has_first: false };
+        let listener =
+            Listener { keep, kept: HashSet::new(), edition, outputs, snapshots, fail_fast, has_first: false };
         Ok(Self { collector, listener })
     }
 
@@ -375,9 +379,23 @@ impl<'r> Going<'r> {
 }
 
 impl Listener<'_> {
-    /// Saves a trace, if traces are kept, and returns its file.
-    pub(super) fn keep_trace(&self, trace: &Trace) -> anyhow::Result<Option<String>> {
-        self.keep.map(|keep| write_trace(keep, trace, self.edition)).transpose()
+    /// Saves a trace, if traces are kept, and returns its file. A further run of a case does not replace the earlier ones, since
+    /// they may prove a failure together.
+    pub(super) fn keep_trace(&mut self, trace: &Trace) -> anyhow::Result<Option<String>> {
+        let Some(keep) = self.keep else { return Ok(None) };
+        let name = trace.file_name();
+        let (stem, end) = name.rsplit_once('.').unwrap_or((&name, ""));
+        let further = (2..).map(|number| format!("{stem}_{number}.{end}"));
+        let new = std::iter::once(name.clone()).chain(further).find(|name| !self.kept.contains(name));
+        let name = new.unwrap_or_else(|| unreachable!("numbers do not end"));
+        let path = keep.dir.join(&name);
+        self.kept.insert(name);
+        if keep.redact {
+            save(&redacted(trace, self.edition)?.trace, &path)?;
+        } else {
+            save(trace, &path)?;
+        }
+        Ok(Some(path.display().to_string()))
     }
 }
 
@@ -495,14 +513,4 @@ fn run_patiently(case: &Case, subject: &Subject) -> Trace {
 
 fn not_started(trace: &Trace) -> bool {
     trace.events.iter().any(|event| matches!(event.what, What::Process(ProcessEvent::NotSpawned(_))))
-}
-
-fn write_trace(keep: Keep<'_>, trace: &Trace, edition: &'static Edition) -> anyhow::Result<String> {
-    let path = keep.dir.join(trace.file_name());
-    if keep.redact {
-        save(&redacted(trace, edition)?.trace, &path)?;
-    } else {
-        save(trace, &path)?;
-    }
-    Ok(path.display().to_string())
 }

@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::results::{Symptom, UnconfirmedFailure};
 use crate::run::{Subject, is_stopping, run_in_order, stopped};
 
-/// The least time for all repetitions of a run. A longer run may spend as much time on them as it took itself.
+/// The least time for all repetitions of a run. A longer run may spend as much time on them as on everything else.
 const LEAST_TIME: Duration = Duration::from_secs(30);
 
 /// The most runs that make one sequence shorter.
@@ -24,27 +24,38 @@ struct Sequence<'s> {
 }
 
 impl<L: SuiteListener> Suite<'_, L> {
-    /// Repeats conversations until each failure that only they showed is confirmed or not, or the time is over.
-    pub(super) fn repeat_conversations(&mut self, cases: &[Case], subject: &Subject) -> Result<(), L::Error> {
-        let time = LEAST_TIME.max(self.begun.elapsed());
-        let end = self.begun.elapsed() + time;
-        for UnconfirmedFailure { symptom, requirement, case, before } in self.collector.unconfirmed() {
-            if self.collector.known().counts(&symptom) {
-                // The repetition of another one showed it.
+    /// Repeats conversations until each of these failures, which only they showed, is confirmed or not, or the time is over.
+    pub(super) fn repeat_conversations(
+        &mut self,
+        cases: &[Case],
+        subject: &Subject,
+        is_due: impl Fn(&UnconfirmedFailure) -> bool,
+    ) -> Result<(), L::Error> {
+        let began = self.begun.elapsed();
+        let allowed = LEAST_TIME.max(began.saturating_sub(self.repeating));
+        let end = began + allowed.saturating_sub(self.repeating);
+        for failure in self.collector.unconfirmed() {
+            // The repetition of another one may have shown it.
+            if !is_due(&failure) || self.collector.known().counts(&failure.symptom) {
                 continue;
             }
+            let UnconfirmedFailure { symptom, requirement, case, before, .. } = failure;
             if stopped().is_some() || self.begun.elapsed() >= end {
                 break;
             }
             let find = |id: &String| cases.iter().find(|case| case.id == *id);
             let sequence: Option<Vec<&Case>> = before.iter().chain([&case]).map(find).collect();
             let Some(cases) = sequence.filter(|cases| cases.len() > 1) else { continue };
+            if !self.repeated.insert(symptom.clone()) {
+                continue;
+            }
             let whole = Sequence { symptom, cases };
             self.listener.repeats(&requirement, whole.cases.len() - 1)?;
             if let Some(shown) = self.first_suffix(&whole, subject)? {
                 self.shorten(shown, subject, end)?;
             }
         }
+        self.repeating += self.begun.elapsed().saturating_sub(began);
         Ok(())
     }
 

@@ -51,6 +51,8 @@ pub struct UnconfirmedFailure {
     pub case: String,
     /// The ids of the cases before it in its process, in their order.
     pub before: Vec<String>,
+    /// Whether a case that showed it did not show it alone.
+    pub is_refuted_alone: bool,
 }
 
 impl Collector {
@@ -244,16 +246,22 @@ impl Collector {
     pub fn unconfirmed(&self) -> Vec<UnconfirmedFailure> {
         let mut found: BTreeMap<(Option<Level>, &str, &str), UnconfirmedFailure> = BTreeMap::new();
         for (run, symptom, failure) in self.all_failures().filter(|(_, symptom, _)| !self.known.counts(symptom)) {
-            let key = (self.level(&failure.requirement), failure.requirement.as_str(), failure.kind.as_str());
-            if found.get(&key).is_some_and(|known| known.before.len() <= run.before.len()) {
-                continue;
-            }
-            let new = UnconfirmedFailure {
+            let mut others = self.runs.get(&run.id).into_iter().flatten();
+            let mut new = UnconfirmedFailure {
                 symptom: symptom.clone(),
                 requirement: failure.requirement.clone(),
                 case: run.id.clone(),
                 before: run.before.clone(),
+                is_refuted_alone: others.any(|other| other.is_alone && !other.symptoms.contains(symptom)),
             };
+            let key = (self.level(&failure.requirement), failure.requirement.as_str(), failure.kind.as_str());
+            if let Some(known) = found.get_mut(&key) {
+                known.is_refuted_alone |= new.is_refuted_alone;
+                if known.before.len() <= new.before.len() {
+                    continue;
+                }
+                new.is_refuted_alone = known.is_refuted_alone;
+            }
             found.insert(key, new);
         }
         found.into_values().collect()
