@@ -192,8 +192,9 @@ fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 
 /// "All chunks belonging to the same message share the same messageId": so either all of them have one or all lack it.
 ///
-/// Correct but unusual: an agent that adds a notice of its own without an id. Any other update between the two, and any
-/// answer about the session, may end a message, as the end of a replay does.
+/// Correct but unusual: an agent that adds a notice of its own without an id. So a chunk without an id fails only in a turn, after
+/// one with an id. Any other update between the two, and any answer about the session, may end a message, as the end of a replay
+/// does.
 fn consistent(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let run = moment.talk.course.session(update.session).and_then(|course| course.chunk_run.as_ref());
     let Some((_, before)) = run.filter(|(variant, _)| variant == update.variant) else { return };
@@ -206,7 +207,8 @@ fn consistent(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
                 "the agent sent {update} without a messageId, although the one before has one; expected all or none",
                 update = update.variant; pointer = "/params/update/messageId"
             );
-            ruling.fail(fact, &[]);
+            let in_turn = moment.talk.session(update.session).is_some_and(|session| session.turn.is_some());
+            if in_turn { ruling.fail(fact, &[]) } else { ruling.inconclusive(fact, &[]) }
         }
         (false, true) => {
             let fact = fact!(
@@ -214,7 +216,7 @@ fn consistent(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
                 "the agent sent {update} with a messageId, although the one before has none; expected all or none",
                 update = update.variant; pointer = "/params/update/messageId"
             );
-            ruling.fail(fact, &[]);
+            ruling.inconclusive(fact, &[]);
         }
     }
 }
