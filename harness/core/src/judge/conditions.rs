@@ -13,18 +13,53 @@ use crate::wire::Members;
 /// Whether the requirements with a precondition apply to a conversation, as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conditions {
+    sessions: SessionFacts,
     /// By the place of the requirement in the registry.
     by_place: Vec<Option<bool>>,
     /// By id, for requirements that only steps of cases decide.
     others: BTreeMap<&'static str, bool>,
 }
 
+/// What the open sessions of a conversation show together.
+#[derive(Debug, Clone, Copy, Default)]
+struct SessionFacts {
+    is_any_open: bool,
+    has_modes: bool,
+    lacks_modes: bool,
+    has_options: bool,
+}
+
+impl SessionFacts {
+    fn of(conversation: &Conversation) -> Self {
+        conversation.sessions.values().fold(Self::default(), Self::with)
+    }
+
+    fn with(self, session: &Session) -> Self {
+        Self {
+            is_any_open: self.is_any_open || session.is_introduced(),
+            has_modes: self.has_modes || session.modes.is_some(),
+            lacks_modes: self.lacks_modes || session.modes.is_none(),
+            has_options: self.has_options || session.options.is_some(),
+        }
+    }
+}
+
 impl Conditions {
     /// Evaluates the preconditions.
     pub(super) fn of(conversation: &Conversation) -> Self {
+        Self::evaluate(SessionFacts::of(conversation), conversation)
+    }
+
+    /// Evaluates the preconditions again after a message that changed only this session. A conversation may have thousands of others.
+    pub(super) fn after_change(&self, session: Option<&Session>, conversation: &Conversation) -> Self {
+        Self::evaluate(session.map_or(self.sessions, |session| self.sessions.with(session)), conversation)
+    }
+
+    fn evaluate(sessions: SessionFacts, conversation: &Conversation) -> Self {
         let registry = Registry::all();
-        let mut conditions = Self { by_place: vec![None; registry.places().count()], others: BTreeMap::new() };
-        for (id, value) in evaluated(conversation) {
+        let by_place = vec![None; registry.places().count()];
+        let mut conditions = Self { sessions, by_place, others: BTreeMap::new() };
+        for (id, value) in evaluated_with(sessions, conversation) {
             match registry.place(id) {
                 Some(place) => conditions.by_place[place] = Some(value),
                 None => drop(conditions.others.insert(id, value)),
@@ -46,25 +81,29 @@ impl Conditions {
 
 /// Returns whether each requirement with a precondition applies, as far as the conversation shows that.
 pub(super) fn evaluated(conversation: &Conversation) -> impl Iterator<Item = (&'static str, bool)> {
+    evaluated_with(SessionFacts::of(conversation), conversation)
+}
+
+fn evaluated_with(sessions: SessionFacts, conversation: &Conversation) -> impl Iterator<Item = (&'static str, bool)> {
     let edition: &'static Edition = conversation.edition;
     let conditional = edition.catalogue.iter().filter(|requirement| requirement.applies_when.is_evaluated());
-    conditional.filter_map(|requirement| {
-        Some((requirement.id.as_str(), holds(&requirement.applies_when.condition, conversation)?))
+    conditional.filter_map(move |requirement| {
+        Some((requirement.id.as_str(), holds(&requirement.applies_when.condition, sessions, conversation)?))
     })
 }
 
 /// Evaluates a condition; `None` if it depends on something that is unknown.
-fn holds(condition: &Condition, conversation: &Conversation) -> Option<bool> {
+fn holds(condition: &Condition, sessions: SessionFacts, conversation: &Conversation) -> Option<bool> {
     match condition {
         Condition::Always => Some(true),
         Condition::Words => None,
         Condition::All(all) => {
-            let values: Vec<_> = all.iter().map(|one| holds(one, conversation)).collect();
+            let values: Vec<_> = all.iter().map(|one| holds(one, sessions, conversation)).collect();
             let is_false = values.contains(&Some(false));
             if is_false { Some(false) } else { values.into_iter().collect::<Option<Vec<_>>>().map(|_| true) }
         }
         Condition::Any(any) => {
-            let values: Vec<_> = any.iter().map(|one| holds(one, conversation)).collect();
+            let values: Vec<_> = any.iter().map(|one| holds(one, sessions, conversation)).collect();
             let is_true = values.contains(&Some(true));
             if is_true { Some(true) } else { values.into_iter().collect::<Option<Vec<_>>>().map(|_| false) }
         }
@@ -77,16 +116,14 @@ fn holds(condition: &Condition, conversation: &Conversation) -> Option<bool> {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             Some(adapter.advertises(capabilities, &path) == *advertised)
         }
-        Condition::Fact(fact) => is_true(*fact, conversation),
+        Condition::Fact(fact) => is_true(*fact, sessions, conversation),
     }
 }
 
-fn is_true(fact: ConversationFact, conversation: &Conversation) -> Option<bool> {
+fn is_true(fact: ConversationFact, sessions: SessionFacts, conversation: &Conversation) -> Option<bool> {
     // What was not seen may have been before a recording.
     let unless_missed = |is_seen: bool| is_seen.then_some(true).or((!conversation.holes.anywhere).then_some(false));
-    let sessions = || conversation.sessions.values();
-    let has_sessions = || sessions().any(Session::is_introduced);
-    let of_sessions = |is_seen: bool| if has_sessions() { unless_missed(is_seen) } else { None };
+    let of_sessions = |is_seen: bool| if sessions.is_any_open { unless_missed(is_seen) } else { None };
     let methods = || {
         let result = conversation.initialized.as_ref().map(|(_, result)| result);
         Some(result?.member("authMethods").and_then(Value::as_array).map_or(&[][..], Vec::as_slice))
@@ -99,9 +136,9 @@ fn is_true(fact: ConversationFact, conversation: &Conversation) -> Option<bool> 
     match fact {
         ConversationFact::Stdio => Some(true),
         ConversationFact::OtherTransport => Some(false),
-        ConversationFact::Modes => of_sessions(sessions().any(|session| session.modes.is_some())),
-        ConversationFact::NoModes => of_sessions(sessions().any(|session| session.modes.is_none())),
-        ConversationFact::ConfigOptions => of_sessions(sessions().any(|session| session.options.is_some())),
+        ConversationFact::Modes => of_sessions(sessions.has_modes),
+        ConversationFact::NoModes => of_sessions(sessions.lacks_modes),
+        ConversationFact::ConfigOptions => of_sessions(sessions.has_options),
         ConversationFact::AuthMethods => Some(!methods()?.is_empty()),
         ConversationFact::NoAuthMethods => Some(methods()?.is_empty()),
         ConversationFact::AgentAuthMethod => Some(methods()?.iter().any(|entry| kind(entry) == "agent")),

@@ -291,6 +291,12 @@ impl Judge {
         self.tallies.conditions = Conditions::of(&self.talk);
     }
 
+    /// The same after a message that changed at most this session.
+    fn evaluate_conditions_after(&mut self, session: Option<&str>) {
+        let changed = session.and_then(|id| self.talk.session(id));
+        self.tallies.conditions = self.tallies.conditions.after_change(changed, &self.talk);
+    }
+
     fn content(&mut self, from: Party, content: &Content, deliberate: bool) {
         if deliberate {
             self.talk.deliberate.insert(self.now.0);
@@ -410,7 +416,8 @@ impl Judge {
         self.talk.apply_call(self.now, from, call, update.as_ref(), deliberate);
         let sets = |update: &Update<'_>| matches!(update.variant, "config_option_update" | "current_mode_update");
         if call.id.is_some() && decides_conditions(call.method) || update.as_ref().is_some_and(sets) {
-            self.evaluate_conditions();
+            let changed = update.as_ref().map(|update| update.session);
+            self.evaluate_conditions_after(changed);
         }
     }
 
@@ -452,8 +459,12 @@ impl Judge {
         if let Some(id) = id {
             self.talk.apply_response(self.now, from, id, outcome);
         }
-        if exchange.as_ref().is_some_and(|exchange| decides_conditions(&exchange.method)) {
-            self.evaluate_conditions();
+        if let Some(exchange) = exchange.as_ref().filter(|exchange| decides_conditions(&exchange.method)) {
+            let opened = match outcome {
+                Outcome::Result(result) => result.member("sessionId").and_then(Value::as_str),
+                Outcome::Error(_) => None,
+            };
+            self.evaluate_conditions_after(opened.or(exchange.session()));
         }
         if let (Some(exchange), Some(code)) = (exchange, outcome.error_code()) {
             self.talk.errors.insert(self.now.0, (exchange.method.clone(), code));
