@@ -6,9 +6,9 @@
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use acp_conformance::edition::Editions;
 use acp_conformance::protocol::Edition;
@@ -49,7 +49,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
     }
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the command can be started");
     let layer = Layer::new(kind, edition, subject, choices);
-    let writer = Writer { delivery, rng: fastrand::Rng::with_seed(mix(seed, 1)), waiting: Vec::new() };
+    let writer = Writer { delivery, rng: fastrand::Rng::with_seed(mix(seed, 1)), waiting: Vec::new(), due: None };
     Some(pump(&mut child, subject, layer, writer))
 }
 
@@ -82,13 +82,17 @@ fn pump(child: &mut Child, subject: Party, mut layer: Layer, mut writer: Writer)
     let outer_is = if subject == Party::Agent { subject.other() } else { subject };
     writer.noise();
     loop {
-        // Lines that wait for a burst are written when no more have come for a moment.
-        let next = match heard.recv_timeout(Duration::from_millis(30)) {
+        let next = match writer.due {
+            None => heard.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(due) => heard.recv_timeout(due.saturating_duration_since(Instant::now())),
+        };
+        let next = match next {
             Ok(next) => next,
-            Err(_) => {
+            Err(RecvTimeoutError::Timeout) => {
                 writer.flush(subject, &mut inner);
                 continue;
             }
+            Err(RecvTimeoutError::Disconnected) => break,
         };
         let (from, line) = match next {
             Heard::Outer(line) => (outer_is, line),
@@ -134,7 +138,12 @@ struct Writer {
     delivery: Delivery,
     rng: fastrand::Rng,
     waiting: Vec<u8>,
+    /// When the waiting lines are written: a program that holds them longer while it streams does not deliver its answers.
+    due: Option<Instant>,
 }
+
+/// How long the first line of a burst waits.
+const BURST: Duration = Duration::from_millis(30);
 
 impl Writer {
     fn write(&mut self, line: Vec<u8>, subject: Party, inner: &mut Option<ChildStdin>) {
@@ -151,11 +160,15 @@ impl Writer {
                 write_to(&line, outer, inner);
             }
             Delivery::Bytes => line.chunks(1).for_each(|byte| write_to(byte, outer, inner)),
-            Delivery::Bursts => self.waiting.extend(line),
+            Delivery::Bursts => {
+                self.waiting.extend(line);
+                self.due.get_or_insert_with(|| Instant::now() + BURST);
+            }
         }
     }
 
     fn flush(&mut self, subject: Party, inner: &mut Option<ChildStdin>) {
+        self.due = None;
         let waiting = std::mem::take(&mut self.waiting);
         if !waiting.is_empty() {
             write_to(&waiting, subject == Party::Agent, inner);
