@@ -13,8 +13,10 @@ use crate::judge::timing::{OUTPUT_SILENCE, between};
 use crate::requirement::Party;
 use crate::wire::{Envelope, Members, RpcId};
 
-pub(in crate::judge::checks) const CHECKS: &[Check] =
-    &[Check::agent("jsonrpc.response-always.agent", On::End(prompt_lost))];
+pub(in crate::judge::checks) const CHECKS: &[Check] = &[
+    Check::agent("jsonrpc.response-always.agent", On::End(prompt_lost)),
+    Check::agent("jsonrpc.response-always.agent", On::End(prompt_unanswered)),
+];
 
 pub(in crate::judge::checks) const BOTH: &[[Check; 2]] = &[
     Check::both(
@@ -118,6 +120,24 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
                 ruling.fail(unanswered(), &[open.n, verdict]);
             }
             None => ruling.inconclusive(unanswered(), &[open.n, verdict]),
+        }
+    }
+}
+
+/// Leaves the requirement open if the agent has sent nothing since a prompt whose limit passed: it may hang in each prompt, and its
+/// answers to other requests say nothing about that.
+fn prompt_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let is_silent = |open: &&Exchange| talk.course.last_line.get(&Party::Agent).is_some_and(|&(n, _)| n < open.n);
+    let prompts = talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
+    for open in prompts.filter(is_silent) {
+        if let Some(&limit) = talk.timed_out.get(&open.n) {
+            let fact = fact!(
+                "prompt-unanswered",
+                "the agent did not answer {method} before the time limit, and sent nothing since",
+                method = open.method
+            );
+            ruling.stalled(fact, &[open.n, limit]);
         }
     }
 }
@@ -250,7 +270,8 @@ fn converted(id: &RpcId) -> String {
 /// An answer names a request of the other party, or null if the request could not be read.
 ///
 /// Correct but unusual: the id of a line that is not a valid request but has an id, and a number above 2^53 that comes back
-/// rounded; other requirements cover both. A recording with gaps proves nothing.
+/// rounded; other requirements cover both. The id of a request in another type is not its id, and `jsonrpc.response-id` owns that
+/// mistake. A recording with gaps proves nothing.
 fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let other = moment.from.other();
@@ -259,9 +280,8 @@ fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
         return ruling.pass();
     }
     let answered = talk.answered.contains_key(&(other, id.clone()));
-    let same = |open: &Exchange| converted(&open.id) == converted(id) || !open.id.is_exact() && !id.is_exact();
-    let converted_one = talk.open_of(other).any(same);
-    if !answered && !converted_one && !is_read_in_garbage(moment, id) {
+    let is_rounded = talk.open_of(other).any(|open| !open.id.is_exact() && !id.is_exact());
+    if !answered && !is_rounded && !is_read_in_garbage(moment, id) {
         ruling.fail(fact!("unknown-id", "the {party} answered with the id {id}; expected the id of an open request", party = moment.from, id = id.to_string(); pointer = "/id"), &[]);
     }
 }
