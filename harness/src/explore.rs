@@ -117,11 +117,15 @@ impl Explorer<'_> {
             next += round.len();
             for (_, (breaks, walked)) in broken {
                 for broken in breaks {
-                    if known.has(&broken) || stopped().is_some() {
+                    if known.has(&broken) {
                         continue;
                     }
-                    listen(Event::Shrinking(&broken, &walked.walk))?;
-                    let Some(shortest) = self.shrink(&walked, &broken) else {
+                    let mut shortest = None;
+                    if stopped().is_none() {
+                        listen(Event::Shrinking(&broken, &walked.walk))?;
+                        shortest = self.shrink(&walked, &broken);
+                    }
+                    let Some(shortest) = shortest else {
                         listen(Event::Unconfirmed(&broken, &walked))?;
                         *known.unconfirmed.entry(broken.requirement).or_insert(0) += 1;
                         continue;

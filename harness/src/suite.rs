@@ -161,9 +161,7 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
 
     /// Runs the cases in one process, as far as it can go on, and repeats that if a failure showed.
     fn run_in_order(&mut self, cases: &[Case], subject: &Subject) -> Result<(), L::Error> {
-        if let Some(trace) = run_in_order(&cases.iter().collect::<Vec<_>>(), subject) {
-            self.ended(&trace)?;
-        }
+        self.ended(&run_in_order(&cases.iter().collect::<Vec<_>>(), subject))?;
         self.repeat_conversations(cases, subject, |_| true)?;
         self.settle_rest()
     }
@@ -223,8 +221,6 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
             let result = match event {
                 Progress::Started(index) => self.listener.started(&cases[index].id),
                 Progress::Played(index) => self.listener.played(&cases[index].id),
-                // It ended before the failure of another case was known.
-                Progress::Ended { .. } if stopped() == Some(Stop::Failure) => Ok(()),
                 Progress::Ended { trace, .. } => self.ended(&trace),
                 Progress::Useless { cases: useless, like } => useless.iter().try_for_each(|&index| {
                     let report = skipped(&cases[index], like.case.clone(), format!("skipped: {like}"));

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use acp_conformance::judge::Cause;
 use acp_conformance::results::{PartialReason, RunReport};
 use acp_conformance::verdict::{Conformance, Verdict};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -251,5 +252,43 @@ fn run_that_is_interrupted_at_once_has_a_report() {
     assert_eq!(code, Some(3), "{said}");
     let report = run.partial_report();
     assert_eq!(report.partial.map(|partial| partial.reason), Some(PartialReason::TimeLimit));
-    assert!(report.cases.is_empty());
+    let handshake = report.cases.first().map(|case| (case.verdict, case.cause.clone()));
+    assert_eq!((report.cases.len(), handshake), (1, Some((Verdict::Inconclusive, Some(Cause::RunEnded)))));
+}
+
+/// An agent that breaks the wire format in the prompt whose number is its argument, and then says nothing more. Its user ends the run there.
+const BREAKS_AND_HANGS: &str = r#"
+n=0
+while read -r line; do
+    id=${line#*'"id":'}; id=${id%%[,\}]*}
+    case $line in
+    *'"method":"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}\n' "$id" ;;
+    *'"method":"session/new"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"%s"}}\n' "$id" "$$-$id" ;;
+    *'"method":"session/prompt"'*)
+        n=$((n+1))
+        if [ $n = "$0" ]; then
+            printf 'Thinking ...\n{"jsonrpc":"1.0","id":%s,"result":{"stopReason":"end_turn"}}\n' "$id"
+            kill -INT $PPID
+            exec sleep 300
+        fi
+        printf '{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}\n' "$id" ;;
+    *'"method":"_'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}\n' "$id" ;;
+    esac
+done
+"#;
+
+#[test]
+fn case_that_a_signal_interrupts_is_judged() {
+    for (kind, prompt) in [("--quiet", "4"), ("--isolate", "1")] {
+        let options = ["prompt/*", "--trace-dir", "traces", "--timeout-turn", "5m", "--jobs", "1", kind];
+        let mut run = Run::start(&options, &[BREAKS_AND_HANGS, prompt]);
+        let (report, checked) = run.with_its_traces();
+        assert_eq!(report.partial.map(|partial| partial.reason), Some(PartialReason::Interrupted));
+        for broken in ["transport.stdout-only-messages", "jsonrpc.version-member.agent"] {
+            let one = report.requirements.iter().find(|one| one.id == broken).expect("it is judged");
+            let seen = (one.verdict, !one.findings.is_empty());
+            assert!(matches!(seen, (Verdict::Inconclusive | Verdict::Fail, true)), "{broken}: {seen:?}");
+        }
+        same_verdicts(&report, &checked);
+    }
 }

@@ -262,11 +262,7 @@ pub(super) fn drive<'r>(plan: &RunPlan, mut wanted: Wanted<'r>, met: Meet<'_>) -
     // A person notices without help whether the client connects.
     let by_hand = plan.subject.agent_folder.is_some();
     let mut contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
-    if contact.is_some() && stopped().is_some() {
-        // The report then says that no case ran.
-        return Ok(Driver::Over(Box::new(Going::begin(plan, wanted, false)?), None));
-    }
-    if let Some(contact) = contact.as_mut() {
+    if let Some(contact) = contact.as_mut().filter(|contact| !is_cut_short(&contact.trace)) {
         contact.obstacle = met(&contact.trace, contact.obstacle.take())?;
     }
     let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.clone());
@@ -469,7 +465,7 @@ impl FirstContact {
         let subject = Subject { fault: None, is_first_start, ..plan.subject.clone() };
         let trace = run_patiently(&handshake, &subject);
         plan.subject.openings.note_first_start(first_message(&trace));
-        Ok(Self { obstacle: diagnose(&trace), trace })
+        Ok(Self { obstacle: if is_cut_short(&trace) { None } else { diagnose(&trace) }, trace })
     }
 
     /// Whether the handshake belongs in the report: it was selected, or the report would be empty without it.
@@ -509,6 +505,12 @@ fn run_patiently(case: &Case, subject: &Subject) -> Trace {
         });
         receiver.recv().unwrap_or_else(|_| unreachable!("run_case always returns a trace"))
     })
+}
+
+/// Whether the run ended during the handshake, which then says nothing about the program.
+fn is_cut_short(trace: &Trace) -> bool {
+    let ends = |event: &Event| matches!(&event.what, What::Step(step) if step.observed == Some(Observed::RunEnded));
+    trace.events.iter().any(ends)
 }
 
 fn not_started(trace: &Trace) -> bool {

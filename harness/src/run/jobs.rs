@@ -232,7 +232,8 @@ fn fitted(subject: &Subject, is_alone: bool) -> Subject {
 /// while up to as many such processes as there are jobs are left.
 ///
 /// `mode` says for each case whether it may share a conversation. `report` decides how the run goes on; it cannot count on a repetition,
-/// which takes a conversation that still runs. A case that [`stop`](super::stop) or a signal interrupts has a start and no end.
+/// which takes a conversation that still runs. A case that
+/// [`stop`](super::stop) or a signal interrupts ends at that place.
 pub fn run_all(
     cases: &[Case],
     subject: &Subject,
@@ -320,9 +321,7 @@ impl Run<'_> {
             };
             let ending = || {
                 drop(slot.take());
-                if stopped().is_none() {
-                    played();
-                }
+                played();
             };
             let first = &self.cases[indices[0]];
             let opening = if is_alone { None } else { opening_of_agent(first) };
@@ -337,14 +336,10 @@ impl Run<'_> {
                     start(*index);
                     let trace = run_case_until(first, &subject, mode == RunMode::Confirm, &ending);
                     self.note_opening(opening.as_ref(), first, &trace);
-                    (if stopped().is_none() { indices } else { Vec::new() }, trace)
+                    (indices, trace)
                 }
                 _ => self.converse(indices, opening.as_ref(), &subject, &start, &ending),
             };
-            if cases.is_empty() {
-                self.work.close();
-                break;
-            }
             let took = begun.elapsed();
             let _ = events.send(Progress::Ended { cases, trace: Box::new(trace), took });
         }
@@ -394,17 +389,15 @@ impl Run<'_> {
     }
 }
 
-/// Runs these cases in one process, in this order, as far as the process can go on; `None` if the run is stopped before the first one
-/// is over.
+/// Runs these cases in one process, in this order, as far as the process can go on.
 #[must_use]
-pub fn run_in_order(cases: &[&Case], subject: &Subject) -> Option<Trace> {
-    let (trace, done) = run_conversation(cases, 0, &fitted(subject, true), &|_| (), &|_| true, &|| ());
-    (done > 0).then_some(trace)
+pub fn run_in_order(cases: &[&Case], subject: &Subject) -> Trace {
+    run_conversation(cases, 0, &fitted(subject, true), &|_| (), &|_| true, &|| ()).0
 }
 
 /// Runs the cases one by one; announces each to the person, who may end the run.
 ///
-/// `report` gets each trace except that of an interrupted case; once it returns false, no further case begins.
+/// `report` gets each trace; once it returns false, no further case begins.
 pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Trace) -> bool) {
     for (index, case) in cases.iter().enumerate() {
         if let Some(person) = &subject.person {
@@ -412,7 +405,7 @@ pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Tr
         }
         let trace = run_case(case, subject);
         let left = subject.person.as_ref().is_some_and(Person::has_left);
-        if stopped().is_some() || !report(&trace) || left {
+        if !report(&trace) || left || stopped().is_some() {
             return;
         }
     }

@@ -70,18 +70,8 @@ fn run_cases(
     loop {
         let mut running = RunningCase::new(&current, subject, &env, &mut conversation, bindings.clone());
         let end = runtime.block_on(run_transcript(&mut running));
-        if end != Ending::Over {
-            let closing = running.close();
-            ending();
-            let mut events = runtime.block_on(finish(conversation, &env, closing));
-            // The run was stopped during this case, which therefore does not belong to the trace.
-            let begins =
-                |event: &Event| matches!(&event.what, What::Case(CaseMark::Begins(case)) if case.id == cases[done].id);
-            events.truncate(events.iter().rposition(begins).unwrap_or_default());
-            return (events, done);
-        }
         done += 1;
-        let next = cases.get(done).filter(|_| stopped().is_none() && goes_on(done));
+        let next = cases.get(done).filter(|_| end == Ending::Over && stopped().is_none() && goes_on(done));
         let can_go_on = next.is_some() && runtime.block_on(leave(&mut running));
         let closing = running.close();
         runtime.block_on(conversation.end_services());

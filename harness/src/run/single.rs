@@ -177,7 +177,7 @@ pub(super) async fn run_transcript<C: Channel>(running: &mut RunningCase<'_, C>)
     };
     let why = match ending {
         Ending::Over | Ending::Key(Key::Repeat | Key::Again) => None,
-        Ending::Interrupted => Some(own_fault("the run was interrupted".to_owned())),
+        Ending::Interrupted => Some(cannot_act(Observed::RunEnded)),
         Ending::Key(Key::Skip) => Some(cannot_act(Observed::Problem("skipped by the person".to_owned()))),
         Ending::Key(Key::Quit) => Some(cannot_act(Observed::Problem("the person ended the run".to_owned()))),
     };

@@ -105,7 +105,7 @@ impl<L: SuiteListener> Suite<'_, L> {
 
     /// Runs the cases in one process, adds the result, and returns whether the last one showed the failure.
     fn shows(&mut self, cases: &[&Case], symptom: &Symptom, subject: &Subject) -> Result<bool, L::Error> {
-        let Some(trace) = run_in_order(cases, subject) else { return Ok(false) };
+        let trace = run_in_order(cases, subject);
         let file = self.listener.keep(&trace)?;
         let ran = self.collector.add(&trace, file.as_deref());
         let last = cases.last().map(|case| case.id.as_str()).unwrap_or_default();

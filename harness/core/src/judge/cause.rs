@@ -81,6 +81,8 @@ pub enum Cause {
         /// Their ids.
         requirements: Vec<String>,
     },
+    /// The run ended during the case.
+    RunEnded,
     /// The case did not run: in its first use or in another shape of its file, the subject did nothing that the requirements apply to.
     Skipped {
         /// That case.
@@ -110,6 +112,7 @@ impl Cause {
             Self::Undecided { .. } => "undecided",
             Self::Unconfirmed { .. } => "unconfirmed",
             Self::NotExercised { .. } => "not-exercised",
+            Self::RunEnded => "run-ended",
             Self::Skipped { .. } => "skipped",
             Self::Other => "other",
         }
@@ -126,6 +129,7 @@ impl Cause {
             }
             Some(Observed::ActUnknown { act }) => Self::UnknownAct { act: act.clone() },
             Some(Observed::SettingUnknown { setting }) => Self::UnknownSetting { setting: setting.clone() },
+            Some(Observed::RunEnded) => Self::RunEnded,
             Some(Observed::Ended(end)) => Self::SubjectEnded { end: EndCause::of(end, subject) },
             _ => match &step.intent {
                 Some(intent) if depends_on_prompt(step) => Self::PromptNotFollowed { intent: intent.clone() },

@@ -210,6 +210,7 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
         Observed::NotConnected => {
             "the client has not started its agent, so it has no connection for messages".to_owned()
         }
+        Observed::RunEnded => "the run ended during this case".to_owned(),
         Observed::Problem(words) | Observed::Words { text: words, .. } => words.clone(),
     }
 }

@@ -68,6 +68,7 @@ fn remove_observed(observed: &mut Observed) -> usize {
         | Observed::McpMessages(_)
         | Observed::McpMessagesLost
         | Observed::Capability { .. }
+        | Observed::RunEnded
         | Observed::RequestMissing { .. }
         | Observed::NameUnbound { .. }
         | Observed::ActUnknown { .. }

@@ -384,8 +384,10 @@ impl Collector {
     }
 }
 
-/// Returns the run of a case that counts: the last one alone, or else the last one.
+/// Returns the run of a case that counts: the last one alone, or else the last one. One that was cut short counts only if there is no
+/// other.
 fn counting(runs: &[CaseRun]) -> &CaseRun {
-    let alone = runs.iter().rfind(|run| run.is_alone).or(runs.last());
-    alone.unwrap_or_else(|| unreachable!("a case has a run"))
+    let whole = |run: &&CaseRun| !run.is_cut_short();
+    let alone = runs.iter().filter(whole).rfind(|run| run.is_alone).or_else(|| runs.iter().rfind(whole));
+    alone.or(runs.last()).unwrap_or_else(|| unreachable!("a case has a run"))
 }

@@ -91,6 +91,7 @@ fn subjects(cause: &Cause) -> Vec<String> {
         | Cause::SubjectEnded { .. }
         | Cause::NoneApplies
         | Cause::NotStarted
+        | Cause::RunEnded
         | Cause::Other => Vec::new(),
     }
 }
@@ -128,6 +129,7 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
         Cause::Undecided { .. } => "what was observed does not decide the requirement".to_owned(),
         Cause::Unconfirmed { .. } => "a failure was seen after other cases, and no second process showed it".to_owned(),
         Cause::NotExercised { .. } => "nothing happened to which the requirement applies".to_owned(),
+        Cause::RunEnded => "the run ended during the case".to_owned(),
         Cause::Skipped { .. } => "skipped, because nothing happened in a similar case; --thorough runs them".to_owned(),
         Cause::Other => "another reason".to_owned(),
     }

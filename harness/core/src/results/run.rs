@@ -10,7 +10,7 @@ use super::requirement::{Proof, RequirementRuns, SeenIn};
 use super::symptom::{Failure, Symptom, met, symptoms};
 use crate::judge::{CaseVerdict, Cause, Doubt, Fact, Finding, JudgedTrace, Tally};
 use crate::requirement::{Catalogue, Level, Party};
-use crate::trace::Event;
+use crate::trace::{Event, Observed};
 use crate::verdict::Verdict;
 
 /// The lines that prove a finding, with the line of the current step.
@@ -71,6 +71,11 @@ impl CaseRun {
             (false, true) => Place::First,
             (false, false) => Place::Later,
         }
+    }
+
+    /// Whether the run of all cases ended during this one.
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.judged.steps().any(|step| step.observed == Some(Observed::RunEnded))
     }
 
     /// Returns the optional expectations that were met.

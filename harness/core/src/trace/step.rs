@@ -289,6 +289,8 @@ pub enum Observed {
         /// Whether the subject advertises it.
         advertised: bool,
     },
+    /// The run ended before the step: by a signal, a time limit or a failure elsewhere.
+    RunEnded,
     /// The subject did not make the request that the case answers now.
     RequestMissing {
         /// The label of the request.
