@@ -53,21 +53,21 @@ pub fn run_if_asked() -> Option<ExitCode> {
     Some(pump(&mut child, subject, layer, writer))
 }
 
-/// A line, or the end of a stream.
+/// A line with the time at which it was read, or the end of a stream.
 enum Heard {
     /// Of our standard input.
-    Outer(Option<Vec<u8>>),
+    Outer(Option<(Vec<u8>, Instant)>),
     /// Of the command's standard output.
-    Inner(Option<Vec<u8>>),
+    Inner(Option<(Vec<u8>, Instant)>),
 }
 
-fn read(from: impl Read + Send + 'static, to: mpsc::Sender<Heard>, make: fn(Option<Vec<u8>>) -> Heard) {
+fn read(from: impl Read + Send + 'static, to: mpsc::Sender<Heard>, make: fn(Option<(Vec<u8>, Instant)>) -> Heard) {
     thread::spawn(move || {
         let mut from = BufReader::new(from);
         loop {
             let mut line = Vec::new();
             match from.read_until(b'\n', &mut line) {
-                Ok(1..) => drop(to.send(make(Some(line)))),
+                Ok(1..) => drop(to.send(make(Some((line, Instant::now()))))),
                 _ => return drop(to.send(make(None))),
             }
         }
@@ -98,7 +98,7 @@ fn pump(child: &mut Child, subject: Party, mut layer: Layer, mut writer: Writer)
             Heard::Outer(line) => (outer_is, line),
             Heard::Inner(line) => (outer_is.other(), line),
         };
-        let Some(line) = line else {
+        let Some((line, read)) = line else {
             writer.flush(subject, &mut inner);
             if from == outer_is {
                 inner = None;
@@ -108,7 +108,7 @@ fn pump(child: &mut Child, subject: Party, mut layer: Layer, mut writer: Writer)
         };
         for (to, line) in layer.pass(from, line) {
             if to == subject.other() {
-                writer.write(line, subject, &mut inner);
+                writer.write(line, read, subject, &mut inner);
             } else {
                 write_to(&line, to == outer_is, &mut inner);
             }
@@ -146,7 +146,7 @@ struct Writer {
 const BURST: Duration = Duration::from_millis(30);
 
 impl Writer {
-    fn write(&mut self, line: Vec<u8>, subject: Party, inner: &mut Option<ChildStdin>) {
+    fn write(&mut self, line: Vec<u8>, read: Instant, subject: Party, inner: &mut Option<ChildStdin>) {
         let outer = subject == Party::Agent;
         match self.delivery {
             Delivery::AtOnce | Delivery::LateExit => write_to(&line, outer, inner),
@@ -156,7 +156,9 @@ impl Writer {
             }
             Delivery::Slow => {
                 let longest = if self.rng.u8(..10) == 0 { 1_000 } else { 100 };
-                thread::sleep(Duration::from_millis(self.rng.u64(..longest)));
+                // The delay counts from the arrival: a slow line delays those behind it, and not each one after the other.
+                let due = read + Duration::from_millis(self.rng.u64(..longest));
+                thread::sleep(due.saturating_duration_since(Instant::now()));
                 write_to(&line, outer, inner);
             }
             Delivery::Bytes => line.chunks(1).for_each(|byte| write_to(byte, outer, inner)),

@@ -211,8 +211,14 @@ impl Renamed {
     fn id(&mut self, id: &mut Value, back: bool) {
         let known = RpcId::new(id);
         if back {
-            if let Some(old) = self.old.get(&known) {
-                *id = old.clone();
+            match self.old.get(&known) {
+                Some(old) => *id = old.clone(),
+                // The subject may repeat an id that the other party invented.
+                None if matches!(self.renaming.what, What::Member(_)) => {
+                    self.new.entry(known.clone()).or_insert_with(|| id.clone());
+                    self.old.insert(known, id.clone());
+                }
+                None => {}
             }
             return;
         }
