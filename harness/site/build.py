@@ -186,7 +186,7 @@ def escape(text):
 
 
 def main():
-    program, output, work, playground, *reports = sys.argv[1:]
+    program, output, work, *reports = sys.argv[1:]
     docs = Path(work).resolve() / "docs"
     shutil.rmtree(docs, ignore_errors=True)
     site = Site(docs)
@@ -197,9 +197,6 @@ def main():
     navigation += [{"Requirements": requirements}, *site.write_cases(), {"File formats": site.write_formats()}]
     project = [{"Security": "security.md"}, {"Contributing": "contributing.md"}, {"Architecture": "architecture.md"}, {"Changelog": "changelog.md"}]
     navigation.append({"Project": project})
-    if playground:
-        shutil.copytree(playground, docs / "playground")
-        navigation.insert(1, {"Playground": "playground/index.html"})
     if reports:
         subprocess.run([program, "site", *reports, "--docs", "..", "-o", str(docs / "board")], check=True)
         navigation.insert(1, {"Board": "board/index.html"})

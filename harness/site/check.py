@@ -104,26 +104,6 @@ def check_pages(browser, site, pages):
     print(f"pages: {len(pages)} in two themes and on a phone")
 
 
-def check_playground(browser, site):
-    browser.open(f"{site}playground/")
-    browser.value("document.getElementById('example').click()")
-    said = "document.getElementById('state').textContent"
-    wait(lambda: browser.value(f"{said}.includes('is checked')") or browser.value("document.querySelector('.wrong') !== null"), "the example is checked")
-    # The report is in a frame that the page cannot look into.
-    page = browser.value("fetch(document.getElementById('save').href).then((page) => page.text())")
-    assert page and "fs.write.capability" in page, browser.value(said)
-    # Drops a file as a user does, one that is not a recording.
-    browser.value("""fetch('wasi.js').then((text) => text.blob()).then((text) => {
-        const dropped = new DataTransfer();
-        dropped.items.add(new File([text], 'wasi.js'));
-        document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: dropped, bubbles: true, cancelable: true }));
-    })""")
-    wait(lambda: browser.value("document.querySelector('.wrong') !== null"), "the dropped file is rejected")
-    chosen = browser.value("document.getElementById('file').files[0]?.name")
-    assert chosen == "wasi.js", f"the field shows {chosen}"
-    print(f"playground: the example has a report of {len(page) // 1000} kB")
-
-
 def main():
     folder = Path(sys.argv[1])
     handler = functools.partial(Handler, directory=folder)
@@ -136,8 +116,6 @@ def main():
         try:
             check_search(browser, site)
             check_pages(browser, site, PAGES + board)
-            if (folder / "playground").exists():
-                check_playground(browser, site)
             wrong = browser.complaints(site)
             assert not wrong, wrong
         finally:

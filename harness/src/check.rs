@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::io::Cursor;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::edition::{Editions, UnknownEdition};
 use crate::judge::{JudgedTrace, JudgingSession};
 use crate::protocol::Edition;
 use crate::recording::{Input, Recording, RecordingProblem};
-use crate::report::{Begin, Chart, Charting, PageReport, Renderer, SuiteEvent};
+use crate::report::{Begin, Chart, Charting};
 use crate::requirement::Party;
 use crate::results::{Collector, RunReport};
 use crate::trace::{Event, Header, Trace};
@@ -269,58 +267,5 @@ impl Reports {
             PartyReport { edition, party, begin, report: collector.finish(took, strict) }
         };
         self.collectors.into_iter().map(finish).collect()
-    }
-}
-
-/// Returns a page about the recording with this name and these bytes: the report of each party that it shows, or of the one that
-/// was `asked` for.
-///
-/// # Errors
-///
-/// It cannot be read, or shows a test of the other party.
-pub fn page(name: String, bytes: Vec<u8>, asked: Option<Party>) -> Result<Vec<u8>, TapeProblem> {
-    let bytes: Arc<[u8]> = bytes.into();
-    let again = move || Ok(Input::Whole(Box::new(Cursor::new(Arc::clone(&bytes))), None, asked));
-    let tape = Tape::new(name, &Party::ALL, Box::new(again));
-    let mut reports = Reports::default();
-    let mut charts = Vec::new();
-    for judged in tape.judge(&Editions::built_in(), true)? {
-        charts.extend(reports.add(judged, asked)?);
-    }
-    let mut page = PageReport::new(Vec::new());
-    let reports = reports.finish(Duration::ZERO, false);
-    let mut events: Vec<SuiteEvent<'_>> = Vec::new();
-    for PartyReport { begin, report, .. } in &reports {
-        events.extend([SuiteEvent::Begin(begin), SuiteEvent::Run(report)]);
-    }
-    events.extend(charts.iter().map(|(id, chart)| SuiteEvent::Chart(id, chart)));
-    let written = events.iter().try_for_each(|event| page.event(event)).and_then(|()| page.finish());
-    written.map_err(TapeProblem::Page)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const EXAMPLE: &str = include_str!("../playground/page/example.ndjson");
-
-    fn page_of(text: &str, asked: Option<Party>) -> Result<String, String> {
-        let page = page("example".to_owned(), text.into(), asked);
-        page.map(|page| String::from_utf8(page).expect("a text"))
-            .map_err(|error| format!("{error}: {:?}", error.source()))
-    }
-
-    #[test]
-    fn a_page_has_the_failures_of_each_party() {
-        let both = page_of(EXAMPLE, None).expect("a page");
-        assert!(both.contains("unnamed agent") && both.contains("unnamed client") && both.contains("not conformant"));
-        let client = page_of(EXAMPLE, Some(Party::Client)).expect("a page");
-        assert!(!client.contains("unnamed agent") && !client.contains("not conformant"));
-    }
-
-    #[test]
-    fn what_is_no_recording_has_no_page() {
-        let error = page_of("hello", None).expect_err("no recording");
-        assert!(error.starts_with("example: ") && error.contains("line: Some(1)"), "{error}");
     }
 }

@@ -18,7 +18,6 @@ mod matrix;
 mod merge;
 mod model;
 mod monitor;
-mod new;
 mod output;
 mod outputs;
 mod person;
@@ -29,7 +28,6 @@ mod record;
 mod redact;
 mod reports;
 mod schema;
-mod schema_diff;
 mod shard;
 mod shell;
 mod site;
@@ -38,7 +36,6 @@ mod suite;
 mod usage;
 mod verify;
 mod versions;
-mod watch;
 
 pub use args::Args;
 pub use exit::ProgramExit;
@@ -75,21 +72,12 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::List(list) => return list::run(list, editions.preferred()),
         args::Command::Completions(completions) => return shell::completions(completions),
         args::Command::Schema(schema) => return schema::run(schema),
-        args::Command::Man(man) => return shell::man(man),
         _ => {}
     }
     // The tests of this package check the built-in files. A modified copy reports its mistake here instead of panicking.
     if let Err(broken) = editions.preferred().check() {
         output::say(&format!("error: a built-in file is broken: {broken}"));
         return Ok(ProgramExit::HarnessError);
-    }
-    let watched = match &args.command {
-        args::Command::Agent(agent) => Some((Party::Agent, &agent.run)),
-        args::Command::Client(client) => Some((Party::Client, &client.run)),
-        _ => None,
-    };
-    if let Some((party, run)) = watched.filter(|(_, run)| run.watch) {
-        return watch::run(party, run);
     }
     match args.command {
         args::Command::Accept(review) => snapshots::accept(&review),
@@ -120,17 +108,14 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Matrix(matrix) => matrix::run(&matrix, editions),
         args::Command::Model(model) => model::run(&model, editions.preferred()),
         args::Command::Merge(merge) => merge::run(&merge, editions),
-        args::Command::New(new) => new::run(&new, editions.preferred()),
         args::Command::Record(record) => record::run(&record, editions),
         args::Command::Redact(redact) => redact::run(&redact, editions),
         args::Command::Reject(review) => snapshots::reject(&review),
-        args::Command::SchemaDiff(diff) => schema_diff::run(&diff, editions.preferred()),
         args::Command::Site(site) => site::run(&site, editions),
         args::Command::Monitor(_)
         | args::Command::List(_)
         | args::Command::Schema(_)
-        | args::Command::Completions(_)
-        | args::Command::Man(_) => unreachable!("run above"),
+        | args::Command::Completions(_) => unreachable!("run above"),
     }
 }
 

@@ -20,14 +20,12 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! To run all cases as tests of your own crate, see [`cargo_test`]. Without the feature `program`, the crate has no processes, no
-//! sockets and no command line: enough to check recordings, also as WebAssembly. The modules below are grouped in the order in
-//! which they may use each other; ARCHITECTURE.md describes their contents.
+//! To run all cases as tests of your own crate, see [`cargo_test`]. The modules below are
+//! grouped in the order in which they may use each other; ARCHITECTURE.md describes their contents.
 
 // Files that people write, and the mistakes in them.
 pub mod diagnostic;
 pub mod document;
-#[cfg(feature = "program")]
 pub mod output_file;
 pub mod source;
 
@@ -44,38 +42,24 @@ pub mod case;
 pub mod expected;
 pub mod fault;
 pub mod profile;
-#[cfg(feature = "program")]
 pub mod record;
 
 // The processes, and the run of cases with them.
-#[cfg(feature = "program")]
 pub mod manual;
-#[cfg(feature = "program")]
 pub mod model;
-#[cfg(feature = "program")]
 pub mod run;
-#[cfg(feature = "program")]
 pub mod transport;
 
 // The output, and the entry points.
-#[cfg(feature = "program")]
 pub mod cargo_test;
-#[cfg(feature = "program")]
 pub mod certificate;
 pub mod check;
-#[cfg(feature = "program")]
 pub mod cli;
-#[cfg(feature = "program")]
 pub mod compare;
 pub mod explain;
-#[cfg(feature = "program")]
 pub mod explore;
-#[cfg(feature = "program")]
 pub mod monitor;
-#[cfg(feature = "program")]
 pub mod plan;
 pub mod report;
-#[cfg(feature = "program")]
 pub mod snapshot;
-#[cfg(feature = "program")]
 pub mod suite;

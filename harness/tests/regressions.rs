@@ -28,7 +28,6 @@ fn main() {
     trials.push(Trial::test("record-makes-folders", record_makes_folders).with_kind("changed"));
     trials.push(Trial::test("ci", nothing_is_written_in_ci).with_kind("changed"));
     trials.push(Trial::test("completions", completions).with_kind("shell"));
-    trials.push(Trial::test("manual-pages", manual_pages).with_kind("shell"));
     trials.push(Trial::test("color", color).with_kind("shell"));
     trials.push(Trial::test("workflow", workflow).with_kind("changed"));
     trials.sort_by(|a, b| a.name().cmp(b.name()));
@@ -196,18 +195,6 @@ fn completions() -> Result<(), Failed> {
         }
     }
     Ok(())
-}
-
-/// `man` prints the page of the program, and writes a page for each command into a folder.
-fn manual_pages() -> Result<(), Failed> {
-    let dir = tempfile::tempdir()?;
-    let output = program(&["man"], dir.path()).output()?;
-    ends_with(0, &output)?;
-    let page = String::from_utf8(output.stdout)?;
-    page.contains(".TH acp-conformance 1").then_some(()).ok_or(page)?;
-    ends_with(0, &program(&["man", "-o", "new/man1"], dir.path()).output()?)?;
-    let page = fs::read_to_string(dir.path().join("new/man1/acp-conformance-certify-agent.1"))?;
-    page.contains("certify").then_some(()).ok_or(page.into())
 }
 
 /// Colours are used where `--color` or the environment wants them.

@@ -28,7 +28,7 @@ done
 "#;
 
 /// The forms that are written to files, apart from JSON.
-const FORMS: [&str; 5] = ["junit", "tap", "sarif", "markdown", "html"];
+const FORMS: [&str; 3] = ["junit", "markdown", "html"];
 
 /// A run of an agent, with reports of an earlier one.
 struct Run {

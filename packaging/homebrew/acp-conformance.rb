@@ -29,7 +29,6 @@ class AcpConformance < Formula
   def install
     bin.install "acp-conformance"
     generate_completions_from_executable(bin/"acp-conformance", "completions")
-    (man1/"acp-conformance.1").write Utils.safe_popen_read(bin/"acp-conformance", "man")
   end
 
   test do

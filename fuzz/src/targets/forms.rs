@@ -8,8 +8,8 @@ use acp_conformance::edition::V1;
 use acp_conformance::expected::{Comparison, Date, Expectation};
 use acp_conformance::judge::Cause;
 use acp_conformance::report::{
-    Begin, Column, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport,
-    SuiteEvent, TapReport, TextReport, write_matrix, write_subjects,
+    Begin, Column, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer, SuiteEvent,
+    TextReport, write_matrix, write_subjects,
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{CaseReport, Collector, FindingReport, ProfileInfo, ReasonReport, RunReport};
@@ -27,7 +27,7 @@ pub fn holds(data: &[u8]) {
         let unfit =
             |c: &char| c.is_control() && *c != '\n' || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{202a}'..='\u{202e}');
         // The others are JSON, or contain it, for programs.
-        if !matches!(name, "sarif" | "events" | "page" | "matrix") {
+        if !matches!(name, "events" | "page" | "matrix") {
             assert_eq!(form.chars().find(unfit), None, "a control character in {name}:\n{form}");
         }
         assert_eq!(skeleton(name, &form), skeleton(name, &wanted), "a text became more than a text in {name}:\n{form}");
@@ -121,10 +121,8 @@ fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
     vec![
         ("text", plain(&rendered(|out| Box::new(TextReport::new(out, Detail::Cases)), report))),
         ("junit", rendered(|out| Box::new(JunitReport::new(out)), report)),
-        ("sarif", rendered(|out| Box::new(SarifReport::new(out)), report)),
         ("github", rendered(|out| Box::new(GithubReport::new(out)), report)),
         ("markdown", rendered(|out| Box::new(MarkdownReport::new(out)), report)),
-        ("tap", rendered(|out| Box::new(TapReport::new(out)), report)),
         ("events", rendered(|out| Box::new(EventLines::new(out)), report)),
         ("page", rendered(|out| Box::new(PageReport::new(out)), report)),
         ("matrix", text(|out| write_matrix(vec![column], out))),
@@ -180,11 +178,11 @@ fn skeleton(form: &str, text: &str) -> Vec<String> {
                 .map(|node| node.tag_name().name().to_owned())
                 .collect()
         }
-        "github" | "tap" => {
+        "github" => {
             let beginnings = text.lines().filter(|line| !line.starts_with(' '));
             beginnings.map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
         }
-        "sarif" | "events" => text.lines().map(|line| shape(&serde_json::from_str(line).unwrap_or_default())).collect(),
+        "events" => text.lines().map(|line| shape(&serde_json::from_str(line).unwrap_or_default())).collect(),
         "markdown" | "subjects" => markup(text),
         "page" | "matrix" => tags(text),
         _ => Vec::new(),

@@ -221,13 +221,6 @@ impl Requirement {
         anchor(&self.id)
     }
 
-    /// Whether the source names this definition of the schema.
-    #[must_use]
-    pub fn cites(&self, definition: &str) -> bool {
-        let cited = self.source.split("; ").filter_map(|part| part.split(" (").next()?.strip_prefix("schema#"));
-        cited.flat_map(|path| path.split('/')).any(|name| name.eq_ignore_ascii_case(definition))
-    }
-
     /// Returns the address of the page that the source names, in the documentation of this major version of the protocol.
     #[must_use]
     pub fn link(&self, major: u16) -> Option<String> {
@@ -314,23 +307,3 @@ impl Catalogue {
 #[derive(Debug, thiserror::Error)]
 #[error("the id `{0}` occurs twice")]
 pub struct DuplicateId(String);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_source_cites_the_definitions_of_its_paths() {
-        let of = |source: &str| -> Requirement {
-            let entry = serde_json::json!({
-                "id": "a.b", "level": "must", "party": "agent", "text": "T", "source": source, "applies_when": "always",
-                "check": "passive", "how": "H", "mutant": "M", "status": "checked",
-            });
-            serde_json::from_value(entry).expect("a requirement")
-        };
-        let both = of("prompt-turn#stop; schema#IdleStateUpdate/background (draft); schema#Other");
-        assert!(both.cites("idlestateupdate") && both.cites("background") && both.cites("Other"));
-        assert!(!both.cites("stop") && !both.cites("Idle") && !both.cites("draft"));
-        assert!(!of("prompt-turn#schema").cites("schema"));
-    }
-}

@@ -151,7 +151,7 @@ fn refused() {
 
 fn forms() {
     let run = Run::new("agent", 2, FEW).of(&["--fault", "cancelled-as-end-turn", "--", AGENT]);
-    let files = ["junit", "tap", "sarif", "github", "markdown", "events", "html"];
+    let files = ["junit", "github", "markdown", "events", "html"];
     let mut words = vec!["1.json".to_owned(), "2.json".to_owned()];
     words.extend(files.iter().map(|form| format!("--format={form}={form}")));
     let joined = run.merge(&words.iter().map(String::as_str).collect::<Vec<_>>());

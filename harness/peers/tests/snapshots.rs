@@ -17,7 +17,7 @@ use std::time::Duration;
 use acp_conformance::case::{Case, embedded};
 use acp_conformance::edition::V1;
 use acp_conformance::report::{
-    Begin, Detail, GithubReport, JunitReport, MarkdownReport, Renderer, SarifReport, SuiteEvent, TapReport, TextReport,
+    Begin, Detail, GithubReport, JunitReport, MarkdownReport, Renderer, SuiteEvent, TextReport,
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, FindingReport, RunReport};
@@ -73,17 +73,15 @@ const OF_A_CLIENT: Run = Run {
 const OF_A_GOOD_AGENT: Run = Run { fault: None, ..OF_AN_AGENT };
 
 /// The reports that are kept.
-const REPORTS: [(&str, Run, Render); 10] = [
+const REPORTS: [(&str, Run, Render); 8] = [
     ("text", OF_AN_AGENT, text),
     ("json", OF_AN_AGENT, json),
     ("client", OF_A_CLIENT, text),
     ("junit", OF_AN_AGENT, |report| form(report, |out| Box::new(JunitReport::new(out)))),
     ("junit-good", OF_A_GOOD_AGENT, |report| form(report, |out| Box::new(JunitReport::new(out)))),
-    ("sarif", OF_AN_AGENT, |report| form(report, |out| Box::new(SarifReport::new(out)))),
     ("github", OF_A_CLIENT, |report| form(report, |out| Box::new(GithubReport::new(out)))),
     ("markdown", OF_AN_AGENT, |report| form(report, |out| Box::new(MarkdownReport::new(out)))),
     ("markdown-good", OF_A_GOOD_AGENT, |report| form(report, |out| Box::new(MarkdownReport::new(out)))),
-    ("tap", OF_AN_AGENT, |report| form(report, |out| Box::new(TapReport::new(out)))),
 ];
 
 type Render = fn(&RunReport) -> Result<String, Failed>;

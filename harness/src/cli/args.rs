@@ -3,14 +3,12 @@
 mod certificate;
 mod init;
 mod kept;
-mod new;
 mod shell;
 mod site;
 
 pub use self::init::{Ci, InitArgs};
 pub use self::kept::{DetailArgs, DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
-pub use self::new::{NewArgs, NewCaseArgs, NewFile};
-pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, ManArgs, SchemaArgs, SchemaDiffArgs};
+pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, SchemaArgs};
 pub use self::site::SiteArgs;
 
 use std::ffi::OsString;
@@ -98,8 +96,6 @@ pub enum Command {
     Reject(ReviewArgs),
     /// Start a program, find out what it is, and write acp-conformance.toml for it
     Init(InitArgs),
-    /// Write a case file to start from
-    New(NewArgs),
     /// List cases, requirements, faults or profiles
     List(ListArgs),
     /// Explain a requirement or a case, or list the requirements of an area
@@ -108,12 +104,8 @@ pub enum Command {
     Lint(LintArgs),
     /// Print the JSON Schema of cases, profiles, reports and other files
     Schema(SchemaArgs),
-    /// Compare two revisions of the protocol's schema, and list the requirements to review
-    SchemaDiff(SchemaDiffArgs),
     /// Print the completions for a shell
     Completions(CompletionsArgs),
-    /// Print the manual page, or write the pages of all commands to a folder
-    Man(ManArgs),
 }
 
 /// The output format of a command.
@@ -197,8 +189,8 @@ pub struct UserArgs {
 }
 
 /// Options on starting a client, which conflict with --manual because a person starts it.
-const NOT_BY_HAND: [&str; 10] =
-    ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal", "explore", "watch"];
+const NOT_BY_HAND: [&str; 9] =
+    ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal", "explore"];
 
 const CLIENT_EXAMPLES: &str = "The client starts its agent itself. Use these placeholders in its command line, its environment or its settings:
   {agent}        the absolute path of the agent, without blanks and without arguments
@@ -245,10 +237,6 @@ pub struct RunArgs {
     /// Run only cases that failed in the last run from this directory
     #[arg(long)]
     pub last_failed: bool,
-    /// Keep running: when files below this directory change, run again the cases that failed, or all of these cases if none
-    /// failed. Ctrl-C ends it with the exit code of the last run
-    #[arg(long, conflicts_with_all = ["shard", "update_expected"])]
-    pub watch: bool,
     /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines. The parts are the
     /// same on every machine (`acp-conformance list --shard`). A single shard exits with 0 unless a requirement failed; only
     /// `acp-conformance merge`, which merges the JSON reports, can detect missing coverage

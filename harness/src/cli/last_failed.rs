@@ -31,11 +31,6 @@ pub(super) fn keep(cases: &mut Vec<Case>, party: Party) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a case of this party failed in the last run from this directory.
-pub(super) fn any(party: Party) -> bool {
-    file(party).and_then(|file| std::fs::read_to_string(file).ok()).is_some_and(|failed| !failed.is_empty())
-}
-
 /// Stores which cases failed. The entries of cases that did not run stay unchanged. An unwritable cache does not affect the
 /// run.
 pub(super) fn note(report: &RunReport) {

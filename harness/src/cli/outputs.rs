@@ -12,8 +12,8 @@ use super::progress::ProgressLine;
 use crate::diagnostic::nearest;
 use crate::output_file::{OutputFile, write_file};
 use crate::report::{
-    Detail, EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, PageReport, Renderer, SarifReport,
-    SuiteEvent, TapReport, TextReport,
+    Detail, EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, PageReport, Renderer, SuiteEvent,
+    TextReport,
 };
 
 /// A report format and its file, or standard output.
@@ -34,10 +34,6 @@ pub enum Form {
     Events,
     /// JUnit XML
     Junit,
-    /// the Test Anything Protocol
-    Tap,
-    /// SARIF, for code scanning
-    Sarif,
     /// annotations of GitHub Actions, next to the text
     Github,
     /// the summary of a job
@@ -52,11 +48,6 @@ impl Output {
     pub fn with_page(forms: &[Self], page: Option<&Path>) -> Vec<Self> {
         let page = page.map(|file| Self { form: Form::Html, file: Some(file.to_owned()) });
         forms.iter().cloned().chain(page).collect()
-    }
-
-    /// Returns the file, if the format has one.
-    pub(super) fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
     }
 
     /// Returns the same format with its file at the place that `place` returns.
@@ -272,8 +263,6 @@ fn of_form(form: Form, out: Box<dyn Write>, detail: Detail) -> Box<dyn Renderer>
         Form::Json => Box::new(JsonReport::new(out)),
         Form::Events => Box::new(EventLines::new(out)),
         Form::Junit => Box::new(JunitReport::new(out)),
-        Form::Tap => Box::new(TapReport::new(out)),
-        Form::Sarif => Box::new(SarifReport::new(out)),
         Form::Github => Box::new(GithubReport::new(out)),
         Form::Markdown => Box::new(MarkdownReport::new(out)),
         Form::Html => Box::new(PageReport::new(out)),
@@ -311,7 +300,7 @@ mod tests {
         };
         assert_eq!(forms(&[]), Some(vec![Form::Text]));
         assert_eq!(forms(&[Form::Json]), Some(vec![Form::Json]));
-        assert_eq!(forms(&[Form::Json, Form::Tap]), None);
+        assert_eq!(forms(&[Form::Json, Form::Junit]), None);
         assert_eq!(
             forms(&[Form::Github]),
             Some(vec![Form::Text, Form::Github]),
@@ -325,9 +314,9 @@ mod tests {
     fn only_one_form_takes_a_file() {
         let to = |form, file: &str| Output { form, file: Some(PathBuf::from(file)) };
         assert!(
-            complete(&[to(Form::Json, "a"), to(Form::Tap, "a")]).is_err_and(|error| error.to_string().contains("a"))
+            complete(&[to(Form::Json, "a"), to(Form::Junit, "a")]).is_err_and(|error| error.to_string().contains("a"))
         );
-        assert!(complete(&[to(Form::Json, "a"), to(Form::Tap, "b")]).is_ok_and(|all| all.len() == 3));
+        assert!(complete(&[to(Form::Json, "a"), to(Form::Junit, "b")]).is_ok_and(|all| all.len() == 3));
     }
 
     #[test]

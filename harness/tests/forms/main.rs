@@ -1,5 +1,5 @@
-//! The forms of the report for other programs, read by independent readers: XML and JUnit parsers, the schema of SARIF, a
-//! Markdown parser, a TAP parser, our published schema of the events. All texts of the subject are as hostile as possible.
+//! The forms of the report for other programs, read by independent readers: XML and JUnit parsers, a Markdown
+//! parser, our published schema of the events. All texts of the subject are as hostile as possible.
 
 mod made_up;
 mod readers;
@@ -9,15 +9,13 @@ use std::time::Duration;
 
 use acp_conformance::edition::V1;
 use acp_conformance::report::{
-    Detail, EventLines, GithubReport, JunitReport, MarkdownReport, SarifReport, SuiteEvent, TapReport, TextReport,
-    events, write_subjects,
+    Detail, EventLines, GithubReport, JunitReport, MarkdownReport, SuiteEvent, TextReport, events, write_subjects,
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, RunReport};
 use acp_conformance::verdict::Verdict;
 use made_up::{LONG, NASTY, OWN, begin, expected, hostile, rendered, strict, subjects};
 use readers::Command;
-use serde_json::Value;
 
 fn text(bytes: Vec<u8>) -> String {
     let text = String::from_utf8(bytes).expect("UTF-8");
@@ -28,10 +26,6 @@ fn text(bytes: Vec<u8>) -> String {
 
 fn junit(report: &RunReport) -> String {
     text(rendered(JunitReport::new, report))
-}
-
-fn sarif(report: &RunReport) -> Value {
-    serde_json::from_slice(&rendered(SarifReport::new, report)).expect("JSON")
 }
 
 fn github(report: &RunReport) -> Vec<Command> {
@@ -87,55 +81,6 @@ fn junit_fails_what_fails_a_strict_run() {
     let found = readers::junit(&junit(&strict()));
     let kind = found.iter().find(|(name, _)| name == "v1/agent/fs/read").map(|(_, kind)| *kind);
     assert_eq!(kind, Some("failure"));
-}
-
-#[test]
-fn sarif_fits_its_schema() {
-    readers::fits_sarif(&sarif(&hostile()));
-    readers::fits_sarif(&sarif(&strict()));
-}
-
-#[test]
-fn sarif_results_name_their_rules_and_places() {
-    let log = sarif(&hostile());
-    let run = &log["runs"][0];
-    let results = run["results"].as_array().expect("results");
-    let mut prints = BTreeMap::new();
-    for result in results {
-        let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().expect("an index") as usize];
-        assert_eq!(rule["id"], result["ruleId"]);
-        assert_eq!(rule["defaultConfiguration"]["level"], result["level"]);
-        let print = result["partialFingerprints"]["primaryLocationLineHash"].as_str().expect("a fingerprint");
-        assert_eq!(prints.insert(print, result), None, "two results with one fingerprint");
-    }
-    let of = |case: &str| {
-        let named = |r: &&Value| r["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] == case;
-        let found = results.iter().find(named).unwrap_or_else(|| panic!("no result in {case}"));
-        (found["level"].clone(), found["locations"][0]["physicalLocation"].clone())
-    };
-    let (level, place) = of("v1/agent/cancel/while-asking");
-    assert_eq!(level, "error");
-    assert_eq!(place["artifactLocation"]["uri"], "cases/v1/agent/cancel/while-asking.yaml");
-    assert_eq!(place["artifactLocation"]["uriBaseId"], "SUITE", "a built-in case does not belong to the user");
-    assert_eq!(place["region"]["startLine"], 12);
-    let (_, place) = of("v1/agent/own/case");
-    assert_eq!(place["artifactLocation"], serde_json::json!({ "uri": "mine/a%20b%23%2C%3A%25.yaml" }), "{OWN}");
-    assert_eq!(of("v1/agent/fs/read").0, "warning");
-    assert_eq!(run["invocations"][0]["toolExecutionNotifications"].as_array().map(Vec::len), Some(1));
-}
-
-#[test]
-fn sarif_fingerprints_stay_when_the_subject_words_it_otherwise() {
-    let mut other = hostile();
-    for finding in other.requirements.iter_mut().flat_map(|requirement| &mut requirement.findings) {
-        finding.text = "otherwise".to_owned();
-        finding.lines.clear();
-    }
-    let prints = |log: Value| -> Vec<Value> {
-        let results = log["runs"][0]["results"].as_array().cloned().unwrap_or_default();
-        results.iter().map(|result| result["partialFingerprints"].clone()).collect()
-    };
-    assert_eq!(prints(sarif(&hostile())), prints(sarif(&other)));
 }
 
 #[test]
@@ -197,22 +142,6 @@ fn many_subjects_are_a_table_of_verdicts() {
 }
 
 #[test]
-fn tap_is_read_by_others() {
-    let found = readers::tap(&text(rendered(TapReport::new, &hostile())));
-    let kinds: BTreeMap<_, _> = found.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
-    assert_eq!(kinds["v1/agent/cancel/while-asking"], "not ok");
-    assert_eq!(kinds["v1/agent/own/case"], "not ok");
-    assert_eq!(kinds["v1/agent/fs/read"], "ok");
-    assert_eq!(kinds["v1/agent/fs/write"], "skip");
-    assert_eq!(kinds["v1/agent/init/handshake"], "not ok");
-    assert_eq!(found.len(), hostile().cases.len());
-    assert!(
-        found.iter().any(|(name, kind)| name.contains("%23 SKIP") && *kind == "not ok"),
-        "a name is not a directive"
-    );
-}
-
-#[test]
 fn an_expected_failure_is_none_in_any_form() {
     let report = expected();
     let (own, other) = ("v1/agent/own/case", "v1/agent/cancel/while-asking");
@@ -220,13 +149,6 @@ fn an_expected_failure_is_none_in_any_form() {
     readers::fits_jenkins(&xml);
     let found: BTreeMap<_, _> = readers::junit(&xml).into_iter().collect();
     assert_eq!((found[own], found[other]), ("skipped", "failure"));
-    let found: BTreeMap<_, _> = readers::tap(&text(rendered(TapReport::new, &report))).into_iter().collect();
-    assert_eq!((found[own], found[other]), ("todo", "not ok"));
-    let log = sarif(&report);
-    readers::fits_sarif(&log);
-    let results = log["runs"][0]["results"].as_array().expect("results");
-    let suppressed = results.iter().filter(|result| result.get("suppressions").is_some());
-    assert_eq!(suppressed.map(|result| &result["ruleId"]).collect::<Vec<_>>(), ["prompt.cancelled-only-on-cancel"]);
     let titles = |report| {
         github(report).into_iter().filter(|command| command.properties["title"].contains("only-on-cancel")).count()
     };
@@ -267,11 +189,7 @@ fn a_report_without_faults_has_none_in_any_form() {
     clean.requirements.iter_mut().for_each(|requirement| requirement.verdict = Verdict::Pass);
     clean.cases.iter_mut().for_each(|case| case.verdict = Verdict::Pass);
     assert!(readers::junit(&junit(&clean)).iter().all(|(_, kind)| *kind == "pass"));
-    let log = sarif(&clean);
-    readers::fits_sarif(&log);
-    assert_eq!(log["runs"][0]["results"], serde_json::json!([]));
     assert_eq!(github(&clean).iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["notice"]);
-    assert!(readers::tap(&text(rendered(TapReport::new, &clean))).iter().all(|(_, kind)| *kind == "ok"));
 }
 
 #[test]

@@ -3,15 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use acp_conformance::report::{Renderer, SuiteEvent};
 use junit_parser::TestStatus;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
-use tap_parser::{DirectiveKind, TapParser, TapStatement, TapTest};
 
 /// A stream that records how much was flushed.
 #[derive(Clone, Default)]
@@ -116,19 +114,6 @@ pub fn junit(xml: &str) -> Vec<(String, &'static str)> {
     found
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/forms")
-}
-
-/// Panics if a log does not fit the schema of SARIF 2.1.0.
-pub fn fits_sarif(log: &Value) {
-    let schema = std::fs::read(folder().join("sarif-2.1.0.json")).expect("the schema is vendored");
-    let digest: String = Sha256::digest(&schema).iter().map(|byte| format!("{byte:02x}")).collect();
-    let origin = std::fs::read_to_string(folder().join("ORIGIN.toml")).expect("where it comes from");
-    assert!(origin.contains(&digest), "the schema of SARIF was changed: {digest}");
-    fits(&schema, log);
-}
-
 /// Panics if a line does not fit the published schema of the events.
 pub fn fits_events(line: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/events.schema.json");
@@ -218,37 +203,4 @@ pub fn markdown(text: &str) -> Page {
 pub fn is_ours(tag: &str) -> bool {
     let inside = tag.strip_prefix("<details><summary>").and_then(|rest| rest.strip_suffix("</summary>"));
     tag == "</details>" || inside.is_some_and(|inside| !inside.contains(['<', '>']))
-}
-
-/// Returns the description of each test point with its result.
-pub fn tap(text: &str) -> Vec<(String, &'static str)> {
-    let mut parser = TapParser::new();
-    let statements = parser.parse(text).unwrap_or_else(|error| panic!("no TAP: {error}\n{text}"));
-    let mut planned = None;
-    let mut found = Vec::new();
-    for statement in statements {
-        match statement {
-            TapStatement::Plan(plan) => planned = Some(plan.count),
-            TapStatement::TestPoint(test) => {
-                assert_eq!(test.number, Some(found.len() + 1));
-                found.push(point(&test));
-            }
-            TapStatement::Comment(_) => {}
-            other => panic!("nothing of ours: {other:?}"),
-        }
-    }
-    assert_eq!(planned, Some(found.len()));
-    found
-}
-
-fn point(test: &TapTest<'_>) -> (String, &'static str) {
-    let yaml = test.yaml.join("\n");
-    serde_saphyr::from_str::<Value>(&yaml).unwrap_or_else(|error| panic!("no YAML: {error}\n{yaml}"));
-    let kind = match (test.result, test.directive.as_ref().map(|directive| &directive.kind)) {
-        (true, Some(DirectiveKind::Skip)) => "skip",
-        (false, Some(DirectiveKind::Todo)) => "todo",
-        (true, _) => "ok",
-        (false, _) => "not ok",
-    };
-    (test.desc.unwrap_or_default().trim_start_matches("- ").to_owned(), kind)
 }

@@ -1,6 +1,4 @@
-//! Arguments of commands for other tools: completions, manual pages and schemas; colours.
-
-use std::path::PathBuf;
+//! Arguments of commands for other tools: completions and schemas; colours.
 
 use clap::ValueEnum;
 use clap_complete::Shell;
@@ -47,8 +45,6 @@ pub enum FileKind {
     Events,
     /// Traces.
     Trace,
-    /// Certificates.
-    Certificate,
     /// The output of `diff --format json`.
     Diff,
 }
@@ -56,38 +52,7 @@ pub enum FileKind {
 /// Arguments of `schema`.
 #[derive(Debug, clap::Args)]
 pub struct SchemaArgs {
-    /// The kind of file: case, profile, expected, fault, report, events, trace, certificate or diff
+    /// The kind of file: case, profile, expected, fault, report, events, trace or diff
     #[arg(hide_possible_values = true)]
     pub kind: FileKind,
 }
-
-/// Arguments of `schema-diff`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = SCHEMA_DIFF_HELP)]
-pub struct SchemaDiffArgs {
-    /// The newer schema, a `schema.json` of the protocol
-    pub new: PathBuf,
-    /// The older schema [default: that of this program, for the version that --protocol names]
-    #[arg(long, value_name = "FILE")]
-    pub from: Option<PathBuf>,
-}
-
-const SCHEMA_DIFF_HELP: &str =
-    "Each definition that differs is shown with the changed members and sentences, and with the \
-requirements whose source it is.
-
-Example:
-  acp-conformance schema-diff --protocol v2 schema.json";
-
-/// Arguments of `man`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = MAN_HELP)]
-pub struct ManArgs {
-    /// Write the pages of the program and of every command into this folder
-    #[arg(long, short, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-}
-
-const MAN_HELP: &str = "Examples:
-  acp-conformance man | man -l -
-  acp-conformance man -o ~/.local/share/man/man1";
