@@ -233,10 +233,15 @@ impl Bundle {
         requirement.link(self.files.major)
     }
 
-    /// Returns the SHA-256 of the requirements, as lower-case hexadecimal digits.
+    /// Returns the SHA-256 over the requirements and cases: of the output of `sha256sum` for their files, with their paths from the
+    /// root of the repository and in the order of these.
     #[must_use]
-    pub fn catalogue_sha256(&self) -> String {
-        sha256(&*(self.files.catalogue)())
+    pub fn content_sha256(&self) -> String {
+        let catalogue =
+            format!("{}  cases/requirements/{}.yaml\n", sha256(&*(self.files.catalogue)()), self.files.folder);
+        let cases = self.case_files().into_iter();
+        let cases = cases.map(|(path, bytes)| format!("{}  cases/{path}\n", sha256(bytes)));
+        sha256(catalogue + &cases.collect::<String>())
     }
 
     /// Returns the folder of `cases/` that holds the cases, such as `v1`.

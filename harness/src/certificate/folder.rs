@@ -8,29 +8,18 @@ use std::path::{Path, PathBuf};
 
 use crate::output_file::write_file;
 
-/// The certificate.
-pub(super) const CERTIFICATE: &str = "certificate.json";
+/// The digest of each other file.
+pub(super) const DIGESTS: &str = "SHA256SUMS";
 
-/// The report for programs.
+/// The report.
 pub(super) const REPORT: &str = "report.json";
-
-/// The report for people.
-pub(super) const PAGE: &str = "report.html";
-
-/// The badge.
-pub(super) const BADGE: &str = "badge.svg";
 
 /// The folder of the traces.
 pub(super) const TRACES: &str = "traces";
 
-/// The files in which tools store a signature of the certificate: minisign, cosign (one of each kind) and GnuPG.
-const SIGNATURES: [&str; 5] = [
-    "certificate.json.minisig",
-    "certificate.json.sigstore.json",
-    "certificate.json.bundle",
-    "certificate.json.sig",
-    "certificate.json.asc",
-];
+/// The files in which tools store a signature of the digests: minisign, cosign (one of each kind) and GnuPG.
+const SIGNATURES: [&str; 5] =
+    ["SHA256SUMS.minisig", "SHA256SUMS.sigstore.json", "SHA256SUMS.bundle", "SHA256SUMS.sig", "SHA256SUMS.asc"];
 
 /// The largest file that is read, in bytes: far more than any trace of a run.
 const LARGEST: u64 = 512 << 20;
@@ -129,7 +118,7 @@ impl CertificateFolder {
     }
 }
 
-/// Whether a file of this name is a signature of the certificate.
+/// Whether a file of this name is a signature of the digests.
 pub(super) fn is_signature(name: &str) -> bool {
     SIGNATURES.contains(&name)
 }

@@ -1,27 +1,17 @@
 //! Makes a certificate from the traces of a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
-use super::folder::{CERTIFICATE, CertificateFolder, TRACES};
-use super::judging::{Judging, Made};
-use super::model::{Certificate, Claims, SuiteMark, TraceMark};
-use crate::case::{Case, embedded};
+use super::digests;
+use super::folder::{CertificateFolder, DIGESTS, REPORT};
+use super::judged::{TraceProblem, cases, judge, missing, trace_names};
 use crate::edition::Bundle;
 use crate::protocol::sha256;
-use crate::requirement::Party;
 use crate::results::RunReport;
-use crate::trace::{ReadError, Trace, file_name};
 use crate::verdict::{Conformance, Verdict};
-
-/// A certificate that was written.
-#[derive(Debug, Clone)]
-pub struct Issued {
-    /// The certificate.
-    pub certificate: Certificate,
-    /// The report next to it.
-    pub report: RunReport,
-}
 
 /// The reason why no certificate was made.
 #[derive(Debug, thiserror::Error)]
@@ -35,8 +25,8 @@ pub enum IssueError {
     Trace {
         /// The file.
         file: String,
-        /// The error in it.
-        error: ReadError,
+        /// The mistake in it.
+        error: String,
     },
     /// Some cases were not run.
     #[error("{count} cases were not run, {first} among them; a certificate is about all of them")]
@@ -49,66 +39,62 @@ pub enum IssueError {
     /// The harness itself failed.
     #[error("the harness itself failed in {0}, so this run cannot judge the subject")]
     Harness(String),
+    /// The traces do not have the verdicts of the run, for example since they are redacted.
+    #[error("the traces to write have other verdicts than the run{0}")]
+    OtherVerdicts(String),
 }
 
-/// Returns the built-in cases that test a party.
-pub(super) fn cases(bundle: &'static Bundle, party: Party) -> Vec<Case> {
-    embedded(bundle).0.into_iter().filter(|case| case.subject == party).collect()
-}
-
-/// Returns the name of the trace file of a case, relative to the folder.
-pub(super) fn trace_file(case: &str) -> String {
-    format!("{TRACES}/{}", file_name(case))
-}
-
-/// Writes the certificate and its other files into a folder that has the traces of all cases in `traces/`.
+/// Writes the report and the digests into a folder that has the traces of all cases in `traces/`, and returns the report with the SHA-256
+/// of the list of digests. What does not follow from the traces comes from the report of the `run`: its start, its duration and the
+/// profile.
 ///
 /// # Errors
 ///
-/// A trace is missing or broken, the harness failed in one of them, or the folder cannot be written.
-pub fn issue(folder: &Path, claims: Claims, bundle: &'static Bundle) -> Result<Issued, IssueError> {
+/// A trace is missing or broken, the harness failed in one of them, the verdicts are others than those of the run, or the folder cannot
+/// be written.
+pub fn issue(folder: &Path, run: &RunReport, bundle: &'static Bundle) -> Result<(RunReport, String), IssueError> {
     let folder = CertificateFolder::open(folder)?;
-    let cases = cases(bundle, claims.kind);
-    let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    let mut missing = ids.iter().filter(|id| !folder.has(&trace_file(id)));
-    if let Some(first) = missing.next() {
-        return Err(IssueError::Missing { count: 1 + missing.count(), first: (*first).to_owned() });
+    let took = Duration::from_millis(run.summary.duration_ms);
+    let mut problem = None;
+    let of = (bundle, run.subject.kind);
+    let mut report = judge(&folder, trace_names(&folder), of, took, |file, trace| {
+        problem = problem.take().or(trace.err().map(|error| (file.to_owned(), error)));
+    });
+    match problem {
+        Some((_, TraceProblem::Io(error))) => return Err(error.into()),
+        Some((file, TraceProblem::Trace(error))) => return Err(IssueError::Trace { file, error: error.to_string() }),
+        None => {}
     }
-    let mut judging = None;
-    let mut traces = BTreeMap::new();
-    for id in &ids {
-        let file = trace_file(id);
-        let bytes = folder.read(&file)?;
-        let trace = Trace::read(&bytes[..]).map_err(|error| IssueError::Trace { file: file.clone(), error })?;
-        let begin = || Judging::new(bundle, claims.clone(), trace.header.command.clone(), ids.len());
-        let verdict = judging.get_or_insert_with(begin).add(&trace, file);
-        traces.insert((*id).to_owned(), TraceMark { verdict, sha256: sha256(&bytes) });
+    let missing = missing(&cases(bundle, run.subject.kind), &report);
+    if let Some(first) = missing.first() {
+        return Err(IssueError::Missing { count: missing.len(), first: first.clone() });
     }
-    let judging = judging.unwrap_or_else(|| Judging::new(bundle, claims, Vec::new(), 0));
-    let Made { certificate, report, files } = judging.close(SuiteMark::here(bundle), traces);
     if report.verdict == Conformance::HarnessError {
         let failed = report.cases.iter().find(|case| case.verdict == Verdict::HarnessError);
         return Err(IssueError::Harness(failed.map_or_else(String::new, |case| case.id.clone())));
     }
-    for (name, bytes) in files {
-        folder.write(name, &bytes)?;
+    same_verdicts(run, &report)?;
+    report.began.clone_from(&run.began);
+    report.subject.profile.clone_from(&run.subject.profile);
+    report.suite.content_sha256 = Some(bundle.content_sha256());
+    let mut bytes = serde_json::to_vec_pretty(&report).unwrap_or_default();
+    bytes.push(b'\n');
+    folder.write(REPORT, &bytes)?;
+    let mut list = BTreeMap::from([(REPORT.to_owned(), sha256(&bytes))]);
+    for name in trace_names(&folder) {
+        list.insert(name.to_owned(), sha256(folder.read(name)?));
     }
-    let (certificate, text) = certificate.sealed();
-    folder.write(CERTIFICATE, text.as_bytes())?;
-    Ok(Issued { certificate, report })
+    let list = digests::text(&list);
+    folder.write(DIGESTS, list.as_bytes())?;
+    Ok((report, sha256(list)))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::edition::V1;
-
-    #[test]
-    fn every_case_has_a_file_of_its_own() {
-        for party in Party::ALL {
-            let cases = cases(&V1, party);
-            let files: BTreeSet<String> = cases.iter().map(|case| trace_file(&case.id)).collect();
-            assert_eq!(files.len(), cases.len());
-        }
-    }
+fn same_verdicts(run: &RunReport, kept: &RunReport) -> Result<(), IssueError> {
+    let pairs = run.requirements.iter().zip(&kept.requirements);
+    let different =
+        pairs.filter(|(run, kept)| run.verdict != kept.verdict).fold(String::new(), |mut text, (run, kept)| {
+            let _ = write!(text, "\n  {}: {} in the run, {} in the traces to write", run.id, run.verdict, kept.verdict);
+            text
+        });
+    if different.is_empty() { Ok(()) } else { Err(IssueError::OtherVerdicts(different)) }
 }

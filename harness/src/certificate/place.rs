@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::folder::{CERTIFICATE, CertificateFolder, TRACES, is_signature};
-use super::issue::trace_file;
-use super::model::Certificate;
+use super::digests;
+use super::folder::{CertificateFolder, DIGESTS, REPORT, TRACES, is_signature};
 use crate::requirement::Party;
+use crate::results::RunReport;
 
 /// The target folder of a certificate.
 pub struct CertificatePlace {
     parent: PathBuf,
     name: OsString,
-    /// The certificate that will be replaced.
-    earlier: Option<Certificate>,
+    /// The report of the certificate that will be replaced.
+    earlier: Option<RunReport>,
     desk: TempDir,
 }
 
@@ -117,24 +117,23 @@ impl CertificatePlace {
     }
 }
 
-/// Returns the certificate in a folder without other files.
-fn earlier(dir: &Path, kind: Party) -> Result<Certificate, PlaceError> {
+/// Returns the report of the certificate in a folder without other files.
+fn earlier(dir: &Path, kind: Party) -> Result<RunReport, PlaceError> {
     let folder = CertificateFolder::open(dir)?;
     let none = |why: String| PlaceError::NoCertificate(why);
-    let bytes = folder.read(CERTIFICATE).map_err(|_| none(format!("it contains no {CERTIFICATE}")))?;
-    let certificate: Certificate =
-        serde_json::from_slice(&bytes).map_err(|error| none(format!("{CERTIFICATE} is none: {error}")))?;
-    let mut own: Vec<String> = certificate.traces.keys().map(|case| trace_file(case)).collect();
-    own.extend(certificate.files.keys().cloned());
-    own.push(CERTIFICATE.to_owned());
-    let is_own = |name: &str| own.iter().any(|own| own == name) || is_signature(name);
+    let list = folder.read(DIGESTS).map_err(|_| none(format!("it contains no {DIGESTS}")))?;
+    let own = digests::read(&list).map_err(|problem| none(format!("{DIGESTS} is not one: {problem}")))?;
+    let bytes = folder.read(REPORT).map_err(|_| none(format!("it contains no {REPORT}")))?;
+    let report: RunReport =
+        serde_json::from_slice(&bytes).map_err(|error| none(format!("{REPORT} is not one: {error}")))?;
+    let is_own = |name: &str| name == DIGESTS || own.contains_key(name) || is_signature(name);
     let foreign = folder.names().find(|name| !is_own(name)).or_else(|| folder.odd.keys().next().map(String::as_str));
     if let Some(foreign) = foreign {
         return Err(none(format!("{foreign} does not belong to the existing certificate")));
     }
-    if certificate.subject.kind != kind {
-        let [there, here] = [certificate.subject.kind, kind].map(|party| party.one().to_owned());
+    if report.subject.kind != kind {
+        let [there, here] = [report.subject.kind, kind].map(|party| party.one().to_owned());
         return Err(PlaceError::OtherSubject { there, here });
     }
-    Ok(certificate)
+    Ok(report)
 }

@@ -64,14 +64,14 @@ fn side(path: &Path, editions: &Editions) -> anyhow::Result<Side> {
     let shown = path.display().to_string();
     let is_trace = |path: &Path| path.extension().is_some_and(|extension| extension == "jsonl");
     if !path.is_dir() && !is_trace(path) {
-        return Ok(Side::new(shown, report(path, editions)?));
+        return Ok(Side::new(shown, report(path)?));
     }
     let with_report = path.join(REPORT).is_file();
     let inner = path.join(TRACES);
     let folder = if with_report && inner.is_dir() { inner } else { path.to_owned() };
     let found = files(&[folder])?;
     if with_report {
-        let mut side = Side::new(shown, report(&path.join(REPORT), editions)?);
+        let mut side = Side::new(shown, report(&path.join(REPORT))?);
         add_traces(&mut side, &found, editions)?;
         return Ok(side);
     }
@@ -82,8 +82,8 @@ fn side(path: &Path, editions: &Editions) -> anyhow::Result<Side> {
 }
 
 /// Reads a report.
-fn report(path: &Path, editions: &Editions) -> anyhow::Result<RunReport> {
-    let mut reports = super::reports::read(path, editions)?;
+fn report(path: &Path) -> anyhow::Result<RunReport> {
+    let mut reports = super::reports::read(path)?;
     if reports.len() > 1 {
         bail!("{} holds {} reports; diff compares one", path.display(), reports.len());
     }

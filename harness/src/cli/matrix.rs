@@ -18,7 +18,7 @@ use crate::verdict::Verdict;
 pub(super) fn run(args: &MatrixArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let given = given(&args.files)?;
     if let Some(output) = &args.format {
-        let reports: Vec<_> = given.iter().map(|given| read(given.report, editions)).collect::<anyhow::Result<_>>()?;
+        let reports: Vec<_> = given.iter().map(|given| read(given.report)).collect::<anyhow::Result<_>>()?;
         output.write(|out| write_subjects(reports.concat(), out))?;
     }
     args.html.as_deref().map_or(Ok(()), |html| page(&given, html, editions))?;
@@ -29,7 +29,7 @@ pub(super) fn run(args: &MatrixArgs, editions: &Editions) -> anyhow::Result<Prog
 fn page(given: &[Given<'_>], html: &Path, editions: &Editions) -> anyhow::Result<()> {
     let mut columns: Vec<Column> = Vec::new();
     for given in given {
-        for report in read(given.report, editions)? {
+        for report in read(given.report)? {
             let charts = charts(&report, given.report, &given.folders, &evidence(&report, failed), editions)?;
             columns.push(Column { report, file: given.report.display().to_string(), charts });
         }

@@ -26,7 +26,7 @@ pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Progr
             bail!("no traces found in {}; for a report, name its file", folder.display());
         }
     }
-    let shards = Shards::read(&files, editions)?.complete(args.allow_missing)?;
+    let shards = Shards::read(&files)?.complete(args.allow_missing)?;
     let mut outputs = Outputs::open(&args.result.outputs(), args.result.detail.into())?;
     let charts = if outputs.charts { shards.charts(&folders, editions)? } else { BTreeMap::new() };
     let (whole, learned, reproduce) = (shards.whole, shards.learned(), shards.reproduce());
@@ -83,10 +83,10 @@ struct ShardReport<'a> {
 
 impl<'a> Shards<'a> {
     /// Reads the reports of one run, in the order of the shards.
-    fn read(files: &[&'a Path], editions: &Editions) -> anyhow::Result<Self> {
+    fn read(files: &[&'a Path]) -> anyhow::Result<Self> {
         let mut all: Vec<ShardReport<'a>> = Vec::new();
         for &file in files {
-            for report in read(file, editions)? {
+            for report in read(file)? {
                 let Some(info) = report.shard.clone() else {
                     bail!(
                         "{} is not the report of a shard; `--shard K/N --format json=FILE` writes one",

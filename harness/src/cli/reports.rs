@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use crate::edition::Editions;
 use crate::report::Chart;
-use crate::results::{FindingReport, READABLE, RunReport};
+use crate::results::{FORMAT, FindingReport, RunReport};
 use crate::trace::Trace;
 
 /// The folder of traces next to a report.
@@ -18,24 +18,17 @@ const TRACES: &str = "traces";
 /// # Errors
 ///
 /// The file cannot be read, or has other content.
-pub(super) fn read(path: &Path, editions: &Editions) -> anyhow::Result<Vec<RunReport>> {
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<RunReport>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut reports: Vec<RunReport> =
+    let reports: Vec<RunReport> =
         serde_json::Deserializer::from_str(&text).into_iter().collect::<Result<_, _>>().with_context(|| {
             format!("{} is not an acp-conformance report; `--format json=FILE` writes one", path.display())
         })?;
-    if let Some(other) = reports.iter().find(|report| !READABLE.contains(&report.format.as_str())) {
-        let readable = READABLE.map(|format| format!("`{format}`")).join(" and ");
-        bail!("{}: the format is `{}`; this program reads {readable}", path.display(), other.format);
+    if let Some(other) = reports.iter().find(|report| report.format != FORMAT) {
+        bail!("{}: the format is `{}`; this program reads `{FORMAT}`", path.display(), other.format);
     }
     if reports.is_empty() {
         bail!("{} is empty; `--format json=FILE` writes a report", path.display());
-    }
-    for report in &mut reports {
-        // The report of an edition that is not built in contains everything that is shown, unless it is an old one.
-        if let Ok(bundle) = editions.named(&report.suite.edition) {
-            report.describe(bundle.edition());
-        }
     }
     Ok(reports)
 }

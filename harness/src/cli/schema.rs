@@ -23,7 +23,6 @@ pub(super) fn text(kind: FileKind) -> Cow<'static, str> {
         FileKind::Report => packed!("report.schema.json"),
         FileKind::Events => packed!("events.schema.json"),
         FileKind::Trace => packed!("trace.schema.json"),
-        FileKind::Certificate => packed!("certificate.schema.json"),
         FileKind::Diff => packed!("diff.schema.json"),
     };
     text()

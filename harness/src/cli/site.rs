@@ -23,7 +23,7 @@ pub(super) fn run(args: &SiteArgs, editions: &Editions) -> anyhow::Result<Progra
     let pages = folder.join(RUNS);
     std::fs::create_dir_all(&pages).with_context(|| format!("cannot create {}", pages.display()))?;
     let (mut runs, mut names, mut charted) = (Vec::new(), BTreeSet::new(), 0);
-    for (file, report) in reports(&args.reports, editions)? {
+    for (file, report) in reports(&args.reports)? {
         let name = unique(&mut names, &file_name(&report));
         let page = format!("{RUNS}/{name}.html");
         let mut cases = evidence(&report, |_| true);
@@ -58,12 +58,12 @@ fn write_run(report: RunReport, charts: &BTreeMap<String, Chart>, out: &mut dyn 
 }
 
 /// Reads the reports with their files. Other JSON files in a folder are skipped with a note; a named file must be a report.
-fn reports(given: &[PathBuf], editions: &Editions) -> anyhow::Result<Vec<(PathBuf, RunReport)>> {
+fn reports(given: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, RunReport)>> {
     let mut reports = Vec::new();
     for path in given {
         let (files, is_folder) = if path.is_dir() { (json_files(path)?, true) } else { (vec![path.clone()], false) };
         for file in files {
-            match read(&file, editions).and_then(|found| whole(&file, found)) {
+            match read(&file).and_then(|found| whole(&file, found)) {
                 Ok(found) => reports.extend(found.into_iter().map(|report| (file.clone(), report))),
                 Err(error) if is_folder => say(&format!("skipped: {error:#}")),
                 Err(error) => return Err(error),

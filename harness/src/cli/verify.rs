@@ -1,5 +1,6 @@
 //! `verify`: checks the traces of a certificate again, and lists the mismatches.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
@@ -8,9 +9,12 @@ use anyhow::Context;
 use super::args::VerifyArgs;
 use super::exit::ProgramExit;
 use super::output::stdout;
-use crate::certificate::{Certificate, Counts, Integrity, Verification, shown, verify};
+use crate::certificate::{Integrity, Verification, shown, verify};
 use crate::edition::Editions;
 use crate::protocol::edition_label;
+use crate::requirement::Level;
+use crate::results::RunReport;
+use crate::verdict::Verdict;
 
 /// Runs the command.
 pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
@@ -18,7 +22,6 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Prog
     let mut out = stdout();
     let (colour, word, exit) = match found.outcome() {
         Integrity::Matches => (AnsiColor::Green, "matches", ProgramExit::Good),
-        Integrity::Intact => (AnsiColor::Green, "intact", ProgramExit::Good),
         Integrity::DoesNotMatch => (AnsiColor::Red, "does not match", ProgramExit::NotConformant),
         Integrity::CannotBeTold => (AnsiColor::Yellow, "undecided", ProgramExit::Incomplete),
     };
@@ -27,11 +30,10 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Prog
     for mismatch in &found.mismatches {
         writeln!(out, "  {mismatch}")?;
     }
-    if let Some(certificate) = &found.certificate {
-        says(&mut out, certificate, &found)?;
+    if let Some(report) = &found.report {
+        says(&mut out, report, &found)?;
     }
     suite(&mut out, &found)?;
-    older_report(&mut out, &found)?;
     changed(&mut out, &found)?;
     for signature in &found.signatures {
         writeln!(out, "  {signature} is a signature; this program does not check it")?;
@@ -39,30 +41,25 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Prog
     Ok(exit)
 }
 
-/// Prints the content of the certificate, whether or not it is correct.
-fn says(out: &mut impl Write, certificate: &Certificate, found: &Verification) -> std::io::Result<()> {
-    let Certificate { subject, suite, verdict, coverage, .. } = certificate;
-    let name = subject.name.as_deref().unwrap_or("unnamed subject");
-    let version = subject.version.as_deref().unwrap_or_default();
+/// Prints what the report says, whether or not it is correct.
+fn says(out: &mut impl Write, report: &RunReport, found: &Verification) -> std::io::Result<()> {
+    let name = report.subject.name.as_deref().unwrap_or("unnamed subject");
+    let version = report.subject.version.as_deref().unwrap_or_default();
     let said = shown(format!("{name} {version}").trim_end());
-    let (kind, verdict, edition) = (subject.kind, verdict.name(), shown(&edition_label(&suite.edition)));
-    writeln!(out, "  certified     {verdict}  {said} ({kind}), checked by {edition} on {}", shown(&certificate.began))?;
-    writeln!(out, "  MUST          {}", counts(&coverage.must))?;
-    writeln!(out, "  SHOULD        {}", counts(&coverage.should))?;
-    let redacted = if certificate.redacted { ", redacted" } else { "" };
-    writeln!(out, "  traces        {} of {} checked again{redacted}", found.judged, certificate.traces.len())
+    let (kind, verdict, edition) = (report.subject.kind, report.verdict.name(), edition_label(&report.suite.edition));
+    let began = shown(report.began.as_deref().unwrap_or("an unknown day"));
+    writeln!(out, "  certified     {verdict}  {said} ({kind}), checked by {edition} on {began}")?;
+    writeln!(out, "  MUST          {}", counts(report, Level::Must))?;
+    writeln!(out, "  SHOULD        {}", counts(report, Level::Should))?;
+    writeln!(out, "  traces        {} judged again", found.judged)
 }
 
-fn counts(counts: &Counts) -> String {
-    let Counts { pass, fail, undecided, not_applicable, not_exercised } = counts;
-    let all = [
-        (pass, "pass"),
-        (fail, "fail"),
-        (undecided, "undecided"),
-        (not_applicable, "not applicable"),
-        (not_exercised, "not exercised"),
-    ];
-    all.iter().map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(" · ")
+/// Counts the requirements of a level by verdict, except those that fail only by mistakes of other requirements.
+fn counts(report: &RunReport, level: Level) -> String {
+    let counted = report.requirements.iter().filter(|one| one.level == level && one.same_as.is_empty());
+    let mut counts = BTreeMap::<Verdict, usize>::new();
+    counted.for_each(|one| *counts.entry(one.verdict).or_default() += 1);
+    counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect::<Vec<_>>().join(" · ")
 }
 
 /// Prints the differences between the suite of the certificate and this one, with their consequences.
@@ -77,17 +74,9 @@ fn suite(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
     writeln!(out, "  not compared      the list of cases, so cases may be missing")
 }
 
-/// Explains which parts cannot be compared if an earlier version wrote the report.
-fn older_report(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
-    let Some(format) = &found.older_report else { return Ok(()) };
-    writeln!(out, "\nIts report has the old format {format}, which this program can only read.")?;
-    writeln!(out, "  compared      the digest of every file, and the verdict on every case and requirement")?;
-    writeln!(out, "  not compared  the coverage, the badge, the page, and the rest of the report")
-}
-
 /// Prints the verdicts that the traces give with this program.
 fn changed(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
-    if found.makes_same_files() || found.certificate.is_none() {
+    if found.is_own_suite() || found.report.is_none() {
         return Ok(());
     }
     if found.changed.is_empty() {
@@ -98,7 +87,7 @@ fn changed(out: &mut impl Write, found: &Verification) -> std::io::Result<()> {
         let said = |verdict: &Option<String>| verdict.clone().unwrap_or_else(|| "nothing".to_owned());
         writeln!(
             out,
-            "  {}: the certificate says {}; this program says {}",
+            "  {}: the report says {}; this program says {}",
             changed.id,
             said(&changed.was),
             said(&changed.is)

@@ -107,9 +107,10 @@ mod tests {
 
     #[test]
     fn plain_case_of_the_area_is_the_first_example() {
-        let finding = |case: &str, counted_in: Option<&str>| json!({"case": case, "verdict": "fail", "text": "", "party": "agent", "events": [], "lines": [], "countedIn": counted_in});
+        let finding = |case: &str, counted_in: Option<&str>| json!({"case": case, "verdict": "fail", "kind": "wrong", "text": "", "party": "agent", "events": [], "lines": [], "countedIn": counted_in});
         let requirement = json!({
-            "id": "prompt.stop-reason", "party": "agent", "level": "must", "verdict": "fail", "source": "", "cases": [],
+            "id": "prompt.stop-reason", "party": "agent", "level": "must", "verdict": "fail", "text": "", "appliesWhen": "always",
+            "status": "checked", "source": "", "cases": [],
             "findings": [
                 finding("v1/agent/fs/read", Some("v1/agent/prompt/text")),
                 finding("v1/agent/jsonrpc/exchange", None),

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use acp_conformance::case::embedded;
-use acp_conformance::certificate;
 use acp_conformance::compare;
 use acp_conformance::edition::V1;
 use acp_conformance::expected::{Comparison, Date, Expectation};
@@ -21,7 +20,6 @@ use super::root;
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
     let schemas = [
-        ("certificate", certificate::schema()),
         ("diff", compare::schema()),
         ("events", events::schema()),
         ("report", results::schema()),

@@ -97,6 +97,7 @@ impl Collector {
             edition: self.edition.name.clone(),
             transport: STDIO.to_owned(),
             schema_sha256: self.edition.schema_sha256.clone(),
+            content_sha256: None,
         }
     }
 

@@ -54,10 +54,8 @@ fn own(requirements: &mut [RequirementReport]) {
 fn count_once(requirement: &mut RequirementReport, for_it: &BTreeMap<&str, BTreeSet<&str>>, passing: &BTreeSet<&str>) {
     let id = requirement.id.as_str();
     let is_own = |case: &str| for_it.get(case).is_some_and(|own| own.contains(id));
-    let is_named = |finding: &&mut FindingReport| {
-        // Reports of format 1 have no kinds.
-        finding.verdict == Verdict::Fail && !finding.kind.is_empty() && for_it.contains_key(finding.case.as_str())
-    };
+    let is_named =
+        |finding: &&mut FindingReport| finding.verdict == Verdict::Fail && for_it.contains_key(finding.case.as_str());
     let mut shown: BTreeMap<String, Vec<&mut FindingReport>> = BTreeMap::new();
     for finding in requirement.findings.iter_mut().filter(is_named) {
         shown.entry(signature(&finding.kind, &finding.fields)).or_default().push(finding);

@@ -16,15 +16,11 @@ pub use self::explored::{Explored, Unconfirmed};
 pub use self::partial::{Partial, PartialReason};
 pub use self::requirement::{FindingReport, ProbeReport, RequirementReport};
 use crate::judge::{CaseVerdict, Cause};
-use crate::protocol::Edition;
-use crate::requirement::{Level, Party, Status};
+use crate::requirement::{Level, Party};
 use crate::verdict::{Conformance, Verdict};
 
 /// The name and version of the format.
 pub const FORMAT: &str = "acp-conformance-report/2";
-
-/// The readable formats. Format 1 had a `message` instead of kind, fields and text, and no text of requirements.
-pub const READABLE: [&str; 2] = ["acp-conformance-report/1", FORMAT];
 
 /// The transport of a report that names no other one.
 pub const STDIO: &str = "stdio";
@@ -167,6 +163,10 @@ pub struct SuiteInfo {
     pub transport: String,
     /// SHA-256 of the stable schema file, in lower-case hexadecimal.
     pub schema_sha256: String,
+    /// SHA-256 over the requirements and cases of the edition; only in certificates. It is that of the output of `sha256sum` for their
+    /// files, in the order of their paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_sha256: Option<String>,
 }
 
 fn stdio() -> String {
@@ -227,30 +227,13 @@ pub enum Driven {
     Manual,
 }
 
-impl RunReport {
-    /// Fills in the catalogue's texts of requirements and probes, which reports of earlier versions leave out.
-    pub fn describe(&mut self, edition: &Edition) {
-        for report in self.requirements.iter_mut().filter(|report| report.text.is_empty()) {
-            if let Some(requirement) = edition.catalogue.find(&report.id) {
-                report.text.clone_from(&requirement.text);
-                requirement.applies_when.text().clone_into(&mut report.applies_when);
-                report.status = requirement.status;
-                report.link = requirement.link(edition.major);
-            }
-        }
-        for probe in self.probes.iter_mut().filter(|probe| probe.link.is_none()) {
-            probe.link = edition.catalogue.find(&probe.id).and_then(|requirement| requirement.link(edition.major));
-        }
-    }
-}
-
 /// The result of one case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseReport {
     /// Its id.
     pub id: String,
-    /// Its title, in a sentence; absent for a recording, and in reports of earlier versions.
+    /// Its title, in a sentence; absent for a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The verdict.
@@ -365,11 +348,6 @@ pub struct InterimResults {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 const fn is_zero(number: &usize) -> bool {
     *number == 0
-}
-
-/// Reports of earlier versions do not contain whether a requirement is checked; nearly all were.
-const fn checked() -> Status {
-    Status::Checked
 }
 
 /// Reads one of our own words in a report of unknown origin, since forms show it without escaping.

@@ -72,8 +72,8 @@ pub struct KeepArgs {
 }
 
 const CERTIFY_HELP: &str =
-    "Runs all cases; none can be selected, skipped or excused. The folder gets certificate.json, report.json, report.html, \
-badge.svg and the trace of each case in traces/; anyone with the folder can verify it. `certify` writes it for every verdict \
+    "Runs all cases; none can be selected, skipped or excused. The folder gets report.json, the trace of each case \
+in traces/ and SHA256SUMS; anyone with the folder can verify it. `certify` writes it for every verdict \
 and returns the exit code of a run. An interrupted run, or a failure of the harness, writes no certificate.
 The certificate contains the command line as typed, and the traces contain all messages: see --redact.
 docs/certificates.md describes what a certificate proves and how to sign it.
@@ -93,7 +93,7 @@ pub struct VerifyArgs {
 }
 
 const VERIFY_HELP: &str =
-    "Compares every byte of every file with the digests in certificate.json, and with the result of checking the traces again. \
+    "Compares every file with its digest in SHA256SUMS, and the verdicts of report.json with those of the traces, judged again. \
 Needs no subject and reads no file outside the folder.
 A matching certificate does not prove who made it; docs/certificates.md describes how to sign one.
 

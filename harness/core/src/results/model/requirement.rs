@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{checked, link, word};
+use super::{link, word};
 use crate::requirement::{Level, Party, Status};
 use crate::results::case_id;
 use crate::results::evidence::STDERR;
@@ -26,13 +26,10 @@ pub struct RequirementReport {
     /// The verdict over all cases.
     pub verdict: Verdict,
     /// Its text, in a sentence.
-    #[serde(default)]
     pub text: String,
     /// The precondition, in words; `always` for a requirement without one.
-    #[serde(default)]
     pub applies_when: String,
     /// Whether this program checks it.
-    #[serde(default = "checked")]
     pub status: Status,
     /// The place in the specification.
     pub source: String,
@@ -135,21 +132,18 @@ pub struct ProbeReport {
 pub struct FindingReport {
     /// The case with this finding.
     pub case: String,
-    /// The title of that case; absent for a recording, and in reports of earlier versions.
+    /// The title of that case; absent for a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case_title: Option<String>,
     /// The verdict on the requirement.
     pub verdict: Verdict,
-    /// The stable name of the observation; together with the requirement it keeps its meaning from version to version. Empty in
-    /// reports of format 1.
-    #[serde(default)]
+    /// The stable name of the observation; together with the requirement it keeps its meaning from version to version.
     pub kind: String,
     /// The facts of the finding, by name: a `method`, a JSON `pointer`, what was `expected` and what was `actual`, an id, or a
     /// duration with its unit in the name. The kind decides which of them there are.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fields: Map<String, Value>,
     /// The sentence rendered from kind and fields, for people; other versions may word it differently.
-    #[serde(alias = "message")]
     pub text: String,
     /// The responsible party.
     pub party: Party,
