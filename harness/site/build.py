@@ -1,5 +1,5 @@
 """Builds the site: copies the documentation with its links changed, makes pages of the cases, faults and file formats, makes the
-board, and runs MkDocs. Usage: build.py PROGRAM OUTPUT WORK PLAYGROUND [REPORT…]; see scripts/site. PLAYGROUND is a folder, or empty."""
+board, and runs MkDocs. Usage: build.py PROGRAM OUTPUT WORK [REPORT…]; see scripts/site."""
 
 import json
 import os
