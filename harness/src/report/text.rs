@@ -520,8 +520,8 @@ mod tests {
     #[test]
     fn failures_follow_an_obstacle() {
         let finding = json!({
-            "case": "v1/client/init/handshake", "verdict": "fail", "text": "the client sent a line that is not JSON", "party": "client",
-            "events": [], "lines": [],
+            "case": "v1/client/init/handshake", "verdict": "fail", "kind": "not-json", "party": "client",
+            "text": "the client sent a line that is not JSON", "events": [], "lines": [],
         });
         let mut report = Collector::new(V1.edition(), Party::Client, Vec::new()).finish(Duration::ZERO, false);
         report.obstacle = Some("The client never sent initialize.".to_owned());
