@@ -1,6 +1,5 @@
 //! `verify`: checks the traces of a certificate again, and lists the mismatches.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
@@ -56,10 +55,13 @@ fn says(out: &mut impl Write, report: &RunReport, found: &Verification) -> std::
 
 /// Counts the requirements of a level by verdict, except those that fail only by mistakes of other requirements.
 fn counts(report: &RunReport, level: Level) -> String {
-    let counted = report.requirements.iter().filter(|one| one.level == level && one.same_as.is_empty());
-    let mut counts = BTreeMap::<Verdict, usize>::new();
-    counted.for_each(|one| *counts.entry(one.verdict).or_default() += 1);
-    counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect::<Vec<_>>().join(" · ")
+    let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotApplicable, Verdict::NotExercised];
+    let count = |verdict: &Verdict| {
+        let of_level = report.requirements.iter().filter(|one| one.level == level && one.same_as.is_empty());
+        of_level.filter(|one| one.verdict == *verdict).count()
+    };
+    let counts = verdicts.iter().map(|verdict| (count(verdict), verdict)).filter(|(count, _)| *count > 0);
+    counts.map(|(count, verdict)| format!("{count} {verdict}")).collect::<Vec<_>>().join(" · ")
 }
 
 /// Prints the differences between the suite of the certificate and this one, with their consequences.
