@@ -178,8 +178,10 @@ fn compare_files(folder: &CertificateFolder, found: &mut Verification) -> bool {
 /// Reads the report.
 fn report(folder: &CertificateFolder, found: &mut Verification) -> Option<RunReport> {
     if !folder.has(REPORT) {
-        found.wrong(REPORT, "it is missing");
-        found.mismatches.dedup();
+        let missing = CertificateMismatch { file: REPORT.to_owned(), what: "it is missing".to_owned() };
+        if !found.mismatches.contains(&missing) {
+            found.mismatches.push(missing);
+        }
         return None;
     }
     let read = folder.read(REPORT).map_err(|error| error.to_string());

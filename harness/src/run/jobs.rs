@@ -232,8 +232,7 @@ fn fitted(subject: &Subject, is_alone: bool) -> Subject {
 /// while up to as many such processes as there are jobs are left.
 ///
 /// `mode` says for each case whether it may share a conversation. `report` decides how the run goes on; it cannot count on a repetition,
-/// which takes a conversation that still runs. A case that
-/// [`stop`](super::stop) or a signal interrupts ends at that place.
+/// which takes a conversation that still runs. A case that [`stop`](super::stop) or a signal interrupts ends there.
 pub fn run_all(
     cases: &[Case],
     subject: &Subject,
