@@ -1,11 +1,12 @@
 //! A run in which a person operates the client. The person is a script that starts the reference client with the lasting path
 //! of the agent, like a user of an editor.
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
 
 use acp_conformance::case::{Case, Includes, Vocabulary, load_bytes};
 use acp_conformance::edition::V1;
@@ -274,7 +275,7 @@ fn alone() -> Result<(), Failed> {
     let agent = lock(&room.hands).agent.clone();
     let Room { _home: home, subject, .. } = room;
     drop(subject);
-    let output = Command::new(&agent).stdin(Stdio::null()).output()?;
+    let output = output_of(&agent)?;
     equal(&output.status.code(), &Some(70), &[])?;
     let said = String::from_utf8(output.stderr)?;
     equal(&said.lines().count(), &1, &[])?;
@@ -285,6 +286,17 @@ fn alone() -> Result<(), Failed> {
     AgentFolder::take(agent.parent().unwrap_or(Path::new("/")))?;
     drop(home);
     Ok(())
+}
+
+/// Runs the agent. A program that another test starts while the file is written holds it open until its own start.
+fn output_of(agent: &Path) -> io::Result<Output> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        match Command::new(agent).stdin(Stdio::null()).output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < deadline => yield_now(),
+            result => return result,
+        }
+    }
 }
 
 fn equal<T: PartialEq + std::fmt::Debug>(found: &T, wanted: &T, shown: &[String]) -> Result<(), Failed> {
