@@ -343,7 +343,7 @@ fn files() {
     let copy = Copy::new();
     fs::remove_file(copy.file(&gone)).expect("it is there");
     copy.forge();
-    assert!(copy.wrong()["report.json"].contains(&format!("no trace of the case {SOME}")));
+    assert!(copy.wrong()["report.json"].contains(&format!("the case {SOME} has no trace")));
 }
 
 fn swapped() {

@@ -237,7 +237,7 @@ fn judge_again(
         return;
     }
     for case in missing(&cases, &again) {
-        found.wrong(REPORT, format!("there is no trace of the case {case}"));
+        found.wrong(REPORT, format!("the case {case} has no trace"));
     }
     let changed = changed(report, &again);
     if own_suite {

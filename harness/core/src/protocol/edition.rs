@@ -42,8 +42,6 @@ pub struct Edition {
     pub major: u16,
     /// SHA-256 of the stable schema file, in lower-case hexadecimal.
     pub schema_sha256: String,
-    /// SHA-256 of the unstable schema file, in lower-case hexadecimal.
-    pub draft_schema_sha256: String,
     /// The stable schema: it decides verdicts.
     pub stable: Schema,
     /// The unstable schema: members that only this schema has are reported as draft features and decide nothing.
@@ -191,7 +189,7 @@ impl Edition {
     /// Names the broken schema file and its first problem.
     pub fn load(source: EditionSource<'_>, catalogue: Arc<Catalogue>) -> Result<Self, SchemaError> {
         let EditionSource { name, major, stable, unstable, newer, adapter } = source;
-        let [schema_sha256, draft_schema_sha256] = [stable, unstable].map(sha256);
+        let schema_sha256 = sha256(stable);
         let read = |file: &'static str, text: &str| -> Result<(Schema, MethodTable), SchemaError> {
             let broken = |message: String| SchemaError { file, message };
             let root: Value = serde_json::from_str(text).map_err(|error| broken(error.to_string()))?;
@@ -215,7 +213,6 @@ impl Edition {
             name: name.to_owned(),
             major,
             schema_sha256,
-            draft_schema_sha256,
             stable,
             unstable,
             methods,
