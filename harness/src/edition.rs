@@ -395,6 +395,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rejects_unknown_words_of_a_requirement_with_place_and_help() {
+        let yaml = (V1.files.catalogue)();
+        for (fact, known) in [("needs: [history", "`ends`"), ("flags: [capability", "`any-version`")] {
+            let at = yaml.find(fact).expect("a requirement with such a fact") + fact.len();
+            let line = yaml[..at].lines().count();
+            let error = requirements(&format!("{}x{}", &yaml[..at], &yaml[at..])).expect_err("an unknown word");
+            assert!(error.contains(&format!("line {line}")) && error.contains(known), "{error}");
+        }
+    }
+
+    #[test]
     fn vendored_schemas_are_the_published_bytes() {
         let origins =
             [include_str!("../../schemas/acp/v1/ORIGIN.toml"), include_str!("../../schemas/acp/v2/ORIGIN.toml")];

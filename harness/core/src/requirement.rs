@@ -1,12 +1,14 @@
 //! The catalogue: every requirement of the protocol, as data.
 
 mod condition;
+mod facts;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::condition::{AppliesWhen, Condition, ConditionError, ConversationFact};
+pub use self::facts::{Area, Flag, Need};
 
 /// One of the two sides of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -170,6 +172,12 @@ pub struct Requirement {
     /// More specific requirements of the same party: a mistake that also violates one of them counts there.
     #[serde(default, rename = "refers-to")]
     pub refers_to: Vec<String>,
+    /// The parts of a recording without which it is not decided.
+    #[serde(default)]
+    pub needs: Vec<Need>,
+    /// Its properties.
+    #[serde(default)]
+    pub flags: Vec<Flag>,
     /// How to satisfy it with an official SDK, in a sentence each.
     #[serde(default)]
     pub sdk: BTreeMap<Sdk, String>,
@@ -203,10 +211,16 @@ impl Sdk {
 }
 
 impl Requirement {
+    /// Whether a program checks or records it.
+    #[must_use]
+    pub const fn is_decided(&self) -> bool {
+        matches!(self.status, Status::Checked | Status::Probe)
+    }
+
     /// Returns the area of the protocol: the first word of the id.
     #[must_use]
-    pub fn area(&self) -> &str {
-        self.id.split('.').next().unwrap_or(&self.id)
+    pub fn area(&self) -> Area<'_> {
+        Area::of(&self.id)
     }
 
     /// Returns its entry in the pages of `docs/requirements/`: the file, and the anchor that GitHub gives the heading.
@@ -249,7 +263,7 @@ impl Requirement {
 /// Returns the entry of a requirement in the pages of `docs/requirements/`: the file, and the anchor of its heading.
 #[must_use]
 pub fn page(id: &str) -> String {
-    format!("{}.md#{}", id.split('.').next().unwrap_or(id), anchor(id))
+    format!("{}.md#{}", Area::of(id).name(), anchor(id))
 }
 
 fn anchor(id: &str) -> String {
@@ -285,10 +299,10 @@ impl Catalogue {
         self.find(id).is_some_and(|requirement| requirement.status == Status::Probe)
     }
 
-    /// Returns whether a program checks or records the requirement with this id.
+    /// Returns whether the requirement with this id has the property.
     #[must_use]
-    pub fn is_decided(&self, id: &str) -> bool {
-        self.find(id).is_some_and(|requirement| matches!(requirement.status, Status::Checked | Status::Probe))
+    pub fn has_flag(&self, id: &str, flag: Flag) -> bool {
+        self.find(id).is_some_and(|requirement| requirement.flags.contains(&flag))
     }
 
     /// Returns the requirement with this id.

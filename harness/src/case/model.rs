@@ -17,6 +17,7 @@ use crate::case::pattern::Pattern;
 use crate::case::template::{Bindings, Template};
 use crate::protocol::Edition;
 use crate::requirement::Party;
+use crate::results::case_id;
 pub use crate::source::{Place, SourceFile};
 
 /// One scripted exchange.
@@ -72,7 +73,7 @@ impl Case {
     /// Returns the id of the file with this case: without the shape, if it has one.
     #[must_use]
     pub fn file_of(id: &str) -> &str {
-        id.split_once('@').map_or(id, |(file, _)| file)
+        case_id::file(id)
     }
 
     /// The id of the same case in its first use; none if this is the first use.

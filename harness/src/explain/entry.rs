@@ -149,8 +149,8 @@ impl Sources {
 pub fn areas(catalogue: &Catalogue) -> Vec<&str> {
     let mut areas = Vec::new();
     for requirement in catalogue.iter() {
-        if !areas.contains(&requirement.area()) {
-            areas.push(requirement.area());
+        if !areas.contains(&requirement.area().name()) {
+            areas.push(requirement.area().name());
         }
     }
     areas

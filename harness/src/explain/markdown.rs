@@ -70,7 +70,7 @@ fn index(sources: &Sources, areas: &[&str]) -> String {
     text.push_str("| area | agent: MUST | SHOULD | probe | client: MUST | SHOULD | probe | checked |\n");
     text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|\n");
     for area in areas {
-        let own: Vec<&Requirement> = all.iter().copied().filter(|r| r.area() == *area).collect();
+        let own: Vec<&Requirement> = all.iter().copied().filter(|r| r.area().name() == *area).collect();
         let _ = writeln!(text, "| [{area}]({area}.md) | {} |", counts(&own));
     }
     let _ = writeln!(text, "| all | {} |\n\n## Status\n", counts(&all));
@@ -92,7 +92,7 @@ fn counts(requirements: &[&Requirement]) -> String {
 }
 
 fn page(sources: &Sources, area: &str) -> String {
-    let own: Vec<&Requirement> = sources.bundle.catalogue().iter().filter(|r| r.area() == area).collect();
+    let own: Vec<&Requirement> = sources.bundle.catalogue().iter().filter(|r| r.area().name() == area).collect();
     let bundle = sources.bundle;
     let title = format!("# Requirements{}: {area}", heading(bundle));
     let mut text = format!("{title}\n\n{}\n\n[All areas](README.md)\n\n", origin());

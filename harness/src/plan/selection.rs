@@ -11,6 +11,7 @@ use crate::case::{self, Case};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::edition::Bundle;
 use crate::requirement::Party;
+use crate::results::case_id;
 
 /// Loads the built-in cases, of one party or of both, with those of the folder.
 ///
@@ -119,7 +120,7 @@ pub fn matches<'i>(pattern: &str, ids: &[&'i str]) -> Vec<&'i str> {
     if !whole.is_empty() {
         return whole;
     }
-    let shapes = of(&|id| id.split_once('@').is_some_and(|(case, _)| is_whole(case)));
+    let shapes = of(&|id| case_id::has_shape(id) && is_whole(case_id::file(id)));
     if !shapes.is_empty() {
         return shapes;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::exchange::{RecordedExchange, RecordedTurn, Said};
 use crate::judge::judge;
 use crate::protocol::Edition;
-use crate::requirement::{Catalogue, Level, Status};
+use crate::requirement::{Area, Catalogue, Level, Status};
 use crate::trace::{Trace, What};
 use crate::verdict::Verdict;
 
@@ -79,10 +79,10 @@ pub(super) fn requirements<'r>(
     let areas = areas(exchange);
     let mut chosen: Vec<&str> = Vec::new();
     for id in kept.iter().map(String::as_str).filter(of_subject) {
-        let area = id.split('.').next().unwrap_or(id);
-        let so_far = chosen.iter().filter(|known| known.split('.').next() == Some(area)).count();
+        let area = Area::of(id);
+        let so_far = chosen.iter().filter(|known| Area::of(known) == area).count();
         let must = catalogue.find(id).is_some_and(|found| found.level == Level::Must);
-        if must && areas.contains(area) && so_far < MOST_OF_AN_AREA {
+        if must && areas.contains(area.name()) && so_far < MOST_OF_AN_AREA {
             chosen.push(id);
         }
     }

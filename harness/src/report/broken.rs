@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::visible::cut;
 use super::words::level;
+use crate::requirement::Area;
 use crate::results::case_id;
 use crate::results::{EntryReport, FindingReport, RequirementReport, RunReport};
 use crate::verdict::Verdict;
@@ -32,10 +33,10 @@ pub(super) fn failures(requirement: &RequirementReport) -> impl Iterator<Item = 
 /// Returns the violations of [`failures`], the best example first: from a case that fails for it, with the fewest cases before it, in
 /// the requirement's own area, without a shape or context, and from a process of its own.
 pub(super) fn examples(requirement: &RequirementReport) -> Vec<Broken<'_>> {
-    let own_area = requirement.id.split('.').next();
+    let own_area = Area::of(&requirement.id).name();
     let mut all: Vec<_> = failures(requirement).collect();
     all.sort_by_key(|Broken { finding, .. }| {
-        let is_elsewhere = area(&finding.case).split('/').next() != own_area;
+        let is_elsewhere = area(&finding.case).split('/').next() != Some(own_area);
         let has_shape = case_id::has_shape(&finding.case);
         (finding.counted_in.is_some(), finding.after.len(), is_elsewhere, has_shape, finding.shared)
     });

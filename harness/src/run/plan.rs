@@ -14,6 +14,7 @@ use crate::case::model::{Action, Body, Case, Ids, IncomingBody, Outgoing, Presen
 use crate::case::template::Bindings;
 use crate::case::walk::Walk;
 use crate::requirement::{Level, Party};
+use crate::results::case_id;
 
 /// The number of cases that justify another conversation, so that several jobs have work.
 const WORTH_A_START: usize = 12;
@@ -86,7 +87,7 @@ pub fn repeated(cases: &[Case], shares: bool) -> Vec<usize> {
         conversation.retain(|&index| !is_context(&cases[index]));
         let is_repeated = |&index: &usize| {
             let id = &cases[index].id;
-            id.contains('@') && files.contains(Case::file_of(id))
+            case_id::has_shape(id) && files.contains(Case::file_of(id))
         };
         if conversation.iter().all(is_repeated) {
             repeated.extend(conversation);

@@ -41,7 +41,7 @@ pub use self::visits::{VisitState, Visits};
 pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay, message_of};
 use crate::judge::timing::{CLEAN_UP, between};
 use crate::protocol::Edition;
-use crate::requirement::Party;
+use crate::requirement::{Area, Party};
 use crate::trace::INVENTED;
 use crate::wire::{Members, RpcId};
 
@@ -312,9 +312,9 @@ impl Conversation {
     /// Returns the area of an optional method that the agent did not announce, or may not have announced. The requirements of
     /// the area apply only to agents that announce the method, so answers to it cannot violate them.
     #[must_use]
-    pub fn unannounced_area<'m>(&self, method: &'m str) -> Option<&'m str> {
+    pub fn unannounced_area<'m>(&self, method: &'m str) -> Option<Area<'m>> {
         let path = self.edition.adapter.capability_of(method)?;
-        let area = method.strip_prefix("session/")?;
+        let area = Area::of_session_method(method)?;
         let known = self.initialized.is_some();
         (if known { !self.agent_has(path) } else { self.holes.anywhere }).then_some(area)
     }

@@ -3,10 +3,10 @@
 use std::sync::LazyLock;
 
 use super::check::{Check, KINDS, On, Seen};
-use super::recording_gaps::{needs, tells};
+use super::recording_gaps::{can_decide, requires};
 use super::registry::Registry;
 use crate::protocol::{Edition, NameMap};
-use crate::requirement::Party;
+use crate::requirement::{Area, Flag, Party};
 use crate::trace::Lack;
 
 /// A check, with the conditions under which it can decide.
@@ -18,9 +18,7 @@ pub(super) struct Look {
     pub requirement: &'static str,
     /// The index of the requirement in [`Tallies`](super::tallies::Tallies).
     pub place: usize,
-    /// Whether the requirement applies to every version that the parties may agree on.
-    pub timeless: bool,
-    /// Whether it is about messages in general, or about the agreement on a version.
+    /// Whether the requirement is about messages in general, or about the agreement on a version.
     pub versionless: bool,
     /// Whether one message decides.
     pub alone: bool,
@@ -37,10 +35,9 @@ impl Look {
             on,
             requirement,
             place,
-            timeless: timeless(requirement),
-            versionless: versionless(requirement),
+            versionless: Area::of(requirement).is_below_content(),
             alone,
-            needs: needs(requirement).bits(),
+            needs: 0,
             party,
             subjects,
         }
@@ -50,9 +47,14 @@ impl Look {
         self.subjects.is_none_or(|subjects| subjects.contains(&subject))
     }
 
-    /// Whether the requirement belongs to this area of the protocol.
-    pub(super) fn is_of(&self, area: &str) -> bool {
-        self.requirement.strip_prefix(area).is_some_and(|rest| rest.starts_with('.'))
+    /// Returns the area of the requirement.
+    pub(super) fn area(&self) -> Area<'static> {
+        Area::of(self.requirement)
+    }
+
+    /// Whether the requirement applies to every version that the parties may agree on.
+    pub(super) fn is_timeless(&self) -> bool {
+        self.versionless || self.area() == Area::INIT
     }
 }
 
@@ -94,10 +96,14 @@ impl Dispatch {
     pub(super) fn new(parties: &[Party], lacks: &[Lack], edition: &Edition) -> Self {
         let mut lists = vec![Vec::new(); 2 * KINDS];
         for look in ALL.iter().filter(|look| parties.contains(&look.party)) {
-            let seen = !lacks.contains(&Lack::Order) || look.alone;
-            let known = edition.catalogue.is_decided(look.requirement);
-            if seen && known && lacks.iter().all(|lack| tells(look.requirement, *lack)) {
-                lists[index(look.party, look.on.kind())].push(*look);
+            let requirement = edition.catalogue.find(look.requirement).filter(|found| found.is_decided());
+            let Some(requirement) = requirement.filter(|_| !lacks.contains(&Lack::Order) || look.alone) else {
+                continue;
+            };
+            if lacks.iter().all(|lack| can_decide(requirement, *lack)) {
+                let versionless = look.versionless || requirement.flags.contains(&Flag::AnyVersion);
+                let look = Look { versionless, needs: requires(requirement).bits(), ..*look };
+                lists[index(look.party, look.on.kind())].push(look);
             }
         }
         Self { lists: lists.into_iter().map(Looks::new).collect(), proves_subjects: false }
@@ -119,12 +125,4 @@ impl Dispatch {
 
 const fn index(party: Party, kind: usize) -> usize {
     party as usize * KINDS + kind
-}
-
-fn versionless(requirement: &str) -> bool {
-    ["transport.", "jsonrpc.", "init.version."].iter().any(|area| requirement.starts_with(area))
-}
-
-fn timeless(requirement: &str) -> bool {
-    ["transport.", "jsonrpc.", "init."].iter().any(|area| requirement.starts_with(area))
 }

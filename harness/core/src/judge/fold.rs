@@ -427,7 +427,7 @@ impl Judge {
         let unannounced = exchange.as_ref().and_then(|exchange| self.talk.unannounced_area(&exchange.method));
         let agreed = answer.exchange.and_then(|exchange| exchange.other_version(self.talk.edition, answer.outcome));
         self.agrees_otherwise = agreed.is_some();
-        self.show_if(from, Seen::Response(&answer), |look| unannounced.is_none_or(|area| !look.is_of(area)));
+        self.show_if(from, Seen::Response(&answer), |look| unannounced.is_none_or(|area| look.area() != area));
         let mut breach = false;
         if let (Some(exchange), Outcome::Result(result)) = (&exchange, outcome) {
             let methods = &self.talk.edition.methods;
@@ -558,7 +558,7 @@ fn look_at(
     };
     let (foreign, holes) = (talk.is_foreign(), talk.holes.bits());
     for look in checks.of(party, seen) {
-        if (!foreign || look.timeless) && look.needs & holes == 0 && fits(look) {
+        if (!foreign || look.is_timeless()) && look.needs & holes == 0 && fits(look) {
             look.on.look(moment, seen, &mut tallies.ruling_at(look.place, n));
         }
     }

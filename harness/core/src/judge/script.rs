@@ -8,11 +8,8 @@ use crate::judge::Fact;
 use crate::judge::conversation::{Conversation, Exchange};
 use crate::judge::step::{ended_unexplained, step_fact, step_text};
 use crate::judge::tallies::Tallies;
-use crate::requirement::Party;
+use crate::requirement::{Flag, Party};
 use crate::trace::{Outcome, StepEvent, StepKind};
-
-/// The prefix of the requirements on the params of a known method, without the party.
-const INVALID_PARAMS: &str = "jsonrpc.invalid-params.";
 
 /// JSON-RPC codes with which an agent refuses the message itself; any other error of a turn may come from its model.
 const REFUSALS: [i64; 3] = [-32600, -32601, -32602];
@@ -32,7 +29,8 @@ pub(in crate::judge) fn judge_step(
         }
     }
     for requirement in &step.decides {
-        if requirement.starts_with(INVALID_PARAMS) && is_unknown_method(talk, step) {
+        let has = |flag| talk.edition.catalogue.has_flag(requirement, flag);
+        if has(Flag::KnownMethod) && is_unknown_method(talk, step) {
             continue;
         }
         let event = step.events.first().copied().unwrap_or(n);
@@ -60,7 +58,7 @@ pub(in crate::judge) fn judge_step(
             Outcome::Ended if talk.initialized.is_some() && ended_unexplained(step, subject) => {
                 ruling.fail(step_fact(step, subject), &step.events);
             }
-            Outcome::TimedOut if was_passed_over(talk, step, requirement) => {
+            Outcome::TimedOut if was_passed_over(talk, step, has(Flag::AnyRequest)) => {
                 let fact = fact!(
                     "unanswered-before-later",
                     "{step}; the {party} answered a later request",
@@ -99,12 +97,9 @@ fn is_unknown_method(talk: &Conversation, step: &StepEvent) -> bool {
     step.events.iter().any(|event| matches!(talk.errors.get(event), Some((_, NO_METHOD))))
 }
 
-/// The requirements that a missing answer to any request decides.
-const OF_ANY_REQUEST: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always."];
-
-/// Whether the step waited for the answer to a request that needs no user and no model, and a later one was answered.
-fn was_passed_over(talk: &Conversation, step: &StepEvent, requirement: &str) -> bool {
-    let of_any = OF_ANY_REQUEST.iter().any(|id| requirement.starts_with(id));
+/// Whether the step waited for the answer to a request that needs no user and no model, and a later one was answered. Only a
+/// requirement on any request counts requests that some programs leave unanswered.
+fn was_passed_over(talk: &Conversation, step: &StepEvent, of_any: bool) -> bool {
     let waited_for = |open: &Exchange| step.events.contains(&open.n) && !open.deliberate;
     // A client that did the same before without its user does not wait for its user now.
     let alone = |method: &str| !waits_for_others(method) && (!asks_first(method) || talk.served.contains(method));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::conditions::Conditions;
-use super::recording_gaps::tells;
+use super::recording_gaps::can_decide;
 use super::registry::Registry;
 use super::ruling::{Ruling, Tally, Unread};
 use crate::protocol::Edition;
@@ -69,7 +69,8 @@ impl Tallies {
 
     /// Whether the trace contains enough to decide the requirement.
     pub(super) fn decides(&self, requirement: &str) -> bool {
-        self.lacks.iter().all(|lack| tells(requirement, *lack))
+        let requirement = self.catalogue.find(requirement);
+        requirement.is_none_or(|requirement| self.lacks.iter().all(|lack| can_decide(requirement, *lack)))
     }
 
     /// Returns the tally of each requirement that failed so far.

@@ -9,13 +9,13 @@ use super::mistakes;
 use super::model::{
     CaseReport, Driven, FORMAT, InterimResults, RequirementReport, RunReport, STDIO, SubjectInfo, SuiteInfo, Summary,
 };
-use super::reasons::{is_about_tools, reasons};
+use super::reasons::reasons;
 use super::requirement::{RequirementRuns, join, probe};
 use super::run::{CaseRun, RunPlace};
 use super::symptom::{Failure, Symptom};
 use crate::judge::{Fact, JudgedTrace, JudgingSession};
 use crate::protocol::Edition;
-use crate::requirement::{Level, Party, Requirement, Status};
+use crate::requirement::{Area, Level, Party, Requirement, Status};
 use crate::trace::{Event, ProcessEvent, Trace, What};
 use crate::verdict::Verdict;
 
@@ -284,7 +284,7 @@ impl Collector {
     #[must_use]
     pub fn calls_tools(&self) -> bool {
         let mut decided = self.runs.values().flatten().flat_map(CaseRun::decided);
-        decided.any(|id| is_about_tools(id))
+        decided.any(|id| Area::of(id).is_about_tools())
     }
 
     fn all_failures(&self) -> impl Iterator<Item = (&CaseRun, &Symptom, &Failure)> {

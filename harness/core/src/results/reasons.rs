@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::model::{CaseReport, ReasonReport, RequirementReport};
 use crate::judge::{Cause, EndCause};
-use crate::requirement::Party;
+use crate::requirement::{Area, Party};
 use crate::verdict::Verdict;
 
 /// Groups the cases that neither passed nor failed by their reasons. The most frequent reasons come first, and those that leave
@@ -65,13 +65,7 @@ impl Key {
 /// Whether the agent did anything in the run that requires a tool call of a model.
 #[must_use]
 pub fn calls_tools(requirements: &[RequirementReport]) -> bool {
-    requirements.iter().any(|requirement| is_about_tools(&requirement.id) && !requirement.cases.is_empty())
-}
-
-/// Whether an agent follows or breaks this requirement only when its model calls a tool.
-pub(super) fn is_about_tools(requirement: &str) -> bool {
-    const AREAS: [&str; 4] = ["tool", "fs", "terminal", "permission"];
-    requirement.split('.').next().is_some_and(|area| AREAS.contains(&area))
+    requirements.iter().any(|requirement| Area::of(&requirement.id).is_about_tools() && !requirement.cases.is_empty())
 }
 
 /// Returns the subjects of a cause.

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use self::choice::{NEW, Request, Scene};
 use crate::case::model::{Action, Incoming, Step};
+use crate::requirement::{Area, Flag};
 use crate::run::case::inbox::{Received, answers};
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{Channel, Line, Order};
@@ -158,7 +159,8 @@ impl<C: Channel> RunningCase<'_, C> {
     /// Whether the subject answers requests of the protocol here, but leaves a fence by an unknown request without an answer.
     /// Then a wait for the answer to another unknown request is useless. Cases on unknown requests still wait.
     pub(super) async fn ignores_unknown(&mut self, line: &Incoming) -> bool {
-        let is_own = self.case.requirements.iter().any(|id| id.starts_with("ext.custom-request-answered."));
+        let is_any = |id: &String| self.case.edition.catalogue.has_flag(id, Flag::AnyRequest);
+        let is_own = self.case.requirements.iter().any(|id| Area::of(id) == Area::EXT && is_any(id));
         let asked = self.inbox.request_of(line);
         let is_unknown = asked.is_some_and(|asked| asked.method.starts_with(INVENTED));
         if !is_unknown || is_own || self.answers_unknown {

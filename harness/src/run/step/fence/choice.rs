@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::case::model::{Action, Body, Case, Incoming, IncomingBody, UserPermission};
-use crate::requirement::Party;
+use crate::requirement::{Area, Party};
 use crate::trace::{Event, What};
 use crate::wire::{Call, Content, Envelope, RpcId, read_line};
 
@@ -74,7 +74,7 @@ impl<'c> Scene<'c> {
     /// Asks for a permission, which every client answers once its user does. Outside a turn, some clients have no place to ask.
     fn permission(&self) -> Option<Request> {
         let is_answered = self.case.user.permission != UserPermission::Hold && !self.by_person;
-        let session = self.talk.in_turn.last().filter(|_| is_answered && !self.is_about("permission."))?;
+        let session = self.talk.in_turn.last().filter(|_| is_answered && !self.is_about(Area::PERMISSION))?;
         let options = json!([
             { "optionId": "allow", "name": "Allow", "kind": "allow_once" },
             { "optionId": "reject", "name": "Reject", "kind": "reject_once" },
@@ -87,7 +87,7 @@ impl<'c> Scene<'c> {
 
     fn list(&self) -> Option<Request> {
         let path = self.case.edition.adapter.capability_of("session/list").unwrap_or_default();
-        let listed = self.advertises(path) && !self.is_about("list.");
+        let listed = self.advertises(path) && !self.is_about(Area::LIST);
         listed.then(|| Request { method: "session/list", params: json!({}) })
     }
 
@@ -97,7 +97,7 @@ impl<'c> Scene<'c> {
         let is_apart = ["session/list", "authenticate", "logout", "auth/login", "auth/logout"]
             .iter()
             .any(|method| about.contains(method))
-            || ["auth.", "list.", "session."].iter().any(|area| self.is_about(area));
+            || [Area::AUTH, Area::LIST, Area::SESSION].into_iter().any(|area| self.is_about(area));
         let params = json!({ "cwd": cwd.display().to_string(), "mcpServers": [] });
         (!is_apart).then_some(Request { method: NEW, params })
     }
@@ -106,8 +106,8 @@ impl<'c> Scene<'c> {
         self.case.edition.adapter.advertises(self.talk.capabilities.as_ref(), path)
     }
 
-    fn is_about(&self, area: &str) -> bool {
-        self.case.requirements.iter().any(|id| id.starts_with(area))
+    fn is_about(&self, area: Area<'_>) -> bool {
+        self.case.requirements.iter().any(|id| Area::of(id) == area)
     }
 }
 
