@@ -4,6 +4,7 @@
 //! schema when it is loaded, so that a new revision of the schema needs only new data.
 
 mod adapter;
+mod capability;
 mod edition;
 mod login;
 mod methods;
@@ -19,6 +20,7 @@ mod shape;
 mod walk;
 
 pub use adapter::{Adapter, Update, V1, V2};
+pub use capability::{Capability, Feature};
 pub use edition::{
     Differences, Edition, EditionSource, NEWEST_MAJOR, NEWEST_STABLE_MAJOR, SchemaError, edition_label, sha256,
 };

@@ -10,7 +10,7 @@ use crate::case::model::{FixedAnswer, Ids, PermissionPolicy, TesterSetup, UserPe
 use crate::case::template::Template;
 use crate::case::vocabulary::PayloadKind;
 use crate::document::{Spot, child};
-use crate::protocol::Edition;
+use crate::protocol::{Edition, Feature};
 use crate::requirement::Party;
 
 /// The remedy for an invalid value in the setup, unless it is a mistake.
@@ -196,11 +196,12 @@ impl Checker<'_> {
 
 /// What the tester declares if the case does not say: as a client its services, which only version 1 has, as an agent nothing.
 pub(crate) fn default_capabilities(tester: Party, edition: &Edition) -> Value {
-    let has_services = edition.adapter.client_capability_of("fs/read_text_file").is_some();
-    let needs_sessions = edition.adapter.capability_of("session/new").is_some();
+    let serves = |method| edition.adapter.capability(tester, Feature::Method(method)).is_some();
     match tester {
-        Party::Client if has_services => json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
-        Party::Agent if needs_sessions => json!({"session": {}}),
+        Party::Client if serves("fs/read_text_file") => {
+            json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true})
+        }
+        Party::Agent if serves("session/new") => json!({"session": {}}),
         Party::Client | Party::Agent => json!({}),
     }
 }

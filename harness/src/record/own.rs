@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::exchange::{AnsweredRequest, RecordedExchange, Said, members_but_id};
 use super::names::Names;
 use crate::case::{PayloadKind, Vocabulary};
-use crate::protocol::Edition;
+use crate::protocol::{Edition, Feature};
 use crate::requirement::Party;
 
 /// The error code of an unknown method.
@@ -91,8 +91,7 @@ impl Own {
         edition: &Edition,
     ) -> bool {
         let capabilities = exchange.request(0).and_then(|(_, params)| params?.get("clientCapabilities"));
-        let adapter = edition.adapter;
-        if adapter.client_capability_of(method).is_some_and(|path| !adapter.advertises(capabilities, path)) {
+        if edition.adapter.lacks(Party::Client, capabilities, Feature::Method(method)) {
             return answers.iter().all(is_refused);
         }
         match method {
@@ -177,8 +176,7 @@ fn decision(exchange: &RecordedExchange, answer: &AnsweredRequest<'_>) -> Option
 
 fn of_an_agent(exchange: &RecordedExchange, method: &str, answers: &[AnsweredRequest<'_>], edition: &Edition) -> bool {
     let capabilities = exchange.answer_of(0).and_then(|(_, outcome)| outcome.as_ref().ok()?.get("agentCapabilities"));
-    let adapter = edition.adapter;
-    if adapter.capability_of(method).is_some_and(|path| !adapter.advertises(capabilities, path)) {
+    if edition.adapter.lacks(Party::Agent, capabilities, Feature::Method(method)) {
         return answers.iter().all(is_refused);
     }
     let session = exchange.first_session();

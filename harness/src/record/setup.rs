@@ -6,7 +6,7 @@ use super::exchange::{AnsweredRequest, RecordedExchange, Said};
 use super::names::Names;
 use super::own::Own;
 use crate::case::UserSetup;
-use crate::protocol::Edition;
+use crate::protocol::{Edition, Feature};
 use crate::requirement::Party;
 
 /// The harness's name in `initialize`, which a case need not contain.
@@ -37,14 +37,10 @@ pub(super) fn keys(
 
 /// Returns the capabilities that the subject advertised for the requests that it answered.
 fn needs(exchange: &RecordedExchange, edition: &Edition) -> Value {
-    let adapter = edition.adapter;
     let mut needs: Vec<String> = Vec::new();
     for answered in exchange.answered(exchange.subject).filter(|answered| answered.outcome.is_ok()) {
-        let (root, path) = match exchange.subject {
-            Party::Agent => ("agent", adapter.capability_of(answered.method)),
-            Party::Client => ("client", adapter.client_capability_of(answered.method)),
-        };
-        let need = path.map(|path| format!("{root}.{}", path.join(".")));
+        let needed = edition.adapter.capability(exchange.subject, Feature::Method(answered.method));
+        let need = needed.map(|needed| format!("{}.{}", exchange.subject, needed.name()));
         needs.extend(need.filter(|need| !needs.contains(need)));
     }
     match needs.as_slice() {

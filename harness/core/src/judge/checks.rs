@@ -14,6 +14,7 @@ mod dirs;
 mod elicit;
 mod ext;
 mod fs;
+mod gates;
 mod init;
 mod jsonrpc;
 mod list;
@@ -62,8 +63,7 @@ pub(super) fn all() -> Vec<Check> {
         mcp::client::CHECKS,
         dirs::client::CHECKS,
         session::client::CHECKS,
-        session::capabilities::CHECKS,
-        prompt::client::CHECKS,
+        gates::CHECKS,
         prompt::CHECKS,
         content::CHECKS,
         content::BOTH.as_flattened(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::conversation::{Conversation, Session};
 use super::registry::Registry;
 use crate::protocol::Edition;
-use crate::requirement::{Condition, ConversationFact, Party};
+use crate::requirement::{Condition, ConversationFact};
 use crate::wire::Members;
 
 /// Whether the requirements with a precondition apply to a conversation, as far as it is known.
@@ -109,12 +109,9 @@ fn holds(condition: &Condition, sessions: SessionFacts, conversation: &Conversat
         }
         Condition::Capability { party, path, advertised } => {
             let adapter = conversation.edition.adapter;
-            let capabilities = match party {
-                Party::Agent => adapter.agent_capabilities(&conversation.initialized.as_ref()?.1),
-                Party::Client => adapter.client_capabilities(&conversation.initialize.as_ref()?.1),
-            };
+            conversation.introduced(*party)?;
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            Some(adapter.advertises(capabilities, &path) == *advertised)
+            Some(adapter.advertises(conversation.capabilities(*party), &path) == *advertised)
         }
         Condition::Fact(fact) => is_true(*fact, sessions, conversation),
     }

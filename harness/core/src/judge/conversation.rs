@@ -40,7 +40,7 @@ pub use self::trials::{StoppedBy, Trial, Trials, has_entries};
 pub use self::visits::{VisitState, Visits};
 pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay, message_of};
 use crate::judge::timing::{CLEAN_UP, between};
-use crate::protocol::Edition;
+use crate::protocol::{Capability, Edition, Feature};
 use crate::requirement::{Area, Party};
 use crate::trace::INVENTED;
 use crate::wire::{Members, RpcId};
@@ -280,20 +280,53 @@ impl Conversation {
         self.course.closed_us.get_or_insert(us);
     }
 
-    /// Whether the client advertised the capability; false before its `initialize`.
+    /// Returns the message of `initialize` in which a party advertises its capabilities, with its event.
     #[must_use]
-    pub fn client_has(&self, path: &[&str]) -> bool {
-        let params = self.initialize.as_ref().map(|(_, params)| params);
-        let adapter = self.edition.adapter;
-        adapter.advertises(params.and_then(|params| adapter.client_capabilities(params)), path)
+    pub const fn introduced(&self, party: Party) -> Option<&(usize, Value)> {
+        match party {
+            Party::Agent => self.initialized.as_ref(),
+            Party::Client => self.initialize.as_ref(),
+        }
     }
 
-    /// Whether the agent advertised the capability; false before its answer to `initialize`.
+    /// Returns the capabilities that a party advertises.
     #[must_use]
-    pub fn agent_has(&self, path: &[&str]) -> bool {
-        let result = self.initialized.as_ref().map(|(_, result)| result);
-        let adapter = self.edition.adapter;
-        adapter.advertises(result.and_then(|result| adapter.agent_capabilities(result)), &adapter.agent_path(path))
+    pub fn capabilities(&self, party: Party) -> Option<&Value> {
+        self.edition.adapter.capabilities(party, &self.introduced(party)?.1)
+    }
+
+    /// Returns the name of the client's capability for a feature, for people.
+    #[must_use]
+    pub fn capability_name(&self, feature: Feature<'_>) -> String {
+        self.edition.adapter.capability(Party::Client, feature).map(Capability::name).unwrap_or_default()
+    }
+
+    /// Whether the client advertises the capability for a feature; false before its `initialize`.
+    #[must_use]
+    pub fn client_has(&self, feature: Feature<'_>) -> bool {
+        self.edition.adapter.has(Party::Client, self.capabilities(Party::Client), feature)
+    }
+
+    /// Whether the agent advertises the capability for a feature; false before its answer to `initialize`.
+    #[must_use]
+    pub fn agent_has(&self, feature: Feature<'_>) -> bool {
+        self.edition.adapter.has(Party::Agent, self.capabilities(Party::Agent), feature)
+    }
+
+    /// Whether the client lacks the capability for a feature in `initialize`: it is absent, null or false. False before `initialize`.
+    #[must_use]
+    pub fn client_lacks(&self, feature: Feature<'_>) -> bool {
+        let capabilities = self.capabilities(Party::Client);
+        let needed = self.edition.adapter.capability(Party::Client, feature);
+        let found =
+            needed.and_then(|needed| needed.path.iter().try_fold(capabilities?, |value, key| value.member(key)));
+        self.initialize.is_some() && matches!(found, None | Some(Value::Null | Value::Bool(false)))
+    }
+
+    /// Whether the agent answered `initialize` without advertising the capability for a feature; false before that answer.
+    #[must_use]
+    pub fn agent_lacks(&self, feature: Feature<'_>) -> bool {
+        self.initialized.is_some() && !self.agent_has(feature)
     }
 
     /// Whether the trace, or what is kept of it, may miss work that the agent reported in the session.
@@ -302,21 +335,14 @@ impl Conversation {
         session.work.overflown || self.holes.anywhere || self.holes.sessions || self.holes.tools
     }
 
-    /// Returns the names of a capability of the agent for people: the member of `initialize`, and the path below it.
-    #[must_use]
-    pub fn agent_capability(&self, path: &[&str]) -> (&'static str, String) {
-        let adapter = self.edition.adapter;
-        (adapter.capabilities_member(Party::Agent), adapter.agent_path(path).join("."))
-    }
-
     /// Returns the area of an optional method that the agent did not announce, or may not have announced. The requirements of
     /// the area apply only to agents that announce the method, so answers to it cannot violate them.
     #[must_use]
     pub fn unannounced_area<'m>(&self, method: &'m str) -> Option<Area<'m>> {
-        let path = self.edition.adapter.capability_of(method)?;
-        let area = Area::of_session_method(method)?;
-        let known = self.initialized.is_some();
-        (if known { !self.agent_has(path) } else { self.holes.anywhere }).then_some(area)
+        let feature = Feature::Method(method);
+        self.edition.adapter.capability(Party::Agent, feature)?;
+        let unknown = self.initialized.is_none() && self.holes.anywhere;
+        Area::of_session_method(method).filter(|_| unknown || self.agent_lacks(feature))
     }
 
     /// Whether the client lacks, or may lack, a capability that this method of its own needs. Its answers then violate no
@@ -324,7 +350,9 @@ impl Conversation {
     #[must_use]
     pub fn is_unoffered(&self, method: &str) -> bool {
         let unknown = self.initialize.is_none() && self.holes.anywhere;
-        self.edition.adapter.client_capability_of(method).is_some_and(|path| unknown || self.client_lacks(path))
+        let feature = Feature::Method(method);
+        let needed = self.edition.adapter.capability(Party::Client, feature);
+        needed.is_some() && (unknown || self.client_lacks(feature))
     }
 
     /// Whether the party had answered a request of this method at once in any way before the event `n`; all custom methods

@@ -2,11 +2,10 @@
 
 mod v2;
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 pub use self::v2::V2;
+use super::capability::{self, Capability, Feature};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -30,7 +29,7 @@ impl<'v> Update<'v> {
 }
 
 /// The differences between majors; everything else is shared or derived from the schema.
-pub trait Adapter: Send + Sync {
+pub trait Adapter: Send + Sync + std::fmt::Debug {
     /// Returns the name of the member with the capabilities of a party in `initialize`.
     fn capabilities_member(&self, party: Party) -> &'static str {
         match party {
@@ -42,14 +41,23 @@ pub trait Adapter: Send + Sync {
     /// Returns the name of the required member of a permission request that says what it is about.
     fn permission_member(&self) -> &'static str;
 
-    /// Returns the client's capabilities in the params of `initialize`; `None` if absent or null.
-    fn client_capabilities<'v>(&self, initialize: &'v Value) -> Option<&'v Value> {
-        initialize.member(self.capabilities_member(Party::Client)).filter(|value| !value.is_null())
+    /// Returns the capabilities of a party: of a client in the params of `initialize`, of an agent in its result; `None` if absent
+    /// or null.
+    fn capabilities<'v>(&self, party: Party, initialize: &'v Value) -> Option<&'v Value> {
+        initialize.member(self.capabilities_member(party)).filter(|value| !value.is_null())
     }
 
-    /// Returns the agent's capabilities in the result of `initialize`; `None` if absent or null.
-    fn agent_capabilities<'v>(&self, result: &'v Value) -> Option<&'v Value> {
-        result.member(self.capabilities_member(Party::Agent)).filter(|value| !value.is_null())
+    /// Returns the capability of a party that allows a feature; `None` for a feature that needs none.
+    fn capability(&self, party: Party, feature: Feature<'_>) -> Option<&'static Capability>;
+
+    /// Whether the capability that allows the feature is among these of a party.
+    fn has(&self, party: Party, capabilities: Option<&Value>, feature: Feature<'_>) -> bool {
+        self.capability(party, feature).is_some_and(|needed| self.advertises(capabilities, needed.path))
+    }
+
+    /// Whether the feature needs a capability that is not among these of a party.
+    fn lacks(&self, party: Party, capabilities: Option<&Value>, feature: Feature<'_>) -> bool {
+        self.capability(party, feature).is_some_and(|needed| !self.advertises(capabilities, needed.path))
     }
 
     /// Whether the capability at `path` is advertised: for a boolean `true`, for an object its presence.
@@ -68,22 +76,10 @@ pub trait Adapter: Send + Sync {
         true
     }
 
-    /// The path, in the agent's capabilities, of the one that stands at `path` in version 1.
-    fn agent_path<'p>(&self, path: &'p [&'p str]) -> Cow<'p, [&'p str]> {
-        path.into()
-    }
-
     /// Whether a value of an open set that the schema does not define has to begin with an underscore.
     fn reserves_values(&self) -> bool {
         false
     }
-
-    /// Returns the path of the agent's capability that announces an optional method; `None` for a method that every agent has.
-    fn capability_of(&self, method: &str) -> Option<&'static [&'static str]>;
-
-    /// Returns the path of the client's capability that announces a method of the client; `None` for a method that every client
-    /// has.
-    fn client_capability_of(&self, method: &str) -> Option<&'static [&'static str]>;
 
     /// Returns the stop reason, if the result of this method ends a turn.
     fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str>;
@@ -107,6 +103,7 @@ fn update_in(params: &Value) -> Option<Update<'_>> {
 }
 
 /// Protocol version 1.
+#[derive(Debug)]
 pub struct V1;
 
 impl Adapter for V1 {
@@ -119,26 +116,8 @@ impl Adapter for V1 {
         matches!(found, Some(Value::Bool(true) | Value::Object(_)))
     }
 
-    fn capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
-        Some(match method {
-            "session/load" => &["loadSession"],
-            "session/resume" => &["sessionCapabilities", "resume"],
-            "session/list" => &["sessionCapabilities", "list"],
-            "session/delete" => &["sessionCapabilities", "delete"],
-            "session/close" => &["sessionCapabilities", "close"],
-            "logout" => &["auth", "logout"],
-            _ => return None,
-        })
-    }
-
-    fn client_capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
-        Some(match method {
-            "fs/read_text_file" => &["fs", "readTextFile"],
-            "fs/write_text_file" => &["fs", "writeTextFile"],
-            "elicitation/create" => &["elicitation"],
-            _ if method.starts_with("terminal/") => &["terminal"],
-            _ => return None,
-        })
+    fn capability(&self, party: Party, feature: Feature<'_>) -> Option<&'static Capability> {
+        capability::find(capability::V1, party, feature)
     }
 
     fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str> {

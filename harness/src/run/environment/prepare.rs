@@ -72,7 +72,7 @@ pub async fn open_services(
 
 /// Creates the services that an agent may use in a case.
 #[must_use]
-pub fn services(adapter: &dyn Adapter, setup: &TesterSetup, subject: &Subject, sandbox: &Sandbox) -> Services {
+pub fn services(adapter: &'static dyn Adapter, setup: &TesterSetup, subject: &Subject, sandbox: &Sandbox) -> Services {
     let policy = match setup.permission {
         PermissionPolicy::Allow => Policy::Allow,
         PermissionPolicy::Reject => Policy::Reject,

@@ -66,7 +66,7 @@ impl<C: Channel> RunningCase<'_, C> {
             method.get("type").is_none_or(|kind| kind.is_null() || kind == "agent").then_some(id)
         };
         let mut methods = result.get("authMethods")?.as_array()?.iter().filter_map(id);
-        let capabilities = self.case.edition.adapter.agent_capabilities(&result);
+        let capabilities = self.case.edition.adapter.capabilities(Party::Agent, &result);
         let permits =
             capabilities.and_then(|it| it.pointer("/_meta/acp-conformance/login")) == Some(&Value::Bool(true));
         match &self.subject.login {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::case::model::{Need, NeedRoot};
+use crate::requirement::Party;
 use crate::run::case::RunningCase;
 use crate::run::case::inbox::answers;
 use crate::run::channel::Channel;
@@ -42,14 +43,14 @@ impl<C: Channel> RunningCase<'_, C> {
         if root == NeedRoot::Client {
             let initialize = self.inbox.messages.iter().rev().find(|seen| seen.value["method"] == "initialize")?;
             let params = initialize.value.get("params").unwrap_or(&Value::Null);
-            return Some((initialize.n, adapter.client_capabilities(params).cloned().unwrap_or_default()));
+            return Some((initialize.n, adapter.capabilities(Party::Client, params).cloned().unwrap_or_default()));
         }
         let method = if root == NeedRoot::Session { "session/new" } else { "initialize" };
         let asked = self.inbox.requests.values().find(|asked| asked.method == method)?;
         let seen = self.inbox.messages[asked.from..].iter().find(|seen| answers(&seen.value, &asked.id))?;
         let result = seen.value.get("result")?;
         let value = if root == NeedRoot::Agent {
-            adapter.agent_capabilities(result).cloned().unwrap_or_default()
+            adapter.capabilities(Party::Agent, result).cloned().unwrap_or_default()
         } else {
             result.clone()
         };

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Refusal, code};
 use crate::case::model::TesterSetup;
-use crate::protocol::Edition;
+use crate::protocol::{Edition, Feature};
 use crate::requirement::Party;
 
 /// The agent side of all connections of one case.
@@ -43,9 +43,7 @@ impl Agent {
 
     /// Answers a request of the client; a prompt is left open.
     pub fn answer(&mut self, method: &str, params: &Value) -> Answer {
-        if let Some(path) = self.edition.adapter.capability_of(method)
-            && !self.edition.adapter.advertises(Some(&self.capabilities), path)
-        {
+        if self.edition.adapter.lacks(Party::Agent, Some(&self.capabilities), Feature::Method(method)) {
             return Refusal::unknown_method(method).into();
         }
         match method {

@@ -11,7 +11,8 @@ use super::files::Files;
 use super::lock::lock;
 use super::permission::{Permissions, Policy};
 use super::terminal::Terminals;
-use crate::protocol::Adapter;
+use crate::protocol::{Adapter, Feature};
+use crate::requirement::Party;
 use crate::transport::process::Environment;
 
 /// The client side of one connection: files, terminals, permissions and elicitations.
@@ -28,6 +29,7 @@ pub struct Services {
 
 #[derive(Debug)]
 struct Inner {
+    adapter: &'static dyn Adapter,
     capabilities: Value,
     files: Mutex<Files>,
     permissions: Mutex<Permissions>,
@@ -40,8 +42,9 @@ impl Services {
     /// Files are read and written below `workspace`, which is also the default directory of terminals. With a relative or
     /// dangling `workspace`, no file is served.
     #[must_use]
-    pub fn new(workspace: PathBuf, capabilities: &Value, permission: Policy, adapter: &dyn Adapter) -> Self {
+    pub fn new(workspace: PathBuf, capabilities: &Value, permission: Policy, adapter: &'static dyn Adapter) -> Self {
         let inner = Inner {
+            adapter,
             capabilities: capabilities.clone(),
             files: Mutex::new(Files::new(&workspace)),
             permissions: Mutex::new(Permissions::new(permission, adapter)),
@@ -136,14 +139,8 @@ impl Services {
 impl Inner {
     /// Refuses a method whose capability is not advertised.
     fn require(&self, method: &str) -> Result<(), Refusal> {
-        let advertised = &self.capabilities;
-        let (capability, on) = match method {
-            "fs/read_text_file" => ("fs.readTextFile", advertised["fs"]["readTextFile"] == true),
-            "fs/write_text_file" => ("fs.writeTextFile", advertised["fs"]["writeTextFile"] == true),
-            "elicitation/create" => ("elicitation", advertised["elicitation"].is_object()),
-            _ if method.starts_with("terminal/") => ("terminal", advertised["terminal"] == true),
-            _ => return Ok(()),
-        };
-        if on { Ok(()) } else { Err(Refusal::unadvertised(method, capability)) }
+        let needed = self.adapter.capability(Party::Client, Feature::Method(method));
+        let missing = needed.filter(|needed| !self.adapter.advertises(Some(&self.capabilities), needed.path));
+        missing.map_or(Ok(()), |missing| Err(Refusal::unadvertised(method, &missing.name())))
     }
 }

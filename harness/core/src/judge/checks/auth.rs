@@ -15,6 +15,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::protocol::Feature;
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -94,7 +95,7 @@ fn known_type(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 /// Correct but unusual: an agent that explains its terminal login in the description of a method of another type.
 fn terminal_gate(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("initialize") else { return };
-    if moment.talk.client_has(&["auth", "terminal"]) {
+    if moment.talk.client_has(Feature::Login("terminal")) {
         return;
     }
     for method in methods_in(result) {
@@ -271,7 +272,7 @@ fn logout_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "logout" && !exchange.deliberate) else {
         return;
     };
-    if !moment.talk.agent_has(&["auth", "logout"]) {
+    if !moment.talk.agent_has(Feature::Method("logout")) {
         return;
     }
     match answer.outcome {

@@ -14,6 +14,7 @@ use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
 use crate::judge::timing::{CANCEL_CROSSING, CANCEL_LIMIT, TURN_START, WRONG_CANCEL, between, millis};
+use crate::protocol::Feature;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 
@@ -497,13 +498,6 @@ fn is_given_up(moment: &Moment<'_>, cancel: usize) -> bool {
 /// knows.
 fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    if talk.initialize.is_some() && !talk.client_has(&["terminal"]) {
-        return ruling.not_applicable(fact!(
-            "not-advertised",
-            "the client does not advertise {capability}",
-            capability = "terminal"
-        ));
-    }
     let until = talk.course.closed_us.unwrap_or(moment.us);
     for (terminal, (id, ended, us), awaited) in terminals_of_cancelled_turns(talk) {
         if terminal.released.is_some() {
@@ -532,9 +526,6 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// As [`releases_terminals`], for the terminals that were released.
 fn released_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    if talk.initialize.is_some() && !talk.client_has(&["terminal"]) {
-        return;
-    }
     let released = terminals_of_cancelled_turns(talk).filter(|(terminal, ..)| terminal.released.is_some());
     released.filter(|(terminal, ..)| talk.is_of_case(terminal.created)).for_each(|_| ruling.pass());
 }
@@ -543,7 +534,8 @@ fn released_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// turn, and with whether the turn waited for the exit of its command when it was cancelled.
 fn terminals_of_cancelled_turns(talk: &Conversation) -> impl Iterator<Item = (&Terminal, (&str, usize, u64), bool)> {
     let turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
-    let cancelled = turns.filter(|turn| turn.overlapped.is_none());
+    let has_terminals = !talk.client_lacks(Feature::Method("terminal/create"));
+    let cancelled = turns.filter(move |turn| has_terminals && turn.overlapped.is_none());
     cancelled.filter_map(|turn| Some((turn, turn.at_cancel.as_ref()?, turn.ended?))).flat_map(
         |(turn, at, (ended, us))| {
             let of_turn = talk.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n));

@@ -13,6 +13,7 @@ use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen};
 use crate::judge::timing::{CANCEL_LIMIT, CLEAN_UP, TURN_AFTER_CLOSE, between, millis};
+use crate::protocol::Feature;
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -33,7 +34,7 @@ pub(super) const CHECKS: &[Check] = &[
 const CLOSE: &str = "session/close";
 /// The error of a request that `$/cancel_request` ended.
 const CANCELLED: i64 = -32800;
-const CAPABILITY: [&str; 2] = ["sessionCapabilities", "close"];
+const CAPABILITY: Feature<'static> = Feature::Method(CLOSE);
 
 /// "Agents MAY return an error if the session does not exist or is not currently active": not for a session that was created on
 /// this connection and not closed.
@@ -42,7 +43,7 @@ const CAPABILITY: [&str; 2] = ["sessionCapabilities", "close"];
 /// active, or closes sessions that are idle for long. So an error fails only in a case in which no other session was opened and
 /// no other event ends the session.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(exchange) = proper(answer, CLOSE).filter(|_| moment.talk.agent_has(&CAPABILITY)) else { return };
+    let Some(exchange) = proper(answer, CLOSE).filter(|_| moment.talk.agent_has(CAPABILITY)) else { return };
     let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
     let ends = |open: &Exchange| matches!(open.method.as_str(), CLOSE | "session/delete") && open.n != exchange.n;
     let mut open = moment.talk.open_of(moment.from.other());

@@ -150,52 +150,6 @@ pub(super) fn note_null(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'
     }
 }
 
-/// Fails a client that uses something optional at `pointer` in a message of `method` although the agent does not advertise it.
-/// Before the agent answers `initialize`, that is unknown. A use that is advertised proves nothing about one that is not.
-pub(super) fn fail_unannounced(
-    moment: &Moment<'_>,
-    path: &[&str],
-    (method, pointer): (&str, &str),
-    ruling: &mut Ruling<'_>,
-) {
-    let Some((n, _)) = &moment.talk.initialized else { return };
-    let (member, capability) = moment.talk.agent_capability(path);
-    if moment.talk.agent_has(path) {
-        return;
-    }
-    if moment.talk.deliberate.contains(n) {
-        let fact = fact!(
-            "not-in-deliberate-answer",
-            "the client used {member}.{capability} in {method}; it is missing in a deliberately wrong response",
-            member, capability, method;
-            pointer = pointer
-        );
-        ruling.inconclusive(fact, &[*n]);
-    } else {
-        let fact = fact!(
-            "not-advertised",
-            "the client used {member}.{capability} in {method}; expected the agent to advertise it first",
-            member, capability, method;
-            pointer = pointer
-        );
-        ruling.fail(fact, &[*n]);
-    }
-}
-
-/// Fails an update whose capability the client did not advertise.
-pub(super) fn decide_offered(moment: &Moment<'_>, update: &str, path: &[&str], ruling: &mut Ruling<'_>) {
-    let Some((n, _)) = &moment.talk.initialize else { return };
-    if moment.talk.client_lacks(path) && !moment.talk.deliberate.contains(n) {
-        let fact = fact!(
-            "not-advertised",
-            "the agent sent the update {update}; expected it only if the client advertises {capability}",
-            update, capability = path.join(".");
-            pointer = "/params/update/sessionUpdate"
-        );
-        ruling.fail(fact, &[*n]);
-    }
-}
-
 /// Whether a value of an open set is an extension.
 pub(super) fn is_own_value(value: &str) -> bool {
     value.starts_with('_')

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::common::{decide_offered, is_own_value};
+use super::common::is_own_value;
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
@@ -11,22 +11,11 @@ use crate::judge::seen::UpdateSeen;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("compaction.gate", On::Update(gate)).alone().only(&[UPDATE, CHUNK]),
     Check::agent("compaction.id-unique", On::Update(id_unique)).only(&[UPDATE]),
     Check::agent("compaction.status", On::Update(status_known)).only(&[UPDATE]),
 ];
 
 const UPDATE: &str = "compaction_update";
-const CHUNK: &str = "compaction_summary_chunk";
-
-/// "Agents MUST only send this update when the Client advertised the `session.compaction` Client capability."
-///
-/// Correct but unusual: the capability is `{}`, or the recording begins after `initialize`. Neither fails.
-fn gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if matches!(update.variant, UPDATE | CHUNK) {
-        decide_offered(moment, update.variant, &["session", "compaction"], ruling);
-    }
-}
 
 /// Returns the status of a compaction update.
 fn status<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {

@@ -19,6 +19,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Payload, UpdateSeen};
+use crate::protocol::Feature;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -173,7 +174,7 @@ fn setting_required(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: a select that offers "true" and "false". Only an option of the type boolean fails.
 fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let (Some(options), Some((n, _))) = (list(payload.value), &moment.talk.initialize) else { return };
-    if !moment.talk.client_lacks(&["session", "configOptions", "boolean"]) {
+    if !moment.talk.client_lacks(Feature::ConfigOption("boolean")) {
         return;
     }
     match options.iter().find(|option| text(option, "type") == Some("boolean")) {

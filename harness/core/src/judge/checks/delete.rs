@@ -8,6 +8,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::protocol::Feature;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -17,14 +18,14 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 const DELETE: &str = "session/delete";
-const CAPABILITY: [&str; 2] = ["sessionCapabilities", "delete"];
+const CAPABILITY: Feature<'static> = Feature::Method(DELETE);
 
 /// "Supplying `{}` means the Agent supports the method."
 ///
 /// Correct but unusual: the agent refuses to delete a session that is active or that it does not know. Only -32601 fails.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, DELETE, ruling);
-    if moment.talk.agent_has(&CAPABILITY) {
+    if moment.talk.agent_has(CAPABILITY) {
         decide_implemented(answer, DELETE, ruling);
     }
 }

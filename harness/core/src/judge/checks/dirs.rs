@@ -13,7 +13,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Payload, UpdateSeen};
-use crate::protocol::is_absolute;
+use crate::protocol::{Feature, is_absolute};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -30,11 +30,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("dirs.list-complete", On::Payload(list_complete)).with_history().only(&["session/list"]),
 ];
 
-const CAPABILITY: [&str; 2] = ["sessionCapabilities", "additionalDirectories"];
+const CAPABILITY: Feature<'static> = Feature::Member("additionalDirectories");
 
 /// Returns the request that opened a session, with its list of roots.
 fn opening<'m>(moment: &Moment<'_>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Vec<Value>)> {
-    let exchange = answer.exchange.filter(|exchange| !exchange.deliberate && moment.talk.agent_has(&CAPABILITY))?;
+    let exchange = answer.exchange.filter(|exchange| !exchange.deliberate && moment.talk.agent_has(CAPABILITY))?;
     let opens = is_opening(exchange);
     Some((exchange, exchange.params.member("additionalDirectories").filter(|_| opens)?.as_array()?))
 }
@@ -73,7 +73,7 @@ fn empty_refused(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// time without roots. The words of the error decide nothing.
 fn decide_contrast(moment: &Moment<'_>, is_meant: impl Fn(&Vec<Value>) -> bool, ruling: &mut Ruling<'_>) {
     const ROOTS: &str = "additionalDirectories";
-    if !moment.talk.agent_has(&CAPABILITY) {
+    if !moment.talk.agent_has(CAPABILITY) {
         return;
     }
     let roots = |trial: &Trial| trial.exchange.params.member(ROOTS).and_then(Value::as_array).cloned();
@@ -115,7 +115,7 @@ fn effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     const WORDS: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
     let session = update.known.filter(|session| session.turn.is_some() && moment.talk.whole);
     let tool = session.and_then(|session| session.tools.get(update.body.member("toolCallId")?.as_str()?));
-    let (Some(session), Some(tool)) = (session, tool.filter(|_| moment.talk.agent_has(&CAPABILITY))) else { return };
+    let (Some(session), Some(tool)) = (session, tool.filter(|_| moment.talk.agent_has(CAPABILITY))) else { return };
     let Some(root) =
         session.roots.iter().find(|root| !tool.paths.is_empty() && tool.paths.iter().all(|path| lies_in(root, path)))
     else {
@@ -152,7 +152,7 @@ fn reported(entry: &Value) -> Option<&Vec<Value>> {
 ///
 /// Correct but unusual: an empty list or null, which means the same.
 fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (at, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_lacks(&CAPABILITY)) {
+    for (at, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_lacks(CAPABILITY)) {
         ruling.decide(reported(entry).is_none(), || {
             fact!(
                 "not-advertised",
@@ -169,7 +169,7 @@ fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
 /// client gave, or answers while the session is being opened with other roots. All of that is inconclusive, and in a recording
 /// any missing root, since it may not exist.
 fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_has(&CAPABILITY)) {
+    for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_has(CAPABILITY)) {
         let Some(roots) = reported(entry) else { continue };
         let roots: Vec<&str> = roots.iter().filter_map(Value::as_str).collect();
         let id = entry.member("sessionId").and_then(Value::as_str).unwrap_or_default();

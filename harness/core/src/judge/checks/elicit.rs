@@ -15,8 +15,6 @@ use crate::protocol::{Kind, escaped};
 use crate::wire::{Members, RpcId};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("elicit.form-gate", On::Call(form_gate)).alone().only(&[CREATE]),
-    Check::agent("elicit.url-gate", On::Call(url_gate)).alone().only(&[CREATE]),
     Check::agent("elicit.scope", On::Call(scope)).alone().only(&[CREATE]),
     Check::agent("elicit.session-known", On::Call(session_known)).only(&[CREATE]),
     Check::agent("elicit.request-known", On::Call(request_known)).only(&[CREATE]),
@@ -34,36 +32,6 @@ const CREATE: &str = "elicitation/create";
 const COMPLETE: &str = "elicitation/complete";
 /// The pointer of the id of a visit, in both methods.
 const ID: &str = "/params/elicitationId";
-
-/// A form is requested only if `elicitation.form` was advertised; an empty `elicitation` object does not advertise it.
-fn form_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    decide_gate(moment, call, "form", ruling);
-}
-
-/// A visit to a URL is requested only if `elicitation.url` was advertised.
-fn url_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    decide_gate(moment, call, "url", ruling);
-}
-
-/// Fails a mode that the client lacks, and passes the choice of the other one.
-///
-/// Correct but unusual: an agent that uses a mode of its own, which begins with `_`, with a client that knows it.
-fn decide_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &str, ruling: &mut Ruling<'_>) {
-    let Some((used, (n, _))) = call.text_of(CREATE, "mode").zip(moment.talk.initialize.as_ref()) else { return };
-    if !moment.talk.client_lacks(&["elicitation", mode]) || moment.talk.deliberate.contains(n) {
-        return;
-    }
-    if used == mode {
-        let fact = fact!(
-            "not-advertised",
-            "the agent sent {method} with the mode {mode}; expected the client to advertise elicitation.{mode}",
-            method = CREATE, mode; pointer = "/params/mode"
-        );
-        ruling.fail(fact, &[*n]);
-    } else {
-        ruling.pass();
-    }
-}
 
 /// An elicitation belongs either to a session or to a request.
 ///

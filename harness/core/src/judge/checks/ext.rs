@@ -389,15 +389,16 @@ fn has_meta(capabilities: &Value) -> bool {
 
 /// "Implementations SHOULD use the `_meta` field in capability objects to advertise support for extensions."
 fn capability_in_meta(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (from_agent, talk) = (moment.from == Party::Agent, moment.talk);
-    let said = if from_agent { &talk.initialized } else { &talk.initialize };
-    let (true, Some((n, said))) = (call.method.starts_with('_'), said) else { return };
-    let adapter = talk.edition.adapter;
-    let capabilities = if from_agent { adapter.agent_capabilities(said) } else { adapter.client_capabilities(said) };
-    if capabilities.is_some_and(has_meta) {
+    let said = moment.talk.introduced(moment.from).filter(|_| call.method.starts_with('_'));
+    let Some((n, _)) = said else { return };
+    if moment.talk.capabilities(moment.from).is_some_and(has_meta) {
         ruling.pass();
     } else {
-        let place = if from_agent { "the capabilities in the result" } else { "the capabilities in the params" };
+        let place = if moment.from == Party::Agent {
+            "the capabilities in the result"
+        } else {
+            "the capabilities in the params"
+        };
         ruling.fail(
             fact!(
                 "extension-not-advertised",

@@ -13,10 +13,6 @@ use crate::judge::seen::{Answer, CallSeen};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("fs.read.capability", On::Call(read_capability)).alone().only(&[READ]),
-    Check::agent("fs.read.capability", On::Response(read_without)).only(&["session/prompt"]),
-    Check::agent("fs.write.capability", On::Call(write_capability)).alone().only(&[WRITE]),
-    Check::agent("fs.write.capability", On::Response(write_without)).only(&["session/prompt"]),
     Check::agent("fs.read.path-absolute", On::Call(read_path_absolute)).alone().only(&[READ]),
     Check::agent("fs.write.path-absolute", On::Call(write_path_absolute)).alone().only(&[WRITE]),
     Check::agent("fs.read.line-one-based", On::Call(line_one_based)).alone().only(&[READ]),
@@ -26,62 +22,6 @@ pub(super) const CHECKS: &[Check] = &[
 
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
-const READING: [&str; 2] = ["fs", "readTextFile"];
-const WRITING: [&str; 2] = ["fs", "writeTextFile"];
-
-/// "If `readTextFile` or `writeTextFile` is `false` or not present, the Agent MUST NOT attempt to call …"
-///
-/// Correct but unusual: the agent calls the method before it answered `initialize`, or on one of several connections. The
-/// capabilities in the `initialize` request of the same connection count; a recording without it decides nothing.
-fn read_capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    forbid(moment, call, READ, &READING, ruling);
-}
-
-/// As above, for writing.
-///
-/// Correct but unusual: a client that offers writing and no reading. Each capability counts by itself.
-fn write_capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    forbid(moment, call, WRITE, &WRITING, ruling);
-}
-
-/// Exercised by a turn that read a file by other means.
-fn read_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.client_lacks(&READING) && turn_did(moment, answer, "read") {
-        ruling.pass();
-    }
-}
-
-/// Exercised by a turn that changed a file by other means.
-fn write_without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.client_lacks(&WRITING) && turn_did(moment, answer, "edit") {
-        ruling.pass();
-    }
-}
-
-/// Fails a call of `method`, or of all methods below it if it ends in a slash, to a client without the capability.
-pub(super) fn forbid(moment: &Moment<'_>, call: &CallSeen<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
-    let meant = call.method == method || method.ends_with('/') && call.method.starts_with(method);
-    let Some((n, _)) = moment.talk.initialize.as_ref().filter(|_| meant && moment.talk.client_lacks(path)) else {
-        return;
-    };
-    let capability = path.join(".");
-    if moment.talk.deliberate.contains(n) {
-        let fact = fact!(
-            "not-in-deliberate-request",
-            "the agent called {method}; {capability} is missing in an initialize request that is deliberately wrong",
-            method = call.method,
-            capability
-        );
-        ruling.inconclusive(fact, &[*n]);
-    } else {
-        let fact = fact!(
-            "not-advertised",
-            "the agent called {method}; expected this only if the client advertises {capability}",
-            method = call.method, capability; pointer = "/method"
-        );
-        ruling.fail(fact, &[*n]);
-    }
-}
 
 /// Whether this answer ends a turn in which a tool of that kind was called and the client did not refuse it.
 pub(super) fn turn_did(moment: &Moment<'_>, answer: &Answer<'_>, kind: &str) -> bool {

@@ -12,7 +12,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
-use crate::protocol::{Kind, NEWEST_MAJOR, Site};
+use crate::protocol::{Feature, Kind, NEWEST_MAJOR, Site};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -234,28 +234,27 @@ fn agent_info(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     let edition = moment.talk.edition;
-    let Some(path) = edition.adapter.capability_of(&exchange.method).filter(|_| moment.talk.initialized.is_some())
-    else {
-        return;
-    };
+    let feature = Feature::Method(&exchange.method);
+    let needed = edition.adapter.capability(Party::Agent, feature).filter(|_| moment.talk.initialized.is_some());
+    let Some(needed) = needed else { return };
     let method = edition.methods.find(Party::Client, Kind::Request, &exchange.method);
     let definition = method.and_then(|method| method.result.as_deref()).unwrap_or_default();
     // Some agents answer every request with null; only an answer that fits the method proves that it works.
     let fits = |result: &Value| result.is_object() && edition.stable.problems(definition, result).is_empty();
     match answer.outcome {
-        Outcome::Result(_) if moment.talk.agent_has(path) => ruling.pass(),
+        Outcome::Result(_) if moment.talk.agent_has(feature) => ruling.pass(),
         Outcome::Result(result) if fits(result) => {
             ruling.fail(
                 fact!(
                     "capability-not-advertised",
                     "the agent answered {method} with a result; expected it to advertise `{capability}`",
                     method = exchange.method,
-                    capability = path.join(".")
+                    capability = needed.name()
                 ),
                 &[exchange.n],
             );
         }
-        Outcome::Error(_) if !moment.talk.agent_has(path) && answer.outcome.error_code() == Some(-32601) => {
+        Outcome::Error(_) if !moment.talk.agent_has(feature) && answer.outcome.error_code() == Some(-32601) => {
             ruling.pass()
         }
         _ => {}

@@ -15,7 +15,7 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, Payload};
 use crate::judge::timestamp::timestamp;
 use crate::judge::timing::{CURSOR_LIFETIME, between};
-use crate::protocol::is_absolute;
+use crate::protocol::{Feature, is_absolute};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 const LIST: &str = "session/list";
-const CAPABILITY: [&str; 2] = ["sessionCapabilities", "list"];
+const CAPABILITY: Feature<'static> = Feature::Method("session/list");
 
 /// "The Agent MUST respond with a list of sessions"; the table of shapes checks its type, unless it is null. Separate
 /// requirements cover the single params.
@@ -48,7 +48,7 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             method = LIST; pointer = "/result"
         );
         ruling.fail(fact, &[]);
-    } else if moment.talk.agent_has(&CAPABILITY) && answer.outcome.error_code() != Some(BAD_PARAMS) {
+    } else if moment.talk.agent_has(CAPABILITY) && answer.outcome.error_code() != Some(BAD_PARAMS) {
         let good = matches!(answer.outcome, Outcome::Result(result) if !result["sessions"].is_array());
         if !good {
             decide_implemented(answer, LIST, ruling);
@@ -304,7 +304,7 @@ fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
             );
             ruling.fail(fact, &[exchange.n]);
         }
-        None if matches!(answer.outcome, Outcome::Result(_)) && moment.talk.agent_has(&CAPABILITY) => ruling.pass(),
+        None if matches!(answer.outcome, Outcome::Result(_)) && moment.talk.agent_has(CAPABILITY) => ruling.pass(),
         _ => {}
     }
 }

@@ -9,6 +9,7 @@ use crate::judge::conversation::{Opening, Session};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
+use crate::protocol::Feature;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -40,7 +41,7 @@ const AGENT: &str = "agent_message_chunk";
 /// Correct but unusual: the agent does not find the session, or requires a login first. Only -32601 fails; any other error is
 /// inconclusive.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.agent_has(&["loadSession"]) {
+    if moment.talk.agent_has(Feature::Method(LOAD)) {
         decide_implemented(answer, LOAD, ruling);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::common::{decide_offered, is_own_value};
+use super::common::is_own_value;
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::moment::Moment;
@@ -10,21 +10,9 @@ use crate::judge::ruling::Ruling;
 use crate::judge::seen::UpdateSeen;
 use crate::wire::Members;
 
-pub(super) const CHECKS: &[Check] = &[
-    Check::agent("notice.gate", On::Update(gate)).alone().only(&[NOTICE]),
-    Check::agent("notice.severity", On::Update(severity)).alone().only(&[NOTICE]),
-];
+pub(super) const CHECKS: &[Check] = &[Check::agent("notice.severity", On::Update(severity)).alone().only(&[NOTICE])];
 
 const NOTICE: &str = "notice";
-
-/// "Agents MUST only send notices when the Client advertised the `session.notices` Client capability."
-///
-/// Correct but unusual: the capability is `{}`, or the recording begins after `initialize`. Neither fails.
-fn gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if update.variant == NOTICE {
-        decide_offered(moment, update.variant, &["session", "notices"], ruling);
-    }
-}
 
 /// "Values beginning with `_` are reserved for implementation-specific extensions", other unknown ones for ACP.
 fn severity(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {

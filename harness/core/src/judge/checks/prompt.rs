@@ -1,7 +1,5 @@
 //! Area `prompt`: accepted prompts, and the end of turns.
 
-pub(super) mod client;
-
 use serde_json::Value;
 
 use super::cancel::{cancelled_elsewhere, earlier_cancel};
@@ -15,6 +13,7 @@ use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
 use crate::judge::timing::{CLIENT_PATIENCE, OUTPUT_SILENCE, between, millis};
+use crate::protocol::Feature;
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -109,14 +108,14 @@ fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<Trait>> {
     let blocks = params.member("prompt").and_then(Value::as_array).filter(|blocks| !blocks.is_empty())?;
     let mut traits = Vec::new();
     for block in blocks {
-        let (capability, kind) = match block.member("type").and_then(Value::as_str)? {
+        let (content, kind) = match block.member("type").and_then(Value::as_str)? {
             "text" => continue,
-            "resource_link" => ("", Trait::Link),
+            "resource_link" => ("resource_link", Trait::Link),
             "image" => ("image", Trait::Image),
             "audio" => ("audio", Trait::Audio),
-            _ => ("embeddedContext", Trait::Embedded),
+            _ => ("resource", Trait::Embedded),
         };
-        if !capability.is_empty() && !moment.talk.agent_has(&["promptCapabilities", capability]) {
+        if kind != Trait::Link && !moment.talk.agent_has(Feature::Content(content)) {
             return None;
         }
         traits.push(kind);

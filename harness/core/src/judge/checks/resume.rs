@@ -10,6 +10,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
+use crate::protocol::Feature;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -23,13 +24,13 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 const RESUME: &str = "session/resume";
-const CAPABILITY: [&str; 2] = ["sessionCapabilities", "resume"];
+const CAPABILITY: Feature<'static> = Feature::Method(RESUME);
 
 /// "Agents that advertise `sessionCapabilities.resume` allow Clients to reconnect to an existing session."
 ///
 /// Correct but unusual: the agent has forgotten the session, or requires a login first. Only -32601 fails.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.agent_has(&CAPABILITY) {
+    if moment.talk.agent_has(CAPABILITY) {
         decide_implemented(answer, RESUME, ruling);
     }
 }

@@ -1,6 +1,5 @@
 //! The agent's half of the areas `session` and `update`: sessions, and the updates that name them.
 
-pub(super) mod capabilities;
 pub(super) mod client;
 
 use serde_json::Value;
@@ -13,7 +12,7 @@ use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen, UpdateSeen};
 use crate::judge::timestamp::timestamp;
-use crate::protocol::Kind;
+use crate::protocol::{Feature, Kind};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -133,7 +132,7 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     let concerned =
         matches!(exchange.method.as_str(), "session/prompt" | "session/set_mode" | "session/set_config_option");
     let Some(id) = exchange.session().filter(|id| concerned && talk.session(id).is_none()) else { return };
-    let stored = [&["loadSession"][..], &["sessionCapabilities", "resume"], &["sessionCapabilities", "list"]];
+    let stored = ["session/load", "session/resume", "session/list"].map(Feature::Method);
     match answer.outcome.error_code() {
         _ if talk.initialized.is_none() => {}
         Some(code) => {
@@ -149,7 +148,7 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
             ruling.pass();
         }
         // An agent that stores sessions may know one from another connection.
-        None if stored.iter().any(|path| talk.agent_has(path)) => {
+        None if stored.into_iter().any(|feature| talk.agent_has(feature)) => {
             ruling.inconclusive(
                 fact!("session-from-elsewhere", "the agent accepted {method} for the session `{session_id}`, which was not opened on this connection", method = exchange.method, session_id = id),
                 &[exchange.n],

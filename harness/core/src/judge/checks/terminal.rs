@@ -3,7 +3,7 @@
 pub(super) mod client;
 
 use super::common::decide_absolute;
-use super::fs::{decide_survived, forbid, turn_did};
+use super::fs::decide_survived;
 use super::tool::{may_have_other_terminals, was_reopened};
 use crate::fact;
 use crate::judge::check::{Check, On};
@@ -14,8 +14,6 @@ use crate::judge::seen::{Answer, CallSeen};
 use crate::requirement::Party;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("terminal.capability", On::Call(capability)).alone(),
-    Check::agent("terminal.capability", On::Response(without)).only(&["session/prompt"]),
     Check::agent("terminal.create.cwd-absolute", On::Call(cwd_absolute)).alone().only(&["terminal/create"]),
     Check::agent("terminal.release", On::Call(released)).only(&["terminal/release"]),
     Check::agent("terminal.release", On::End(release)),
@@ -26,20 +24,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("terminal.known-id", On::Call(known_id)),
     Check::agent("terminal.error-survived", On::Response(error_survived)).only(&["session/prompt"]),
 ];
-
-/// "If `terminal` is `false` or not present, the Agent MUST NOT attempt to call any terminal methods."
-///
-/// Correct but unusual: the agent runs commands directly, or by an extension whose methods have other names. Neither fails.
-fn capability(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    forbid(moment, call, "terminal/", &["terminal"], ruling);
-}
-
-/// Exercised by a turn that ran a command by other means.
-fn without(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.client_lacks(&["terminal"]) && turn_did(moment, answer, "execute") {
-        ruling.pass();
-    }
-}
 
 /// "cwd: Working directory for the command. Must be an absolute path."
 ///

@@ -13,7 +13,8 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, Payload, UpdateSeen};
-use crate::protocol::Member;
+use crate::protocol::{Feature, Member};
+use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -333,7 +334,7 @@ fn terminal_known(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
     }
     let talk = moment.talk;
     let replay = session_of(payload).and_then(|id| talk.session(id)).is_some_and(|session| session.loading.is_some());
-    if replay || !talk.client_has(&["terminal"]) {
+    if replay || !talk.client_has(Feature::Method("terminal/create")) {
         return;
     }
     for (member, id) in terminal_ids(payload) {
@@ -396,9 +397,11 @@ pub(super) fn was_reopened(moment: &Moment<'_>, session: Option<&str>) -> bool {
 
 /// Whether the client announced an extension about terminals in `_meta`; if it is used, terminals may be the agent's own.
 pub(super) fn may_have_other_terminals(moment: &Moment<'_>) -> bool {
-    let params = moment.talk.initialize.as_ref().map(|(_, params)| params);
-    let capabilities = params.and_then(|params| moment.talk.edition.adapter.client_capabilities(params));
-    capabilities.and_then(|all| all.member("_meta")).is_some_and(|meta| meta.to_string().contains("terminal"))
+    moment
+        .talk
+        .capabilities(Party::Client)
+        .and_then(|all| all.member("_meta"))
+        .is_some_and(|meta| meta.to_string().contains("terminal"))
 }
 
 /// "The terminal must be added before calling `terminal/release`."

@@ -115,21 +115,6 @@ impl Conversation {
         }
     }
 
-    /// Whether the client lacks the capability in `initialize`: it is absent, null or false. False before `initialize`.
-    #[must_use]
-    pub fn client_lacks(&self, path: &[&str]) -> bool {
-        let Some((_, params)) = &self.initialize else { return false };
-        let capabilities = self.edition.adapter.client_capabilities(params);
-        let found = capabilities.and_then(|all| path.iter().try_fold(all, |value, key| value.member(key)));
-        matches!(found, None | Some(Value::Null | Value::Bool(false)))
-    }
-
-    /// Whether the agent answered `initialize` without advertising the capability; false before that answer.
-    #[must_use]
-    pub fn agent_lacks(&self, path: &[&str]) -> bool {
-        self.initialized.is_some() && !self.agent_has(path)
-    }
-
     /// Whether a terminal of this turn has not been released: its command may run on after the turn.
     #[must_use]
     pub fn has_live_terminal(&self, turn: &Turn) -> bool {

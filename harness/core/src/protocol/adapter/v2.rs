@@ -1,14 +1,14 @@
 //! Protocol version 2, the draft of November 2026.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 use super::{Adapter, Update, update_in};
+use crate::protocol::capability::{self, Capability, Feature};
 use crate::requirement::Party;
 use crate::wire::Members;
 
 /// Protocol version 2.
+#[derive(Debug)]
 pub struct V2;
 
 impl Adapter for V2 {
@@ -33,32 +33,12 @@ impl Adapter for V2 {
         false
     }
 
-    fn agent_path<'p>(&self, path: &'p [&'p str]) -> Cow<'p, [&'p str]> {
-        match path {
-            // Every agent with sessions has these methods.
-            ["sessionCapabilities", "list" | "resume" | "close", ..] | ["loadSession"] => Cow::Borrowed(&["session"]),
-            ["sessionCapabilities", rest @ ..] => [&["session"], rest].concat().into(),
-            ["promptCapabilities", rest @ ..] => [&["session", "prompt"], rest].concat().into(),
-            ["mcpCapabilities", rest @ ..] => [&["session", "mcp"], rest].concat().into(),
-            _ => path.into(),
-        }
-    }
-
     fn reserves_values(&self) -> bool {
         true
     }
 
-    fn capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
-        match method {
-            "session/delete" => Some(&["session", "delete"]),
-            // The baseline of agents that support sessions.
-            _ if method.starts_with("session/") => Some(&["session"]),
-            _ => None,
-        }
-    }
-
-    fn client_capability_of(&self, method: &str) -> Option<&'static [&'static str]> {
-        (method == "elicitation/create").then_some(&["elicitation"])
+    fn capability(&self, party: Party, feature: Feature<'_>) -> Option<&'static Capability> {
+        capability::find(capability::V2, party, feature)
     }
 
     fn turn_end<'v>(&self, _method: &str, _result: &'v Value) -> Option<&'v str> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::case::model::{Action, Body, Case, Incoming, IncomingBody, UserPermission};
+use crate::protocol::Feature;
 use crate::requirement::{Area, Party};
 use crate::trace::{Event, What};
 use crate::wire::{Call, Content, Envelope, RpcId, read_line};
@@ -66,7 +67,7 @@ impl<'c> Scene<'c> {
 
     /// Reads a file that does not exist, so that no client shows anything to its user.
     fn read(&self, cwd: &Path) -> Option<Request> {
-        let session = self.talk.sessions.last().filter(|_| self.advertises(&["fs", "readTextFile"]))?;
+        let session = self.talk.sessions.last().filter(|_| self.advertises("fs/read_text_file"))?;
         let path = cwd.join(NO_FILE).display().to_string();
         Some(Request { method: "fs/read_text_file", params: json!({ "sessionId": session, "path": path }) })
     }
@@ -86,8 +87,7 @@ impl<'c> Scene<'c> {
     }
 
     fn list(&self) -> Option<Request> {
-        let path = self.case.edition.adapter.capability_of("session/list").unwrap_or_default();
-        let listed = self.advertises(path) && !self.is_about(Area::LIST);
+        let listed = self.advertises("session/list") && !self.is_about(Area::LIST);
         listed.then(|| Request { method: "session/list", params: json!({}) })
     }
 
@@ -102,8 +102,10 @@ impl<'c> Scene<'c> {
         (!is_apart).then_some(Request { method: NEW, params })
     }
 
-    fn advertises(&self, path: &[&str]) -> bool {
-        self.case.edition.adapter.advertises(self.talk.capabilities.as_ref(), path)
+    /// Whether the subject advertises the capability for a method.
+    fn advertises(&self, method: &str) -> bool {
+        let capabilities = self.talk.capabilities.as_ref();
+        self.case.edition.adapter.has(self.case.subject, capabilities, Feature::Method(method))
     }
 
     fn is_about(&self, area: Area<'_>) -> bool {
@@ -171,11 +173,8 @@ impl Talk {
         match (method.as_str(), result) {
             ("initialize", Some(result)) => {
                 self.is_initialized = true;
-                let adapter = case.edition.adapter;
-                self.capabilities = match case.subject {
-                    Party::Client => adapter.client_capabilities(&params).cloned(),
-                    Party::Agent => adapter.agent_capabilities(result).cloned(),
-                };
+                let said = if case.subject == Party::Client { &params } else { result };
+                self.capabilities = case.edition.adapter.capabilities(case.subject, said).cloned();
             }
             ("session/new", Some(result)) => self.sessions.extend(session_of(result)),
             ("session/load" | "session/resume", Some(_)) => self.sessions.extend(session),

@@ -12,7 +12,6 @@ use crate::judge::seen::CallSeen;
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("auth.method-id-advertised", On::Call(method_id_advertised)).alone().only(LOGIN),
     Check::client("auth.terminal.no-authenticate", On::Call(no_terminal_authenticate)).alone().only(LOGIN),
-    Check::client("auth.logout.gate", On::Call(logout_gate)).alone().only(&["logout"]),
 ];
 
 /// The methods that log in: that of version 1 and that of version 2.
@@ -44,23 +43,5 @@ fn no_terminal_authenticate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &m
             ruling.fail(fact!("terminal-method", "the client sent {method} for the terminal login `{method_id}`; expected it to run the login itself", method = call.method, method_id = id; pointer = "/params/methodId"), &[]);
         }
         _ => {}
-    }
-}
-
-/// If `logout` is not advertised, "Clients MUST NOT call it".
-///
-/// Correct but unusual: a client that forgets its own credentials, or ends the agent, when its user logs out.
-fn logout_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let proof = moment.talk.initialized.as_ref().map(|(n, _)| *n);
-    if call.method == "logout" && moment.talk.agent_lacks(&["auth", "logout"]) {
-        ruling.fail(
-            fact!(
-                "capability-not-advertised",
-                "the client sent {method} to an agent that does not advertise {capability}",
-                method = call.method,
-                capability = "auth.logout"
-            ),
-            proof.as_slice(),
-        );
     }
 }

@@ -11,6 +11,7 @@ use crate::judge::conversation::{Session, option_id, option_text, option_values}
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
+use crate::protocol::Feature;
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -22,7 +23,7 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
 ];
 
 const SET_OPTION: &str = "session/set_config_option";
-const BOOLEAN: [&str; 3] = ["session", "configOptions", "boolean"];
+const BOOLEAN: Feature<'static> = Feature::ConfigOption("boolean");
 
 /// A request to set an option.
 struct Setting<'m> {
@@ -135,11 +136,11 @@ fn value_fits(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 fn boolean_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let boolean = call.params.and_then(|params| params.member("value")).is_some_and(Value::is_boolean);
     let Some((n, _)) = moment.talk.initialize.as_ref().filter(|_| boolean && call.method == SET_OPTION) else { return };
-    if moment.talk.client_lacks(&BOOLEAN) {
+    if moment.talk.client_lacks(BOOLEAN) {
         let fact = fact!(
             "not-advertised",
             "the client set an option to a boolean; expected it to advertise {capability} first",
-            capability = BOOLEAN.join("."); method = SET_OPTION, pointer = "/params/value"
+            capability = moment.talk.capability_name(BOOLEAN); method = SET_OPTION, pointer = "/params/value"
         );
         ruling.fail(fact, &[*n]);
     } else {
@@ -165,7 +166,7 @@ fn prefers_options(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
         ruling.pass();
     }
     let by_mode = settled(moment, call, SET_MODE).and_then(mode_option);
-    let supports = talk.client_has(&BOOLEAN) || talk.has_sent(Party::Client, SET_OPTION);
+    let supports = talk.client_has(BOOLEAN) || talk.has_sent(Party::Client, SET_OPTION);
     if let Some(option) = by_mode.filter(|_| supports) {
         let id = option_id(option).unwrap_or_default();
         let fact = fact!(

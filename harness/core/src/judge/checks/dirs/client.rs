@@ -4,17 +4,16 @@ use serde_json::Value;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::fail_unannounced;
 use crate::judge::checks::session::client::{items, opening, reopening};
 use crate::judge::checks::support::{last_part, same_path};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::CallSeen;
-use crate::protocol::is_absolute;
+use crate::protocol::{Feature, is_absolute};
 use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client("dirs.gate", On::Call(dirs_gate)).alone().only(&["session/new", "session/load", "session/resume"]),
+    Check::client("dirs.gate", On::Call(empty_list)).alone().only(&["session/new", "session/load", "session/resume"]),
     Check::client("dirs.absolute", On::Call(dirs_absolute)).alone().only(&[
         "session/new",
         "session/load",
@@ -23,17 +22,12 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
     Check::client("dirs.cwd-matches", On::Call(cwd_matches)).only(&["session/load", "session/resume"]),
 ];
 
-const ROOTS: [&str; 2] = ["sessionCapabilities", "additionalDirectories"];
+const ROOTS: Feature<'static> = Feature::Member("additionalDirectories");
 
-/// "Clients MUST only send `additionalDirectories` when the Agent advertises `sessionCapabilities.additionalDirectories`."
-///
-/// Correct but unusual: an empty list, or null. Both name no directory, and an empty list is noted.
-fn dirs_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(params) = opening(call) else { return };
-    if !items(params, "additionalDirectories").is_empty() {
-        fail_unannounced(moment, &ROOTS, (call.method, "/params/additionalDirectories"), ruling);
-    } else if params.member("additionalDirectories").is_some() && moment.talk.agent_lacks(&ROOTS) {
-        // Omitting the member and an empty list are the same.
+/// Notes an empty list, which is the same as none, if the agent does not advertise the member.
+fn empty_list(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(list) = opening(call).and_then(|params| params.member("additionalDirectories")) else { return };
+    if list.as_array().is_none_or(Vec::is_empty) && moment.talk.agent_lacks(ROOTS) {
         ruling.note(fact!("empty-list-not-advertised", "the client sent an empty list of additionalDirectories, which the agent does not advertise"; pointer = "/params/additionalDirectories"));
     }
 }
@@ -42,7 +36,7 @@ fn dirs_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
 ///
 /// Correct but unusual: one directory twice, the `cwd` itself, a path of Windows.
 fn dirs_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(params) = opening(call).filter(|_| moment.talk.agent_has(&ROOTS)) else { return };
+    let Some(params) = opening(call).filter(|_| moment.talk.agent_has(ROOTS)) else { return };
     for root in items(params, "additionalDirectories").iter().filter_map(Value::as_str) {
         ruling.decide(is_absolute(root), || fact!("relative-path", "the client sent {method} with the relative additional directory `{path}`; expected an absolute path", method = call.method, path = root; pointer = "/params/additionalDirectories"));
     }
@@ -53,7 +47,7 @@ fn dirs_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 /// Correct but unusual: the client names the directory by a link, or in another case. So a directory of another name fails
 /// only in a case, whose directories are not links.
 fn cwd_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(params) = reopening(call).filter(|_| moment.talk.agent_has(&ROOTS)) else { return };
+    let Some(params) = reopening(call).filter(|_| moment.talk.agent_has(ROOTS)) else { return };
     let (Some(id), Some(cwd)) = (call.text("sessionId"), call.text("cwd")) else { return };
     let given = moment.talk.session(id).filter(|session| session.is_introduced() && !session.cwd.is_empty());
     let listed = moment.talk.listed_cwds.get(id);

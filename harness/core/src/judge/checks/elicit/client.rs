@@ -11,6 +11,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::protocol::Feature;
 use crate::wire::{Members, RpcId};
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
@@ -34,7 +35,7 @@ fn asked<'m>(answer: &Answer<'m>) -> Option<(&'m Exchange, &'m str)> {
 /// Correct but unusual: a client that refuses a form with unknown types, or a URL that it does not trust.
 fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(request, _)| !request.deliberate) else { return };
-    if !MODES.contains(&mode) || !moment.talk.client_has(&["elicitation", mode]) {
+    if !MODES.contains(&mode) || !moment.talk.client_has(Feature::Elicitation(mode)) {
         return;
     }
     match (answer.outcome, answer.outcome.error_code()) {
@@ -65,10 +66,10 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// it reads the mode.
 fn unadvertised_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(_, mode)| MODES.contains(mode)) else { return };
-    if !moment.talk.client_lacks(&["elicitation", mode]) {
+    if !moment.talk.client_lacks(Feature::Elicitation(mode)) {
         return;
     }
-    let other = MODES.iter().any(|mode| moment.talk.client_has(&["elicitation", mode]));
+    let other = MODES.iter().any(|mode| moment.talk.client_has(Feature::Elicitation(mode)));
     let code = answer.outcome.error_code();
     let wrong = || {
         fact!(

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{READ, READING, WRITE, WRITING};
+use super::{READ, WRITE};
 use crate::fact;
 use crate::judge::check::{Check, On};
 use crate::judge::checks::common::{NO_METHOD, decide_refused, proper};
@@ -12,48 +12,34 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::protocol::Feature;
 use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
-    Check::client(
-        "fs.read.implemented",
-        On::Response(|moment, answer, ruling| served(moment, answer, READ, &READING, ruling)),
-    )
-    .only(&[READ]),
-    Check::client(
-        "fs.read.unadvertised",
-        On::Response(|moment, answer, ruling| refused(moment, answer, READ, &READING, ruling)),
-    )
-    .only(&[READ]),
+    Check::client("fs.read.implemented", On::Response(|moment, answer, ruling| served(moment, answer, READ, ruling)))
+        .only(&[READ]),
+    Check::client("fs.read.unadvertised", On::Response(|moment, answer, ruling| refused(moment, answer, READ, ruling)))
+        .only(&[READ]),
     Check::client("fs.read.limit", On::Response(read_limit)).only(&[READ]),
-    Check::client(
-        "fs.write.implemented",
-        On::Response(|moment, answer, ruling| served(moment, answer, WRITE, &WRITING, ruling)),
-    )
-    .only(&[WRITE]),
+    Check::client("fs.write.implemented", On::Response(|moment, answer, ruling| served(moment, answer, WRITE, ruling)))
+        .only(&[WRITE]),
     Check::client(
         "fs.write.unadvertised",
-        On::Response(|moment, answer, ruling| refused(moment, answer, WRITE, &WRITING, ruling)),
+        On::Response(|moment, answer, ruling| refused(moment, answer, WRITE, ruling)),
     )
     .only(&[WRITE]),
-    Check::client(
-        "fs.capability-honest",
-        On::Response(|moment, answer, ruling| served(moment, answer, READ, &READING, ruling)),
-    )
-    .only(&[READ]),
-    Check::client(
-        "fs.capability-honest",
-        On::Response(|moment, answer, ruling| served(moment, answer, WRITE, &WRITING, ruling)),
-    )
-    .only(&[WRITE]),
+    Check::client("fs.capability-honest", On::Response(|moment, answer, ruling| served(moment, answer, READ, ruling)))
+        .only(&[READ]),
+    Check::client("fs.capability-honest", On::Response(|moment, answer, ruling| served(moment, answer, WRITE, ruling)))
+        .only(&[WRITE]),
 ];
 
 /// A client that advertises a method serves it: reading returns the content, writing any result.
 ///
 /// Correct but unusual: the client refuses this file with another error, as without the user's consent, or sends an empty text;
 /// the result of writing is null or an object. These do not fail: only -32601 proves that the client serves no files.
-fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
-    if proper(answer, method).is_none() || !moment.talk.client_has(path) {
+fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if proper(answer, method).is_none() || !moment.talk.client_has(Feature::Method(method)) {
         return;
     }
     match answer.outcome {
@@ -64,7 +50,7 @@ fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str],
             let fact = fact!(
                 "method-not-found",
                 "the client answered {method} with error -32601; expected it to implement {capability}, which it advertises",
-                method, capability = path.join("."); code = NO_METHOD
+                method, capability = moment.talk.capability_name(Feature::Method(method)); code = NO_METHOD
             );
             ruling.fail(fact, &[]);
         }
@@ -73,14 +59,16 @@ fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str],
 }
 
 /// A method that the client does not advertise is "not available". Only the disk shows whether a file was written.
-fn refused(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, path: &[&str], ruling: &mut Ruling<'_>) {
-    if answer.exchange.is_some_and(|exchange| exchange.method == method) && moment.talk.client_lacks(path) {
+fn refused(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some_and(|exchange| exchange.method == method)
+        && moment.talk.client_lacks(Feature::Method(method))
+    {
         let fact = |method: &str| {
             fact!(
                 "served-unadvertised",
                 "the client answered {method} with a result; expected an error, since it does not advertise {capability}",
                 method,
-                capability = path.join(".")
+                capability = moment.talk.capability_name(Feature::Method(method))
             )
         };
         decide_refused(answer, NO_METHOD, fact, ruling);
@@ -96,7 +84,7 @@ fn read_limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     let Some((exchange, result)) = answer.result_of(READ) else { return };
     let limit = exchange.params.member("limit").and_then(Value::as_u64).filter(|&limit| limit > 0);
     let (Some(limit), Some(content)) = (limit, result.member("content").and_then(Value::as_str)) else { return };
-    if exchange.deliberate || moment.talk.client_lacks(&READING) {
+    if exchange.deliberate || moment.talk.client_lacks(Feature::Method(READ)) {
         return;
     }
     let lines = content.trim_end_matches(['\n', '\r']).lines().count() as u64;

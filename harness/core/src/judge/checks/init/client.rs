@@ -8,7 +8,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, CallSeen};
-use crate::protocol::{Kind, NEWEST_MAJOR};
+use crate::protocol::{Feature, Kind, NEWEST_MAJOR};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -133,7 +133,8 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
         return;
     };
     let (talk, edition) = (moment.talk, moment.talk.edition);
-    let Some(path) = edition.adapter.client_capability_of(&exchange.method) else { return };
+    let feature = Feature::Method(&exchange.method);
+    let Some(needed) = edition.adapter.capability(Party::Client, feature) else { return };
     let method = edition.methods.find(Party::Agent, Kind::Request, &exchange.method);
     let definition = method.and_then(|method| method.result.as_deref()).unwrap_or_default();
     // Some programs answer every request with an empty object or a refusal; neither proves that the method works.
@@ -143,17 +144,17 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
             && result.member("action").is_none_or(|action| action == "accept")
     };
     match answer.outcome {
-        Outcome::Result(_) if talk.client_has(path) => ruling.pass(),
-        Outcome::Result(result) if talk.client_lacks(path) && works(result) => {
+        Outcome::Result(_) if talk.client_has(feature) => ruling.pass(),
+        Outcome::Result(result) if talk.client_lacks(feature) && works(result) => {
             let fact = fact!(
                 "capability-not-advertised",
                 "the client answered {method} with a result; expected it to advertise `{capability}`",
                 method = exchange.method,
-                capability = path.join(".")
+                capability = needed.name()
             );
             ruling.fail(fact, &[exchange.n]);
         }
-        Outcome::Error(_) if talk.client_lacks(path) && answer.outcome.error_code() == Some(-32601) => ruling.pass(),
+        Outcome::Error(_) if talk.client_lacks(feature) && answer.outcome.error_code() == Some(-32601) => ruling.pass(),
         _ => {}
     }
 }

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::fail_unannounced;
 use crate::judge::checks::session::client::{items, opening, reopening};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
@@ -18,12 +17,6 @@ pub(in crate::judge::checks) const CHECKS: &[Check] = &[
         "session/load",
         "session/resume",
     ]),
-    Check::client("mcp.http.gate", On::Call(|moment, call, ruling| transport_gate(moment, call, "http", ruling)))
-        .alone()
-        .only(&["session/new", "session/load", "session/resume"]),
-    Check::client("mcp.sse.gate", On::Call(|moment, call, ruling| transport_gate(moment, call, "sse", ruling)))
-        .alone()
-        .only(&["session/new", "session/load", "session/resume"]),
     Check::client("mcp.passed-on-reattach", On::Call(passed_on)).only(&["session/load", "session/resume"]),
 ];
 
@@ -42,13 +35,6 @@ fn command_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
         ruling.decide(is_absolute(command), || {
             fact!("relative-path", "the client sent {method} with the MCP server command `{path}`; expected an absolute path", method = call.method, path = command; pointer = "/params/mcpServers")
         });
-    }
-}
-
-/// "Before using HTTP or SSE transports, Clients MUST verify the Agent's capabilities during initialization."
-fn transport_gate(moment: &Moment<'_>, call: &CallSeen<'_>, transport: &str, ruling: &mut Ruling<'_>) {
-    if opening(call).is_some_and(|params| servers(params, transport).next().is_some()) {
-        fail_unannounced(moment, &["mcpCapabilities", transport], (call.method, "/params/mcpServers"), ruling);
     }
 }
 

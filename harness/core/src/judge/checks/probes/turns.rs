@@ -14,6 +14,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::{Answer, UpdateSeen};
+use crate::protocol::Feature;
 use crate::wire::Members;
 
 pub(in crate::judge::checks) const CHECKS: &[Check] = &[
@@ -165,7 +166,7 @@ fn login_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     let types = methods.into_iter().flatten().map(|method| method.member("type").and_then(Value::as_str));
     let served = types.into_iter().any(|kind| matches!(kind.unwrap_or("agent"), "agent" | "terminal"));
     // A client that declares no support for terminals gets no method of theirs.
-    let declared = moment.talk.client_has(&["auth", "terminal"]);
+    let declared = moment.talk.client_has(Feature::Login("terminal"));
     if served || declared {
         tell(ruling, served, || {
             fact!("no-login-method", "the agent offers no login method of the type `agent` or `terminal`")

@@ -12,6 +12,7 @@ use crate::judge::moment::Moment;
 use crate::judge::outcome::Outcome;
 use crate::judge::ruling::Ruling;
 use crate::judge::seen::Answer;
+use crate::protocol::Feature;
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -41,7 +42,7 @@ const WAIT: &str = "terminal/wait_for_exit";
 const KILL: &str = "terminal/kill";
 const RELEASE: &str = "terminal/release";
 const ALL: [&str; 5] = [CREATE, OUTPUT, WAIT, KILL, RELEASE];
-const CAPABILITY: [&str; 1] = ["terminal"];
+const CAPABILITY: Feature<'static> = Feature::Method("terminal/create");
 
 /// Returns the terminal of a request.
 fn named<'m>(moment: &Moment<'m>, request: &Exchange) -> Option<&'m Terminal> {
@@ -87,7 +88,7 @@ fn no_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
     else {
         return;
     };
-    if answer.outcome.error_code() != Some(NO_METHOD) || !moment.talk.client_has(&CAPABILITY) {
+    if answer.outcome.error_code() != Some(NO_METHOD) || !moment.talk.client_has(CAPABILITY) {
         return;
     }
     if !request.session().is_some_and(|id| has_session(moment, id)) {
@@ -111,7 +112,7 @@ fn all_methods(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let mut errors = talk.errors.values();
     let missing = errors.any(|(method, code)| *code == NO_METHOD && ALL.contains(&method.as_str()));
     let open = talk.open_of(Party::Agent).any(|open| ALL.contains(&open.method.as_str()));
-    if talk.client_has(&CAPABILITY) && ALL.iter().all(called) && !missing && !open {
+    if talk.client_has(CAPABILITY) && ALL.iter().all(called) && !missing && !open {
         ruling.pass();
     }
 }
@@ -119,7 +120,7 @@ fn all_methods(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// A method that is not advertised is "not available". Only the environment shows whether the command ran nevertheless.
 fn unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some_and(|request| ALL.contains(&request.method.as_str()))
-        && moment.talk.client_lacks(&CAPABILITY)
+        && moment.talk.client_lacks(CAPABILITY)
     {
         let fact = |method: &str| {
             fact!(
@@ -445,7 +446,7 @@ fn wait_at_release_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = answer.exchange.filter(|request| !request.deliberate) else { return };
     let Some(id) = request.text("terminalId") else { return };
-    let asks = [OUTPUT, WAIT, KILL].contains(&request.method.as_str()) && moment.talk.client_has(&CAPABILITY);
+    let asks = [OUTPUT, WAIT, KILL].contains(&request.method.as_str()) && moment.talk.client_has(CAPABILITY);
     if asks && !moment.talk.terminals.contains_key(id) {
         let fact = |method: &str| {
             fact!(

@@ -1,10 +1,9 @@
-//! Areas `session` and `mcp`: session methods only for agents with sessions, and the MCP servers of a session.
+//! Areas `mcp` and `prompt`, the client's half: the MCP servers of a session, and the ids of messages.
 
 use serde_json::Value;
 
 use crate::fact;
 use crate::judge::check::{Check, On};
-use crate::judge::checks::common::fail_unannounced;
 use crate::judge::checks::session::client::{items, opening};
 use crate::judge::moment::Moment;
 use crate::judge::ruling::Ruling;
@@ -12,39 +11,9 @@ use crate::judge::seen::CallSeen;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::client("session.gate", On::Call(gate)).alone(),
-    Check::client("mcp.gate", On::Call(transport_gate)).alone().only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-    ]),
     Check::client("mcp.no-sse", On::Call(no_sse)).alone().only(&["session/new", "session/load", "session/resume"]),
     Check::client("prompt.no-own-id", On::Call(no_own_id)).alone().only(&["session/prompt"]),
 ];
-
-/// "Omitted and `null` are equivalent and mean the agent does not support the `session/*` methods."
-///
-/// Correct but unusual: an agent that advertises `{}`, which stands for all baseline methods. `session/delete` has a
-/// separate requirement.
-fn gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let methods = &moment.talk.edition.methods;
-    let known = call.method.starts_with("session/") && methods.knows(moment.from, call.method);
-    if known && call.method != "session/delete" && !moment.talk.is_foreign() {
-        fail_unannounced(moment, &["session"], (call.method, "/method"), ruling);
-    }
-}
-
-/// The client sends only the MCP transports that the agent advertises under `session.mcp`.
-///
-/// Correct but unusual: an empty list, and custom transports, whose names begin with an underscore.
-fn transport_gate(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(params) = opening(call) else { return };
-    for kind in items(params, "mcpServers").iter().filter_map(|server| server.member("type")?.as_str()) {
-        if matches!(kind, "stdio" | "http") {
-            fail_unannounced(moment, &["session", "mcp", kind], (call.method, "/params/mcpServers"), ruling);
-        }
-    }
-}
 
 /// Version 2 has no transport `sse`.
 fn no_sse(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
