@@ -25,7 +25,6 @@ mod setup;
 mod steps;
 pub mod template;
 pub mod vocabulary;
-pub mod walk;
 
 pub(crate) use check::limits;
 pub(crate) use files::on_all_cores;
@@ -39,5 +38,6 @@ pub use model::{
     ReplyText, Step, TesterSetup, UserPermission, UserSetup, WireSetup,
 };
 pub use pattern::{Pattern, PatternError};
+pub(crate) use setup::default_capabilities;
 pub use template::{Bindings, Template};
 pub use vocabulary::{ACTS, INTENTS, MARKER, MethodKind, Misfit, PayloadKind, Vocabulary};

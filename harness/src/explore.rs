@@ -1,18 +1,20 @@
 //! Random walks over the cases: several in one process, in an order that is in no file.
 //!
-//! A walk is a case like any other, lowered from its name by [`crate::case::walk`]. Walks contain only cases that pass alone, so a
+//! A walk is a case like any other, lowered from its name ([`Walk`]). Walks contain only cases that pass alone, so a
 //! failure shows something that only their order brings about. It counts if it shows again, and is then made as short as possible.
 
 mod random;
 mod shrink;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 pub use random::{Candidates, walk};
 
+use self::walk::Fragment;
+pub use self::walk::Walk;
 use crate::case::Case;
-use crate::case::walk::{Fragment, Walk};
 use crate::results::{Collector, Failure, Symptom};
 use crate::run::{Jobs, Next, Progress, RunMode, Subject, run_all, stopped};
 use crate::trace::Trace;

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::thread::available_parallelism;
 
-use acp_conformance::case::walk::Walk;
 use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
+use acp_conformance::explore::Walk;
 use acp_conformance::results::{FindingReport, RunReport};
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::{Conformance, Verdict};

@@ -69,7 +69,16 @@ impl From<&str> for WorkspaceFile {
     }
 }
 
+/// The area in the ids of random walks.
+pub(crate) const WALK: &str = "walk";
+
 impl Case {
+    /// Whether the case is a random walk, which has no file.
+    #[must_use]
+    pub fn is_walk(&self) -> bool {
+        self.id.split('/').nth(2) == Some(WALK)
+    }
+
     /// Returns the id of the file with this case: without the shape, if it has one.
     #[must_use]
     pub fn file_of(id: &str) -> &str {

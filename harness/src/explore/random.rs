@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use fastrand::Rng;
 
+use super::walk::{Fragment, Lowering, Move, Place, Walk};
 use crate::case::Case;
-use crate::case::walk::{Fragment, Lowering, Move, Place, Walk};
 use crate::requirement::Party;
 
 /// The largest number of moves.

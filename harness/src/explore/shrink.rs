@@ -1,9 +1,9 @@
 //! Makes a walk shorter as long as it breaks the same requirement.
 
+use super::walk::{Move, Place, Walk};
 use super::{Break, Explorer, Walked};
 use crate::case::Case;
 use crate::case::model::{Body, Outgoing};
-use crate::case::walk::{Move, Place, Walk};
 use crate::run::stopped;
 
 /// The runs of a walk that broke a requirement; one of them must break it again.

@@ -6,10 +6,10 @@ use std::path::Path;
 use wildmatch::WildMatch;
 
 use super::{Checked, PlanError};
-use crate::case::walk::Walk;
 use crate::case::{self, Case};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::edition::Bundle;
+use crate::explore::Walk;
 use crate::requirement::Party;
 use crate::results::case_id;
 

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::step::send;
 use crate::case::model::{Action, Body, Case, Ids, IncomingBody, Outgoing, Presence, WireSetup};
 use crate::case::template::Bindings;
-use crate::case::walk::Walk;
 use crate::requirement::{Level, Party};
 use crate::results::case_id;
 
@@ -134,7 +133,7 @@ pub(super) fn opening_of_agent(case: &Case) -> Option<Value> {
 /// Returns how a case that can share a conversation begins: the params of `initialize` on the wire, or how the tester answers that
 /// of a client and what decides the settings of the client. `None` if the case must be alone.
 fn opening(case: &Case) -> Option<Value> {
-    let shares = Walk::in_id(&case.id).is_none()
+    let shares = !case.is_walk()
         && !case.tester.page
         && case.steps.iter().all(|step| effect(&step.action, case.subject).is_some());
     let opening = match case.subject {

@@ -12,7 +12,6 @@ use super::timing::FENCE_BETWEEN_CASES;
 use super::transcript;
 use crate::case::Bindings;
 use crate::case::model::{Case, TesterSetup};
-use crate::case::walk::Walk;
 use crate::manual::Key;
 use crate::protocol::Edition;
 use crate::requirement::Party;
@@ -58,7 +57,7 @@ fn header(case: &Case, subject: &Subject) -> Header {
         case: Some(case.id.clone()),
         title: Some(case.title.clone()),
         conversation: None,
-        walk: Walk::in_id(&case.id).is_some(),
+        walk: case.is_walk(),
         file: case.own_file().map(str::to_owned),
         subject: Some(case.subject),
         command: subject.command.clone(),

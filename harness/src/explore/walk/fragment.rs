@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::turn::{acts, is_walkable, running_turn, stays_in_session, turns_of_client};
+use crate::case::default_capabilities;
 use crate::case::model::{Action, Body, Case, Outgoing, TesterSetup, UserPermission, WorkspaceFile};
-use crate::case::setup::default_capabilities;
 use crate::requirement::Party;
 
 /// The includes after which an agent's session is open, as `<session>`.

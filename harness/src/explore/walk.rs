@@ -12,10 +12,7 @@ use std::str::FromStr;
 
 pub use self::fragment::Fragment;
 pub use self::lowering::Lowering;
-use crate::case::model::Case;
-
-/// The area in the ids of walks.
-pub const AREA: &str = "walk";
+use crate::case::model::{Case, WALK};
 
 /// The shape or context in the name of a case; ids use it too, but a walk is not a shape of its first case.
 const SHAPE: char = ':';
@@ -95,7 +92,7 @@ pub struct Walk(pub Vec<Move>);
 
 impl fmt::Display for Walk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{AREA}/")?;
+        write!(f, "{WALK}/")?;
         for (i, step) in self.0.iter().enumerate() {
             write!(f, "{}{step}", if i == 0 { "" } else { "," })?;
         }
@@ -107,8 +104,8 @@ impl FromStr for Walk {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let moves = text.strip_prefix(AREA).and_then(|rest| rest.strip_prefix('/'));
-        let moves = moves.ok_or_else(|| format!("`{text}` is not a walk; expected `{AREA}/CASE,+CASE,…`"))?;
+        let moves = text.strip_prefix(WALK).and_then(|rest| rest.strip_prefix('/'));
+        let moves = moves.ok_or_else(|| format!("`{text}` is not a walk; expected `{WALK}/CASE,+CASE,…`"))?;
         moves.split(',').map(str::parse).collect::<Result<_, _>>().map(Self)
     }
 }
@@ -117,7 +114,7 @@ impl Walk {
     /// Returns the walk in an id or in the end of one, such as `v1/agent/walk/fs/read,+fs/read`; `None` if it names no walk.
     #[must_use]
     pub fn in_id(id: &str) -> Option<Self> {
-        let at = id.find(&format!("{AREA}/")).filter(|at| *at == 0 || id[..*at].ends_with('/'))?;
+        let at = id.find(&format!("{WALK}/")).filter(|at| *at == 0 || id[..*at].ends_with('/'))?;
         id[at..].parse().ok()
     }
 
