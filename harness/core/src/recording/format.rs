@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::import;
 use super::problem::RecordingProblem;
-use super::tee;
 use crate::trace::Lack;
 use crate::wire::{Content, Envelope, read_line};
 
@@ -68,7 +68,7 @@ impl Format {
     pub fn detect(beginning: &[u8]) -> Result<Self, RecordingProblem> {
         let text = text(beginning)?;
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        if first.starts_with(tee::TO_AGENT) || first.starts_with(tee::TO_CLIENT) {
+        if first.starts_with(import::TO_AGENT) || first.starts_with(import::TO_CLIENT) {
             return Ok(Self::Tee);
         }
         if text.trim_start().starts_with('[') {
@@ -145,7 +145,7 @@ fn text(beginning: &[u8]) -> Result<&str, RecordingProblem> {
         Ok(text) => Some(text),
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&unpacked[..error.valid_up_to()]).ok(),
         // The output of an agent may contain any bytes, and has an arrow before it.
-        Err(error) if unpacked.starts_with(tee::TO_AGENT.as_bytes()) || error.valid_up_to() > 0 => {
+        Err(error) if unpacked.starts_with(import::TO_AGENT.as_bytes()) || error.valid_up_to() > 0 => {
             std::str::from_utf8(&unpacked[..error.valid_up_to()]).ok()
         }
         Err(_) => None,

@@ -6,15 +6,15 @@ use super::problem::RecordingProblem;
 use crate::wire::{LONGEST_LINE, LineEnd};
 
 /// Reads lines with the memory of the longest one.
-pub(super) struct Lines<R> {
-    from: R,
+pub(super) struct Lines {
+    from: Box<dyn BufRead>,
     line: Vec<u8>,
     /// The number of lines read, which is the 1-based number of the last one.
     pub number: usize,
 }
 
-impl<R: BufRead> Lines<R> {
-    pub(super) const fn new(from: R) -> Self {
+impl Lines {
+    pub(super) fn new(from: Box<dyn BufRead>) -> Self {
         Self { from, line: Vec::new(), number: 0 }
     }
 

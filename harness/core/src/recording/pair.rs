@@ -2,25 +2,24 @@
 //! after its request. So one party is read until it answers a request that the other has not sent yet.
 
 use std::collections::BTreeSet;
-use std::io::BufRead;
 
 use super::lines::Lines;
 use super::problem::RecordingProblem;
-use super::source::{Item, Source};
+use super::stream::Item;
 use crate::requirement::Party;
 use crate::trace::What;
 use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
 
 /// Reads one or both of them.
-pub(super) struct Pair<R> {
-    sides: Vec<Side<R>>,
+pub(super) struct Pair {
+    sides: Vec<Side>,
     /// The requests without an answer, by the party that must answer.
     asked: BTreeSet<(Party, RpcId)>,
 }
 
-struct Side<R> {
+struct Side {
     party: Party,
-    lines: Lines<R>,
+    lines: Lines,
     next: Option<Line>,
 }
 
@@ -34,20 +33,18 @@ struct Line {
 /// The most unanswered requests that are remembered; the answers to others come in the order of the files.
 const MOST_ASKED: usize = 4096;
 
-impl<R: BufRead> Pair<R> {
-    pub(super) fn new(sides: Vec<(Party, R)>) -> Self {
-        let side = |(party, from)| Side { party, lines: Lines::new(from), next: None };
+impl Pair {
+    pub(super) fn new(sides: Vec<(Party, Lines)>) -> Self {
+        let side = |(party, lines)| Side { party, lines, next: None };
         Self { sides: sides.into_iter().map(side).collect(), asked: BTreeSet::new() }
     }
-}
 
-impl<R: BufRead> Source for Pair<R> {
-    fn next(&mut self) -> Result<Option<Item>, RecordingProblem> {
+    pub(super) fn next(&mut self) -> Result<Option<Item>, RecordingProblem> {
         for side in self.sides.iter_mut().filter(|side| side.next.is_none()) {
             side.next = Line::read(&mut side.lines)?;
         }
         let asked = &self.asked;
-        let waits = |side: &Side<R>| {
+        let waits = |side: &Side| {
             let answers = side.next.as_ref().and_then(|line| line.answers.clone());
             answers.is_some_and(|id| !asked.contains(&(side.party, id)))
         };
@@ -72,7 +69,7 @@ impl<R: BufRead> Source for Pair<R> {
 }
 
 impl Line {
-    fn read<R: BufRead>(lines: &mut Lines<R>) -> Result<Option<Self>, RecordingProblem> {
+    fn read(lines: &mut Lines) -> Result<Option<Self>, RecordingProblem> {
         let Some((bytes, end)) = lines.next()? else { return Ok(None) };
         let (mut asks, mut answers) = (None, None);
         if let Content::One { value, .. } = read_line(bytes) {

@@ -1,19 +1,16 @@
 //! One recording as a stream of events.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::vec::IntoIter;
 
-use super::conductor::Conductor;
-use super::devtools::Devtools;
 use super::format::Format;
-use super::ndjson::Ndjson;
+use super::import::{Conductor, Importer, Ndjson, Tee, devtools, zed};
+use super::lines::Lines;
 use super::pair::Pair;
 use super::problem::RecordingProblem;
-use super::source::{Item, Source};
-use super::tee::Tee;
-use super::zed::Zed;
 use crate::protocol::Edition;
 use crate::requirement::Party;
-use crate::trace::{Event, Header, Lack, ReadError, TraceReader};
+use crate::trace::{Event, Header, Lack, ReadError, TraceReader, What};
 
 /// The source of a recording's events.
 pub enum Input {
@@ -29,8 +26,32 @@ pub struct Recording {
     pub header: Header,
     /// Its format; `None` if the parties were recorded separately.
     pub format: Option<Format>,
-    source: Box<dyn Source>,
+    source: Source,
     n: usize,
+}
+
+/// An event without a position.
+pub(super) struct Item {
+    pub us: u64,
+    pub connection: usize,
+    pub what: What,
+}
+
+type Reader = Box<dyn BufRead>;
+
+/// A document with its importer.
+type Document = (Reader, fn(Reader) -> Result<Vec<Item>, RecordingProblem>);
+
+/// The importer, with what it reads.
+enum Source {
+    /// A trace of this program.
+    Trace(TraceReader<Reader>),
+    /// Entries in lines.
+    Lines(Lines, Box<dyn Importer>),
+    /// A document that is read as a whole when the first event is asked for, and its events.
+    Document(Option<Document>, IntoIter<Item>),
+    /// A stream for each party.
+    Sides(Pair),
 }
 
 /// The number of bytes for detecting the format.
@@ -46,9 +67,10 @@ impl Recording {
         match input {
             Input::Whole(from, format, party) => Self::whole(from, format, party, edition),
             Input::Sides(sides) => {
-                let sides = sides.into_iter().map(|(party, from)| (party, BufReader::new(from))).collect();
-                let lacks = vec![Lack::Times, Lack::Processes, Lack::Order];
-                Ok(Self::of(Header::of_recording(&edition.name, lacks), None, Box::new(Pair::new(sides))))
+                let lines = |from| Lines::new(Box::new(BufReader::new(from)));
+                let sides = sides.into_iter().map(|(party, from)| (party, lines(from))).collect();
+                let header = Header::of_recording(&edition.name, vec![Lack::Times, Lack::Processes, Lack::Order]);
+                Ok(Self { header, format: None, source: Source::Sides(Pair::new(sides)), n: 0 })
             }
         }
     }
@@ -66,26 +88,38 @@ impl Recording {
         let skipped = if beginning.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         beginning.drain(..skipped);
         let format = format.map_or_else(|| Format::detect(&beginning), Ok)?;
-        let from = BufReader::with_capacity(BEGINNING, std::io::Cursor::new(beginning).chain(from));
-        let header = Header::of_recording(&edition.name, format.lacks());
-        let source: Box<dyn Source> = match format {
-            Format::Trace => return Self::trace(from),
-            Format::Ndjson => Box::new(Ndjson::new(from, edition)),
-            Format::Tee => Box::new(Tee::new(from)),
-            Format::Conductor => Box::new(Conductor::new(from, party)),
-            Format::Zed => Box::new(Zed::new(from)),
-            Format::Devtools => Box::new(Devtools::new(from)),
+        let from: Reader = Box::new(BufReader::with_capacity(BEGINNING, Cursor::new(beginning).chain(from)));
+        let mut header = Header::of_recording(&edition.name, format.lacks());
+        let source = match format {
+            Format::Trace => {
+                let reader = TraceReader::new(from).map_err(|error| of_trace(&error))?;
+                header = reader.header.clone();
+                Source::Trace(reader)
+            }
+            Format::Ndjson => Source::Lines(Lines::new(from), Box::new(Ndjson::new(edition))),
+            Format::Tee => Source::Lines(Lines::new(from), Box::new(Tee::default())),
+            Format::Conductor => Source::Lines(Lines::new(from), Box::new(Conductor::new(party))),
+            Format::Zed => Source::Document(Some((from, zed)), Vec::new().into_iter()),
+            Format::Devtools => Source::Document(Some((from, devtools)), Vec::new().into_iter()),
         };
-        Ok(Self::of(header, Some(format), source))
+        Ok(Self { header, format: Some(format), source, n: 0 })
     }
 
-    fn trace(from: impl BufRead + 'static) -> Result<Self, RecordingProblem> {
-        let reader = TraceReader::new(from).map_err(|error| of_trace(&error))?;
-        Ok(Self::of(reader.header.clone(), Some(Format::Trace), Box::new(OwnTrace(reader))))
-    }
-
-    fn of(header: Header, format: Option<Format>, source: Box<dyn Source>) -> Self {
-        Self { header, format, source, n: 0 }
+    fn item(&mut self) -> Result<Option<Item>, RecordingProblem> {
+        match &mut self.source {
+            Source::Trace(reader) => {
+                let event = reader.next().transpose().map_err(|error| of_trace(&error))?;
+                Ok(event.map(|Event { us, connection, what, .. }| Item { us, connection, what }))
+            }
+            Source::Lines(lines, importer) => importer.next(lines),
+            Source::Document(unread, items) => {
+                if let Some((from, read)) = unread.take() {
+                    *items = read(from)?.into_iter();
+                }
+                Ok(items.next())
+            }
+            Source::Sides(pair) => pair.next(),
+        }
     }
 }
 
@@ -93,23 +127,13 @@ impl Iterator for Recording {
     type Item = Result<Event, RecordingProblem>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let item = match self.source.next() {
+        let Item { us, connection, what } = match self.item() {
             Ok(item) => item?,
             Err(problem) => return Some(Err(problem)),
         };
-        let event = Event { n: self.n, us: item.us, connection: item.connection, what: item.what };
+        let n = self.n;
         self.n += 1;
-        Some(Ok(event))
-    }
-}
-
-/// A trace of this program.
-struct OwnTrace<R>(TraceReader<R>);
-
-impl<R: BufRead> Source for OwnTrace<R> {
-    fn next(&mut self) -> Result<Option<Item>, RecordingProblem> {
-        let event = self.0.next().transpose().map_err(|error| of_trace(&error))?;
-        Ok(event.map(|Event { us, connection, what, .. }| Item { us, connection, what }))
+        Some(Ok(Event { n, us, connection, what }))
     }
 }
 
