@@ -24,7 +24,6 @@ mod person;
 mod plan;
 mod progress;
 mod project;
-mod record;
 mod redact;
 mod reports;
 mod schema;
@@ -108,7 +107,6 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Matrix(matrix) => matrix::run(&matrix, editions),
         args::Command::Model(model) => model::run(&model, editions.preferred()),
         args::Command::Merge(merge) => merge::run(&merge, editions),
-        args::Command::Record(record) => record::run(&record, editions),
         args::Command::Redact(redact) => redact::run(&redact, editions),
         args::Command::Reject(review) => snapshots::reject(&review),
         args::Command::Site(site) => site::run(&site, editions),

@@ -1,5 +1,4 @@
-//! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot is the case recorded from it, or the
-//! reason for its absence.
+//! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot is the case recorded from it, or `no case`.
 
 mod kept;
 mod orphans;
@@ -11,7 +10,7 @@ use std::path::{Path, PathBuf};
 use acp_conformance::case::{Includes, Vocabulary, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::edition::V1;
-use acp_conformance::record::{Aim, record};
+use acp_conformance::record::record;
 use acp_conformance::trace::Trace;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -45,11 +44,8 @@ fn snapshot(path: &Path) -> String {
 
 fn check(path: &PathBuf) -> Result<(), Failed> {
     let trace = Trace::read(BufReader::new(File::open(path)?))?;
-    let origin = format!("{}.jsonl", name(path));
-    let text = match record(&trace, &Aim { origin: &origin, subject: None, edition: V1.edition() }) {
-        Ok(text) => sound(text)?,
-        Err(error) => format!("no case: {error}\n"),
-    };
+    let text = record(&trace, &format!("{}.jsonl", name(path)), V1.edition()).map(sound);
+    let text = text.unwrap_or_else(|| Ok("no case\n".to_owned()))?;
     Ok(kept::kept(&snapshots().join(snapshot(path)), &text)?)
 }
 

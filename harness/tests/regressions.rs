@@ -1,6 +1,6 @@
 //! The output for known failures and for changes, in `regressions/`, and for wrong command lines and files, in `usage/`: each
 //! `.txt` begins with a command on files of its folder, followed by its exit code and output. Also commands that change files:
-//! `--update-expected`, the review of transcripts, and `record`.
+//! `--update-expected` and the review of transcripts.
 
 mod kept;
 
@@ -25,7 +25,6 @@ fn main() {
     trials.push(Trial::test("update", update).with_kind("changed"));
     trials.push(Trial::test("update-makes-a-file", update_makes_a_file).with_kind("changed"));
     trials.push(Trial::test("review", review).with_kind("changed"));
-    trials.push(Trial::test("record-makes-folders", record_makes_folders).with_kind("changed"));
     trials.push(Trial::test("ci", nothing_is_written_in_ci).with_kind("changed"));
     trials.push(Trial::test("completions", completions).with_kind("shell"));
     trials.push(Trial::test("color", color).with_kind("shell"));
@@ -125,15 +124,6 @@ fn update_makes_a_file() -> Result<(), Failed> {
     ends_with(0, &output)?;
     let said = String::from_utf8(output.stderr)?;
     if said.contains("warning[expected::placeholder]") { Ok(()) } else { Err(said.into()) }
-}
-
-/// The folders in the id of a recorded case need not exist.
-fn record_makes_folders() -> Result<(), Failed> {
-    let dir = tempfile::tempdir()?;
-    let trace = Path::new(FOLDER).join("new/init-handshake.jsonl").to_string_lossy().into_owned();
-    let case = "mine/v1/agent/init/my-handshake.yaml";
-    ends_with(0, &program(&["record", &trace, "-o", case], dir.path()).output()?)?;
-    ends_with(0, &program(&["lint", case], dir.path()).output()?)
 }
 
 /// Runs the handshake with an agent of this name.

@@ -4,8 +4,7 @@
 //! comments; then a line `---`; then the conversation. `conversation` describes the form. Every requirement that fails or is undecided must be listed. A pass need
 //! not be: each trace also passes other requirements that its few lines exercise.
 //!
-//! Every trace is also redacted, and must get the same judgement. All of them also form one run, whose shards must give the
-//! same results together.
+//! All of them also form one run, whose shards must give the same results together.
 
 mod conversation;
 mod exchanges;
@@ -17,11 +16,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use acp_conformance::edition::Editions;
-use acp_conformance::judge::{Finding, Judge, Judgement, judge};
+use acp_conformance::judge::{Finding, Judge, Judgement};
 use acp_conformance::protocol::Edition;
-use acp_conformance::redact::{RedactionKey, redact};
 use acp_conformance::requirement::Party;
-use acp_conformance::trace::{Trace, What};
+use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
 use conversation::{CASE, CLIENT, DRAFT, Reader};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -34,8 +32,6 @@ fn main() {
     for file in areas.filter(|area| area.is_dir()).flat_map(|area| fs::read_dir(area).into_iter().flatten().flatten()) {
         let path = file.path();
         let name = path.strip_prefix(&root).unwrap_or(&path).with_extension("").display().to_string();
-        let again = path.clone();
-        trials.push(Trial::test(format!("{name}-redacted"), move || check_redacted(&again)).with_kind("redaction"));
         let same = path.clone();
         trials.push(Trial::test(format!("{name}/recorded"), move || recorded::check(&same)).with_kind("recording"));
         paths.push(path.clone());
@@ -114,33 +110,6 @@ fn counted_twice(judgement: &Judgement) -> Vec<String> {
         }
     }
     wrong
-}
-
-/// Checks that the lines of a redacted trace keep their lengths, and that it gets the same judgement.
-fn check_redacted(path: &Path) -> Result<(), Failed> {
-    let text = fs::read_to_string(path)?;
-    let (_, trace) = parts(&text)?;
-    let redacted = redact(&trace, RedactionKey::new([7; 32]), edition(&trace)).trace;
-    let lengths = |trace: &Trace| -> Vec<usize> { trace.events.iter().map(|event| length(&event.what)).collect() };
-    if lengths(&trace) != lengths(&redacted) {
-        return Err("a line has another length".into());
-    }
-    let [before, after] = [&trace, &redacted].map(|trace| judge(trace, edition(trace)));
-    let differences = before.differences(&after);
-    if differences.is_empty() { Ok(()) } else { Err(format!("\n{}", differences.join("\n")).into()) }
-}
-
-const fn length(what: &What) -> usize {
-    match what {
-        What::Line { bytes, .. } | What::Unattributed(bytes) | What::Stderr(bytes) | What::Stdout(bytes) => bytes.len(),
-        What::Process(_)
-        | What::Mcp(_)
-        | What::Visit(_)
-        | What::Model(_)
-        | What::Fence(_)
-        | What::Step(_)
-        | What::Case(_) => 0,
-    }
 }
 
 /// The edition of a trace.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use acp_conformance::case::{Includes, Vocabulary, load_text};
 use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::edition::V1;
-use acp_conformance::record::{Aim, record};
+use acp_conformance::record::record;
 use acp_conformance::report::{Chart, diagnose};
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, RunReport};
@@ -22,8 +22,7 @@ static INCLUDES: LazyLock<Includes> = LazyLock::new(|| Includes::of(&V1));
 pub fn holds(data: &[u8]) {
     let trace = conversation_of(data);
     holds_for(&trace);
-    let aim = Aim { origin: "x.jsonl", subject: None, edition: V1.edition() };
-    if let Ok(text) = record(&trace, &aim) {
+    if let Some(text) = record(&trace, "x.jsonl", V1.edition()) {
         // A violation of a subject may become a mistake in the case, but its texts must not change the structure of the file.
         let (_, mut problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &INCLUDES);
         problems.retain(|problem| problem.code.starts_with("yaml::"));

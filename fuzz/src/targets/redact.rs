@@ -1,7 +1,7 @@
 //! Redaction: a secret in a place for private data is removed, whatever the text around it.
 
 use acp_conformance::edition::V1;
-use acp_conformance::redact::{RedactionKey, redact};
+use acp_conformance::redact::redact;
 use acp_conformance::trace::{Trace, What};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -28,7 +28,7 @@ A key: ~
 E key: ~
 P {"agent-started":{"pid":1,"parent":1,"args":["~"],"cwd":"/srv/~","environment":["~"],"values":{"KEY":"~"}}}
 V {"method":"GET","url":"http://127.0.0.1:1/~?token=~","headers":[["cookie","~"]]}
-S {"kind":"must","line":1,"text":"x","outcome":"contradicted","expected":"`~`","seen":"the agent said `~`"}
+S {"kind":"must","line":1,"text":"x","outcome":"contradicted","expected":{"reply":{"equals":{"text":"~"}}},"observed":{"reply":{"text":{"text":"~"}}}}
 "#;
 
 /// The first byte is the position of the private lines, and the others are a conversation around them.
@@ -46,8 +46,7 @@ pub fn holds(data: &[u8]) {
     for line in before.iter().copied().chain(private.lines()).chain(after.iter().copied()) {
         let _ = reader.line(line);
     }
-    let redacted = redact(&reader.trace, RedactionKey::new([7; 32]), V1.edition()).trace;
-    assert_eq!(lengths(&redacted), lengths(&reader.trace), "a line has another length");
+    let redacted = redact(&reader.trace, V1.edition());
     let shown = String::from_utf8_lossy(&written(&redacted)).to_lowercase() + &streamed(&redacted);
     let survived: Vec<&str> = shown.lines().filter(|line| line.contains(&secret)).collect();
     assert!(survived.is_empty(), "the secret {secret} survived:\n{}", survived.join("\n"));
@@ -56,14 +55,6 @@ pub fn holds(data: &[u8]) {
 /// Returns letters that cannot be guessed.
 fn secret(data: &[u8]) -> String {
     Sha256::digest(data).iter().take(24).map(|byte| char::from(b'a' + byte % 26)).collect()
-}
-
-fn lengths(trace: &Trace) -> Vec<usize> {
-    let length = |what: &What| match what {
-        What::Line { bytes, .. } | What::Stderr(bytes) => bytes.len(),
-        _ => 0,
-    };
-    trace.events.iter().map(|event| length(&event.what)).collect()
 }
 
 /// Returns all pieces of streamed text, joined.

@@ -39,7 +39,7 @@ pub enum IssueError {
     /// The harness itself failed.
     #[error("the harness itself failed in {0}, so this run cannot judge the subject")]
     Harness(String),
-    /// The traces do not have the verdicts of the run, for example since they are redacted.
+    /// The traces do not have the verdicts of the run.
     #[error("the traces to write have other verdicts than the run{0}")]
     OtherVerdicts(String),
 }

@@ -86,8 +86,6 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Redact traces for sharing: remove content, keep structure
     Redact(RedactArgs),
-    /// Turn a trace into a case file, as a regression test
-    Record(RecordArgs),
     /// Show what changed between two runs: verdicts, capabilities and messages
     Diff(DiffArgs),
     /// Accept the changed transcripts of --snapshots
@@ -471,37 +469,13 @@ pub struct RedactArgs {
 }
 
 const REDACT_HELP: &str =
-    "Replaces letters and digits in texts, paths, commands and free members: prompts, replies, file contents, output, tokens, \
-names of files and of environment variables. Equal texts stay equal within one trace. Ids, numbers, times, methods, member \
-names, and names and versions of programs stay; docs/redaction.md has the list.
-The command warns if the redacted trace gets other verdicts. Read it before you publish it.
+    "Replaces texts by `x` in the same length, and ids, names and the parts of paths by numbers: prompts, replies, file contents, \
+output, tokens, names of files and of environment variables. Times, methods, member names of the schema, and names and versions \
+of programs stay; docs/redaction.md has the list.
+A redacted trace can get other verdicts where content decides. Read it before you publish it.
 
 Example:
   acp-conformance redact traces/v1-agent-fs-read.jsonl -o public.jsonl";
-
-/// Arguments of `record`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = RECORD_HELP)]
-pub struct RecordArgs {
-    /// A trace file of one connection
-    #[arg(value_name = "TRACE")]
-    pub trace: PathBuf,
-    /// The case file to write [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// The party to test, if the trace does not name it
-    #[arg(long, value_parser = one_of(&Party::ALL, Party::name))]
-    pub subject: Option<Party>,
-}
-
-const RECORD_HELP: &str =
-    "The case repeats the exchange. Ids and paths become names, texts of a model become patterns, and the automatic responses of \
-the tester are omitted. Edit the case until it contains only the steps that matter; cases/README.md describes the format.
-
-Examples:
-  acp-conformance agent --case fs/read --trace-dir traces -- my-agent --acp
-  acp-conformance record traces/v1-agent-fs-read.jsonl -o mine/v1/agent/fs/my-read.yaml
-  acp-conformance agent --cases mine --case fs/my-read -- my-agent --acp";
 
 /// Arguments of `list`.
 #[derive(Debug, clap::Args)]

@@ -46,7 +46,7 @@ fn certify(plan: &RunPlan, args: &KeepArgs) -> anyhow::Result<ProgramExit> {
         CertificatePlace::take(&args.output, args.replace, party).with_context(|| format!("--output {shown}"))?;
     let (began, started) = (SystemTime::now(), Instant::now());
     let traces = place.traces();
-    let keep = Keep { dir: &traces, redact: args.redact };
+    let keep = Keep { dir: &traces, redact: false };
     let met = |trace: &Trace, obstacle: Option<Diagnosis>| {
         if obstacle.is_some() {
             return Ok(obstacle);

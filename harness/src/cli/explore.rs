@@ -9,7 +9,7 @@ use super::plan::{RunPlan, Walks};
 use super::suite::Going;
 use crate::explore::{Event, Explorer, Known, Walked};
 use crate::output_file::write_file;
-use crate::record::{Aim, record};
+use crate::record::record;
 use crate::report::SuiteEvent;
 use crate::results::{Explored, Unconfirmed};
 use crate::run::stopped;
@@ -86,9 +86,9 @@ impl Exploration<'_, '_> {
 
 /// Adds a walk to the results, and writes it as a case if traces are kept.
 fn add(plan: &RunPlan, going: &mut Going<'_>, Walked { walk, traces }: &Walked) -> anyhow::Result<()> {
-    if let (Some(keep), Some(trace)) = (going.listener.keep, traces.first()) {
-        let origin = format!("acp-conformance: {walk}");
-        let text = record(trace, &Aim { origin: &origin, subject: None, edition: plan.bundle.edition() })?;
+    if let (Some(keep), Some(trace)) = (going.listener.keep, traces.first())
+        && let Some(text) = record(trace, &format!("acp-conformance: {walk}"), plan.bundle.edition())
+    {
         let path = keep.dir.join(trace.file_name()).with_extension("yaml");
         write_file(&path, |out| std::io::Write::write_all(out, text.as_bytes()))
             .with_context(|| path.display().to_string())?;

@@ -16,7 +16,7 @@ use super::output::say;
 use super::outputs::{Output, Outputs};
 use super::plan::{Origin, RunPlan};
 use super::progress::ProgressLine;
-use super::redact::{redacted, save};
+use super::redact::save;
 use super::snapshots::Snapshots;
 use super::versions::Others;
 use crate::case::model::Case;
@@ -26,7 +26,8 @@ use crate::judge::judge;
 use crate::manual::Person;
 use crate::plan::next_steps;
 use crate::protocol::Edition;
-use crate::record::{Aim, record};
+use crate::record::record;
+use crate::redact::redact;
 use crate::report::{Begin, Chart, Diagnosis, SuiteEvent, count, diagnose, protocol, rfc3339};
 use crate::requirement::{Level, Party};
 use crate::results::{CaseReport, Collector, Partial, PartialReason};
@@ -387,7 +388,7 @@ impl Listener<'_> {
         let path = keep.dir.join(&name);
         self.kept.insert(name);
         if keep.redact {
-            save(&redacted(trace, self.edition)?.trace, &path)?;
+            save(&redact(trace, self.edition), &path)?;
         } else {
             save(trace, &path)?;
         }
@@ -437,7 +438,7 @@ impl SuiteListener for Listener<'_> {
             // Only failed cases, since the text makes the page larger.
             let fails = collector.failures(&report.id).next().is_some();
             let origin = || format!("a run of {}", report.id);
-            let case = || record(trace, &Aim { origin: &origin(), subject: None, edition: self.edition }).ok();
+            let case = || record(trace, &origin(), self.edition);
             let chart = Chart::of(trace, collector.evidence(&report.id)).with_case(fails.then(case).flatten());
             self.outputs.event(&SuiteEvent::Chart(&report.id, &chart))?;
         }

@@ -1,7 +1,6 @@
 //! Replaces the values of a trace in a case by names, labels and patterns.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
@@ -71,16 +70,12 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Creates the names of a case whose first session uses this directory. In a trace of a case, the working directory is the
-    /// folder `work`, next to the HOME.
-    pub(super) fn new(cwd: Option<&str>, of_a_case: bool) -> Self {
-        let mut places = Vec::new();
-        if let Some(cwd) = cwd.filter(|cwd| Path::new(cwd).is_absolute() && cwd.len() > 1) {
-            let sandbox = cwd.find("/work").filter(|_| of_a_case).map(|at| &cwd[..at]);
-            places.push((sandbox.map_or_else(|| cwd.to_owned(), |sandbox| format!("{sandbox}/work")), "<cwd>"));
-            places.extend(sandbox.map(|sandbox| (format!("{sandbox}/home"), "<home>")));
-        }
-        Self { places, ..Self::default() }
+    /// Creates the names of a case whose first session uses this directory: the folder `work`, next to the HOME.
+    pub(super) fn new(cwd: Option<&str>) -> Self {
+        let sandbox = cwd.and_then(|cwd| Some(&cwd[..cwd.find("/work")?]));
+        let places =
+            sandbox.map(|sandbox| [(format!("{sandbox}/work"), "<cwd>"), (format!("{sandbox}/home"), "<home>")]);
+        Self { places: places.into_iter().flatten().collect(), ..Self::default() }
     }
 
     /// Returns the path relative to the working directory, if it is inside.
@@ -215,7 +210,7 @@ mod tests {
 
     #[test]
     fn ids_and_paths_get_names() {
-        let mut names = Names::new(Some("/p/work"), true);
+        let mut names = Names::new(Some("/p/work"));
         let seen = json!({ "sessionId": "s", "path": "/p/work/a.txt", "other": "/etc/x", "line": 2, "used": 3, "text": "hi", "kind": "edit", "gone": null, "list": [1] });
         let wanted = json!({ "sessionId": "<session>", "path": "<cwd>/a.txt", "other": "<absolute-path>", "line": 2, "used": "<number>", "text": "<string>", "kind": "edit", "list": "<array>" });
         assert_eq!(names.pattern(&seen), wanted);
@@ -226,7 +221,7 @@ mod tests {
 
     #[test]
     fn labels_are_short_and_unique() {
-        let mut names = Names::new(None, false);
+        let mut names = Names::new(None);
         let labels = ["session/prompt", "session/prompt", "_Acme/doIt!", "_"].iter().enumerate();
         let labels: Vec<_> = labels.map(|(at, method)| names.label(at, method)).collect();
         assert_eq!(labels, ["turn", "turn-2", "doit", "request"]);

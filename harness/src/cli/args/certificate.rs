@@ -60,9 +60,6 @@ pub struct KeepArgs {
     /// Replace an earlier certificate of the same subject
     #[arg(long)]
     pub replace: bool,
-    /// Redact the traces, as `acp-conformance redact` does
-    #[arg(long)]
-    pub redact: bool,
     /// The detail of the text output.
     #[command(flatten)]
     pub detail: DetailArgs,
@@ -75,7 +72,7 @@ const CERTIFY_HELP: &str =
     "Runs all cases; none can be selected, skipped or excused. The folder gets report.json, the trace of each case \
 in traces/ and SHA256SUMS; anyone with the folder can verify it. `certify` writes it for every verdict \
 and returns the exit code of a run. An interrupted run, or a failure of the harness, writes no certificate.
-The certificate contains the command line as typed, and the traces contain all messages: see --redact.
+The certificate contains the command line as typed, and the traces contain all messages.
 docs/certificates.md describes what a certificate proves and how to sign it.
 
 Examples:
