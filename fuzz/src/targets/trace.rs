@@ -2,7 +2,8 @@
 
 use acp_conformance::edition::V1;
 use acp_conformance::judge::judge;
-use acp_conformance::trace::{Trace, normalised};
+use acp_conformance::snapshot::normalised;
+use acp_conformance::trace::Trace;
 
 use super::{record, written};
 

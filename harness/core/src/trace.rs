@@ -1,14 +1,10 @@
-//! The observations of a run: an append-only list of events, its file format, and a stable text form.
+//! The observations of a run: an append-only list of events, and its file format.
 
 mod case;
 mod event;
 mod file_name;
-mod format_1;
 mod jsonl;
-mod normal;
 mod parts;
-mod renamer;
-mod reuse;
 mod step;
 
 pub use case::{CaseInfo, CaseMark};
@@ -18,9 +14,6 @@ pub use event::{
 };
 pub use file_name::file_name;
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
-pub use normal::normalised;
-pub use renamer::Renamer;
-pub use reuse::Reuse;
 pub use step::{
     Excerpt, Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, StepKind,
     SubjectEnd,

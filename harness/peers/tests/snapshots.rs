@@ -1,7 +1,7 @@
 //! Conversations and reports as snapshots: the normalised transcripts of representative cases with the reference programs, and
 //! the reports of small runs with a failure.
 //!
-//! The messages of these cases have one order, see `acp_conformance::trace::normalised`: each side has at most one open
+//! The messages of these cases have one order, see `acp_conformance::snapshot::normalised`: each side has at most one open
 //! request, and every message of the subject is awaited.
 
 #[path = "../../tests/kept.rs"]
@@ -23,7 +23,7 @@ use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, FindingReport, RunReport};
 use acp_conformance::run::run_case;
 use acp_conformance::snapshot;
-use acp_conformance::trace::{Renamer, Trace};
+use acp_conformance::trace::Trace;
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -107,7 +107,7 @@ fn transcript(id: &str) -> Result<(), Failed> {
 fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
     let options: Vec<String> = run.fault.iter().flat_map(|fault| ["--fault", fault]).map(str::to_owned).collect();
     let mut collector = Collector::new(V1.edition(), run.party, reference::subject(run.party, &options).command);
-    let mut renamer = Renamer::new();
+    let mut renamer = snapshot::Renamer::new();
     renamer.path(reference::AGENT, "acp-reference-agent");
     renamer.path(reference::CLIENT, "acp-reference-client");
     let mut wanted = Vec::new();

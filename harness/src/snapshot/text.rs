@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use similar::{ChangeTag, TextDiff};
 
+use super::normal::normalised;
 use crate::case::is_handshake;
 use crate::requirement::Party;
-use crate::trace::{Trace, normalised};
+use crate::trace::Trace;
 
 /// Returns the transcript of a case, one message per line, without the parts that differ from run to run. Only the transcript
 /// of the handshake shows the messages at the start of every conversation, so that a change of those changes one transcript and

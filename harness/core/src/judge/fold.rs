@@ -31,7 +31,7 @@ use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, Members, RpcId
 /// use acp_conformance_core::{judge::judge, protocol::Edition, trace::Trace, verdict::Verdict};
 ///
 /// # fn welcomes(edition: &'static Edition) -> Result<(), Box<dyn std::error::Error>> {
-/// let file = r#"{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent"}
+/// let file = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","subject":"agent"}
 /// {"n":0,"us":0,"from":"agent","line":"Welcome!"}"#;
 /// let trace = Trace::read(file.as_bytes())?;
 /// let judgement = judge(&trace, edition);
@@ -237,7 +237,6 @@ impl Judge {
             ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) | ProcessEvent::AgentKilled => {
                 self.talk.shut_down(n, us);
             }
-            ProcessEvent::Reused(_) => self.talk.holes.anywhere = true,
             ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
                 self.talk.shut_down(n, us);
                 self.parked.values_mut().for_each(|talk| talk.shut_down(n, us));

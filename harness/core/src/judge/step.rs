@@ -58,7 +58,6 @@ pub(super) fn ended_unexplained(step: &StepEvent, subject: Party) -> bool {
     step.outcome == Outcome::Ended
         && match &step.observed {
             Some(Observed::Ended(end)) => EndCause::of(end, subject) == EndCause::Unexplained,
-            Some(Observed::Words { unexplained, .. }) => *unexplained,
             _ => false,
         }
 }
@@ -134,7 +133,6 @@ pub fn expected_text(step: &StepEvent, subject: Party) -> Option<String> {
         Expected::McpMessage { server, methods } => {
             format!("the MCP message {} to the server `{server}`", methods.join(" or "))
         }
-        Expected::Words(words) => words.clone(),
     })
 }
 
@@ -211,7 +209,7 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
             "the client has not started its agent, so it has no connection for messages".to_owned()
         }
         Observed::RunEnded => "the run ended during this case".to_owned(),
-        Observed::Problem(words) | Observed::Words { text: words, .. } => words.clone(),
+        Observed::Problem(words) => words.clone(),
     }
 }
 

@@ -381,7 +381,7 @@ mod tests {
     /// Whether a run of one case passed that names these requirements.
     fn passes(requirements: &str, line: &str) -> bool {
         let file = format!(
-            r#"{{"format":"acp-conformance-trace/1","suite":"0","edition":"v1@2026-11","subject":"agent","case":"a","requirements":[{requirements}]}}
+            r#"{{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","subject":"agent","case":"a","requirements":[{requirements}]}}
 {{"n":0,"us":0,"from":"agent","line":"{line}"}}"#
         );
         let mut collector = Collector::new(v1(), Party::Agent, Vec::new());

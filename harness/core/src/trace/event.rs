@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::case::CaseMark;
-use super::reuse::Reuse;
 use super::step::StepEvent;
 use crate::requirement::Party;
 use crate::wire::LineEnd;
@@ -101,10 +100,6 @@ pub enum ProcessEvent {
     /// It exceeded the limit of the trace for one kind of event outside the protocol. Later events of that kind are missing in
     /// the trace, without other consequences for the subject.
     Unrecorded(Aside),
-    /// It had served earlier cases, of which the trace shows only `initialize`. Only early traces have this.
-    Reused(Reuse),
-    /// The case was over, and its process stayed for further ones. Only early traces have this.
-    Parted,
 }
 
 /// The kinds of events outside the protocol that have separate limits in a trace.

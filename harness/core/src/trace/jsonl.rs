@@ -1,16 +1,15 @@
-//! The trace file: a header line, then one event per line. Writes format 2; reads formats 1 and 2.
+//! The trace file: a header line, then one event per line.
 
 use std::io::{BufRead, Write};
 use std::mem::take;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::case::CaseMark;
 use super::event::{Event, McpEvent, ModelEvent, ProcessEvent, Visit, What, is_first};
-use super::format_1::OldStep;
 use super::step::StepEvent;
 use crate::requirement::Party;
 use crate::wire::LineEnd;
@@ -18,14 +17,11 @@ use crate::wire::LineEnd;
 /// The name and version of the format.
 pub const FORMAT: &str = "acp-conformance-trace/2";
 
-/// The previous format, which differs only in its step events.
-const FORMAT_1: &str = "acp-conformance-trace/1";
-
 /// The first line of a trace file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
-    /// Always `acp-conformance-trace/2`; reading a file of format 1 converts it.
+    /// Always `acp-conformance-trace/2`.
     pub format: String,
     /// The version of the program that wrote it.
     pub suite: String,
@@ -115,8 +111,8 @@ pub struct Trace {
 /// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit`, `model`,
 /// `step` and `case`, exactly one is present; a line without any of them has an unknown sender.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, bound(deserialize = "Step: Deserialize<'de>"))]
-struct EventLine<Step = StepEvent> {
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct EventLine {
     /// Position in the trace, from 0.
     n: usize,
     /// Microseconds since the start, monotonic.
@@ -162,7 +158,7 @@ struct EventLine<Step = StepEvent> {
     model: Option<ModelEvent>,
     /// The result of a step of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    step: Option<Step>,
+    step: Option<StepEvent>,
     /// The beginning or end of a case, in a conversation that holds several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     case: Option<CaseMark>,
@@ -182,7 +178,7 @@ pub enum ReadError {
     #[error("line 1 is not a trace header: {0}")]
     Header(String),
     /// The header names another format.
-    #[error("line 1: the format is `{0}`, and this program reads `{FORMAT}` and `{FORMAT_1}`")]
+    #[error("line 1: the format is `{0}`, and this program reads `{FORMAT}`")]
     Format(String),
     /// An event could not be read.
     #[error("line {line}: {message}")]
@@ -272,8 +268,6 @@ pub struct TraceReader<R> {
     from: R,
     line: Vec<u8>,
     position: usize,
-    /// Whether the file has format 1.
-    is_old: bool,
 }
 
 impl<R: BufRead> TraceReader<R> {
@@ -287,17 +281,14 @@ impl<R: BufRead> TraceReader<R> {
         if from.read_until(b'\n', &mut line)? == 0 {
             return Err(ReadError::Empty);
         }
-        let mut probe: serde_json::Value =
-            serde_json::from_slice(&line).map_err(|e| ReadError::Header(e.to_string()))?;
-        let is_old = match probe.get("format").and_then(serde_json::Value::as_str) {
-            Some(FORMAT) => false,
-            Some(FORMAT_1) => true,
+        let probe: serde_json::Value = serde_json::from_slice(&line).map_err(|e| ReadError::Header(e.to_string()))?;
+        match probe.get("format").and_then(serde_json::Value::as_str) {
+            Some(FORMAT) => {}
             Some(other) => return Err(ReadError::Format(other.to_owned())),
             None => return Err(ReadError::Header("it has no member `format`".to_owned())),
-        };
-        probe["format"] = FORMAT.into();
+        }
         let header = serde_json::from_value(probe).map_err(|e| ReadError::Header(e.to_string()))?;
-        Ok(Self { header, from, line, position: 0, is_old })
+        Ok(Self { header, from, line, position: 0 })
     }
 }
 
@@ -311,11 +302,7 @@ impl<R: BufRead> Iterator for TraceReader<R> {
             Ok(_) => {}
             Err(error) => return Some(Err(error.into())),
         }
-        let event = if self.is_old {
-            read_event::<OldStep>(&self.line, self.position)
-        } else {
-            read_event::<StepEvent>(&self.line, self.position)
-        };
+        let event = read_event(&self.line, self.position);
         self.position += 1;
         let line = self.position + 1;
         let is_cut = || !self.line.ends_with(b"\n") && serde_json::from_slice::<IgnoredAny>(&self.line).is_err();
@@ -326,11 +313,8 @@ impl<R: BufRead> Iterator for TraceReader<R> {
     }
 }
 
-fn read_event<Step>(line: &[u8], position: usize) -> Result<Event, String>
-where
-    Step: DeserializeOwned + Into<StepEvent>,
-{
-    let line: EventLine<Step> = serde_json::from_slice(line).map_err(|e| e.to_string())?;
+fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
+    let line: EventLine = serde_json::from_slice(line).map_err(|e| e.to_string())?;
     if line.n != position {
         return Err(format!("`n` is {}, and the event stands at position {position}", line.n));
     }
@@ -369,7 +353,7 @@ where
         mcp.map(What::Mcp),
         visit.map(What::Visit),
         model.map(What::Model),
-        step.map(|step| What::Step(step.into())),
+        step.map(What::Step),
         case.map(What::Case),
     ];
     let mut given = given.into_iter().flatten();
@@ -469,7 +453,7 @@ pub fn file_schema() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Expected, McpTransport, McpWhat, Observed, Outcome, Reuse, StepKind};
+    use crate::trace::{Expected, McpTransport, McpWhat, Observed, Outcome, StepKind};
 
     fn sample() -> Trace {
         let line = |bytes: &[u8], end| What::Line { from: Party::Agent, bytes: bytes.to_vec(), end, deliberate: false };
@@ -495,7 +479,6 @@ mod tests {
             What::Unattributed(b"{}".to_vec()),
             What::Fence("session/list".to_owned()),
             What::Process(ProcessEvent::NotSpawned("no".to_owned())),
-            What::Process(ProcessEvent::Reused(Reuse { cases: 1, sessions: ["s".to_owned()].into(), requests: 3 })),
             What::Process(ProcessEvent::Exited { code: None, signal: Some("SIGKILL".to_owned()) }),
             What::Mcp(McpEvent {
                 server: "files".to_owned(),
@@ -529,38 +512,6 @@ mod tests {
             let value = serde_json::from_str(line).expect("JSON");
             assert!(schema.is_valid(&value), "{line}");
         }
-    }
-
-    #[test]
-    fn format_1_is_read_and_keeps_the_words_of_its_steps() {
-        let header = serde_json::to_string(&sample().header).expect("serialises").replace(FORMAT, FORMAT_1);
-        let step = |outcome: &str, seen: &str| {
-            format!(
-                r#""step":{{"kind":"fence","line":1,"text":"fence","outcome":"{outcome}","expected":"an answer","seen":"{seen}"}}"#
-            )
-        };
-        let file = format!(
-            "{header}\n{{\"n\":0,\"us\":0,{}}}\n{{\"n\":1,\"us\":0,{}}}\n",
-            step("ended", "the agent ended (exit code 1) without being asked to"),
-            step("ended", "the agent ended (exit code 0) after its input was closed"),
-        );
-        let trace = Trace::read(file.as_bytes()).expect("format 1");
-        assert_eq!(trace.header, sample().header);
-        let observed = trace.events.iter().map(|event| match &event.what {
-            What::Step(StepEvent { expected: Some(Expected::Words(expected)), observed: Some(observed), .. }) => {
-                (expected.as_str(), observed.clone())
-            }
-            other => panic!("{other:?}"),
-        });
-        let words = |text: &str, unexplained| ("an answer", Observed::Words { text: text.to_owned(), unexplained });
-        let wanted = [
-            words("the agent ended (exit code 1) without being asked to", true),
-            words("the agent ended (exit code 0) after its input was closed", false),
-        ];
-        assert_eq!(observed.collect::<Vec<_>>(), wanted);
-        let mut again = Vec::new();
-        trace.write(&mut again).expect("a vector takes everything");
-        assert_eq!(Trace::read(&again[..]).expect("format 2"), trace);
     }
 
     #[test]

@@ -155,8 +155,6 @@ pub enum Expected {
         /// The methods, one of which is expected.
         methods: Vec<String>,
     },
-    /// The words of a trace of format 1, which has no facts here.
-    Words(String),
 }
 
 /// The message of a step.
@@ -315,14 +313,6 @@ pub enum Observed {
     NotConnected,
     /// A problem of the harness, its caller or the case, in words.
     Problem(String),
-    /// The words of a trace of format 1, which has no facts here.
-    Words {
-        /// The words.
-        text: String,
-        /// Whether the runner that wrote them found no reason for the end of the subject.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        unexplained: bool,
-    },
 }
 
 /// The end of the subject's stream, and its situation.

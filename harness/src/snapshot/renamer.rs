@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::event::{Event, What};
 use crate::requirement::Party;
+use crate::trace::{Event, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
 /// Members with an id, and the kind of that id.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{content, spaced};
+use super::normal::{content, spaced};
+use super::renamer::Renamer;
 use crate::requirement::Party;
-use crate::trace::event::{Event, McpEvent, McpWhat, What};
-use crate::trace::renamer::Renamer;
+use crate::trace::{Event, McpEvent, McpWhat, What};
 
 /// A header without information, which changes with the length of a version.
 const LENGTH: &str = "content-length";
@@ -54,7 +54,8 @@ fn line(what: &What, renamer: &mut Renamer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{McpTransport, Visit, normalised};
+    use crate::snapshot::normalised;
+    use crate::trace::{McpTransport, Visit};
     use crate::wire::LineEnd;
 
     #[test]

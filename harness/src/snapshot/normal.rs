@@ -7,18 +7,16 @@
 //! left out. Connections and MCP servers have no common order either, so one follows the other. Only the order in which *one*
 //! party sends independent messages remains open, such as the answers to two parallel requests.
 
-mod aside;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Value, json};
 
-use super::event::{Event, ProcessEvent, What};
+use super::aside;
 use super::renamer::Renamer;
-use super::step::{Outcome, StepEvent, StepKind};
 use crate::requirement::Party;
+use crate::trace::{Event, Outcome, ProcessEvent, StepEvent, StepKind, What};
 use crate::wire::{Content, Envelope, LineEnd, RpcId, escape_surrogates, read_line};
 
 /// Writes the messages of a trace, `→` from client to agent and `←` from agent to client, and the exit of the subject.
@@ -85,7 +83,7 @@ fn exit(subject: Party, what: &What) -> Option<String> {
     }
 }
 
-fn content(from: Party, bytes: &[u8], renamer: &mut Renamer) -> String {
+pub(super) fn content(from: Party, bytes: &[u8], renamer: &mut Renamer) -> String {
     let Content::One { value, .. } = read_line(bytes) else {
         return format!("{:?}", renamer.text(&String::from_utf8_lossy(bytes)));
     };
@@ -246,7 +244,7 @@ fn id(what: &What) -> Option<(Form, RpcId)> {
 }
 
 /// Writes JSON in one line, with a blank after each colon and comma.
-fn spaced(value: &Value) -> String {
+pub(super) fn spaced(value: &Value) -> String {
     let mut bytes = Vec::new();
     let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced));
     escape_surrogates(written.map_or_else(|_| value.to_string(), |()| String::from_utf8_lossy(&bytes).into_owned()))
