@@ -198,7 +198,7 @@ def main():
     project = [{"Security": "security.md"}, {"Contributing": "contributing.md"}, {"Architecture": "architecture.md"}, {"Changelog": "changelog.md"}]
     navigation.append({"Project": project})
     if reports:
-        subprocess.run([program, "site", *reports, "--docs", "..", "-o", str(docs / "board")], check=True)
+        subprocess.run([program, "board", *reports, "--docs", "..", "-o", str(docs / "board")], check=True)
         navigation.insert(1, {"Board": "board/index.html"})
     config = Path(work).resolve() / "mkdocs.yml"
     text = (HERE / "mkdocs.yml").read_text()

@@ -1,6 +1,7 @@
 //! The command line: arguments in, a plan out, and the only code that prints or decides an exit code.
 
 mod args;
+mod board;
 mod certify;
 mod check;
 mod diff;
@@ -14,7 +15,6 @@ mod last_failed;
 mod lint;
 mod list;
 mod manual;
-mod matrix;
 mod merge;
 mod model;
 mod monitor;
@@ -29,7 +29,6 @@ mod reports;
 mod schema;
 mod shard;
 mod shell;
-mod site;
 mod snapshots;
 mod suite;
 mod usage;
@@ -104,12 +103,11 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Lint(lint) => {
             lint::run(&lint, if option.is_some() { &editions.all()[..1] } else { editions.all() })
         }
-        args::Command::Matrix(matrix) => matrix::run(&matrix, editions),
         args::Command::Model(model) => model::run(&model, editions.preferred()),
         args::Command::Merge(merge) => merge::run(&merge, editions),
         args::Command::Redact(redact) => redact::run(&redact, editions),
         args::Command::Reject(review) => snapshots::reject(&review),
-        args::Command::Site(site) => site::run(&site, editions),
+        args::Command::Board(board) => board::run(&board, editions),
         args::Command::Monitor(_)
         | args::Command::List(_)
         | args::Command::Schema(_)

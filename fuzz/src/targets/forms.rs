@@ -1,6 +1,5 @@
 //! Reports: every text of a subject stays text in every form, and its control characters are removed.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use acp_conformance::compare::{self, Side, compare};
@@ -8,8 +7,8 @@ use acp_conformance::edition::V1;
 use acp_conformance::expected::{Comparison, Date, Expectation};
 use acp_conformance::judge::Cause;
 use acp_conformance::report::{
-    Begin, Column, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer, SuiteEvent,
-    TextReport, write_matrix, write_subjects,
+    Begin, BoardRun, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer, SuiteEvent,
+    TextReport, write_board, write_board_markdown,
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{CaseReport, Collector, FindingReport, ProfileInfo, ReasonReport, RunReport};
@@ -27,7 +26,7 @@ pub fn holds(data: &[u8]) {
         let unfit =
             |c: &char| c.is_control() && *c != '\n' || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{202a}'..='\u{202e}');
         // The others are JSON, or contain it, for programs.
-        if !matches!(name, "events" | "page" | "matrix") {
+        if !matches!(name, "events" | "page" | "board") {
             assert_eq!(form.chars().find(unfit), None, "a control character in {name}:\n{form}");
         }
         assert_eq!(skeleton(name, &form), skeleton(name, &wanted), "a text became more than a text in {name}:\n{form}");
@@ -108,11 +107,7 @@ fn report(texts: &[String]) -> RunReport {
 
 /// Renders the report in every form, by name.
 fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
-    let column = Column {
-        report: report.clone(),
-        file: report.cases[0].file.clone().unwrap_or_default(),
-        charts: BTreeMap::new(),
-    };
+    let runs = [BoardRun { report: report.clone(), page: "runs/1.html".to_owned() }];
     let side = |path: &str| Side::new(path.to_owned(), report.clone());
     let mut other = report.clone();
     other.requirements.iter_mut().for_each(|requirement| requirement.verdict = Verdict::Pass);
@@ -125,8 +120,8 @@ fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
         ("markdown", rendered(|out| Box::new(MarkdownReport::new(out)), report)),
         ("events", rendered(|out| Box::new(EventLines::new(out)), report)),
         ("page", rendered(|out| Box::new(PageReport::new(out)), report)),
-        ("matrix", text(|out| write_matrix(vec![column], out))),
-        ("subjects", text(|out| write_subjects(vec![report.clone()], out))),
+        ("board", text(|out| write_board(&runs, None, out))),
+        ("subjects", text(|out| write_board_markdown(&runs, out))),
         ("diff", plain(&text(|out| compare::write(out, &difference, Bound::Full)))),
     ]
 }
@@ -184,7 +179,7 @@ fn skeleton(form: &str, text: &str) -> Vec<String> {
         }
         "events" => text.lines().map(|line| shape(&serde_json::from_str(line).unwrap_or_default())).collect(),
         "markdown" | "subjects" => markup(text),
-        "page" | "matrix" => tags(text),
+        "page" | "board" => tags(text),
         _ => Vec::new(),
     }
 }

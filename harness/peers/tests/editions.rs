@@ -216,8 +216,8 @@ fn reads_traces_and_reports() -> Result<(), Failed> {
         report["requirements"].as_array().into_iter().flatten().filter_map(|one| one["id"].as_str()).collect();
     assert_eq!(ids, ["init.motto", "jsonrpc.version-member.agent", "schema.valid.agent"]);
     prints(dir.path(), 0, &["diff", "report.json", "report.json"])?;
-    prints(dir.path(), 0, &["matrix", "report.json", "--html", "matrix.html"])?;
-    contains(&std::fs::read_to_string(dir.path().join("matrix.html"))?, "The agent has a motto.")
+    prints(dir.path(), 0, &["board", "report.json", "-o", "board"])?;
+    contains(&std::fs::read_to_string(dir.path().join("board/index.html"))?, "The agent has a motto.")
 }
 
 fn certifies() -> Result<(), Failed> {

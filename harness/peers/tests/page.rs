@@ -35,10 +35,10 @@ const LOOKS: [(&str, Look); 18] = [
     ("both-themes-can-be-read", themes),
     ("no-page-is-wider-than-a-phone", phone),
     ("everything-that-can-be-operated-has-a-name", names),
-    ("the-matrix-tells-where-subjects-differ", matrix),
-    ("two-runs-are-shown-side-by-side", two_runs),
     ("the-board-shows-the-newest-run-and-the-history", board::history),
     ("the-board-filters-subjects", board::filters),
+    ("the-board-shows-where-subjects-differ", board::differences),
+    ("the-board-groups-by-capability", board::capabilities),
     ("a-cell-of-the-board-leads-to-its-chart", board::cells),
     ("without-a-script-the-verdict-is-there", without_script),
 ];
@@ -310,7 +310,6 @@ fn themes(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
         for (page, fragment) in [
             ("broken", "requirement=cancel.stop-reason"),
             ("broken", "view=cases&case=v1/agent/cancel/while-asking"),
-            ("matrix", ""),
             ("board/index", "broken=1"),
         ] {
             tab.open(&pages.path(&format!("{page}.html")), fragment)?;
@@ -332,8 +331,6 @@ fn phone(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
         ("broken", "requirement=cancel.stop-reason"),
         ("broken", "view=cases&case=v1/agent/cancel/while-asking"),
         ("kept", "view=cases"),
-        ("matrix", ""),
-        ("runs", ""),
         ("board/index", "broken=1"),
     ];
     let width = "document.documentElement.scrollWidth";
@@ -350,7 +347,6 @@ fn names(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     for (page, fragment) in [
         ("broken", "requirement=cancel.stop-reason"),
         ("broken", "view=cases&case=v1/agent/cancel/while-asking"),
-        ("matrix", ""),
         ("board/index", ""),
     ] {
         tab.open(&pages.path(&format!("{page}.html")), fragment)?;
@@ -376,63 +372,6 @@ fn names(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn matrix(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
-    tab.open(&pages.path("matrix.html"), "")?;
-    wants("a table", tab.value("document.querySelectorAll('table.matrix').length")?, 1.into())?;
-    let verdicts = |name: &str| -> Result<Vec<(Value, Value)>, String> {
-        let report = pages.report(name)?;
-        Ok(report["requirements"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|one| (one["id"].clone(), one["verdict"].clone()))
-            .collect())
-    };
-    let (kept, broken) = (verdicts("kept.json")?, verdicts("broken.json")?);
-    let differ = kept.iter().zip(&broken).filter(|(a, b)| a != b).count();
-    let shown = "[...document.querySelectorAll('.matrix tbody:not([hidden]) tr:not(.area)')].filter((row) => !row.hidden).length";
-    wants("areas are closed at first", tab.value(shown)?, 0.into())?;
-    tab.value("document.getElementById('differ').click()")?;
-    wants("only where they differ", tab.value(shown)?, differ.into())?;
-    tab.value("document.getElementById('broken').click()")?;
-    wants("only what is broken", tab.value(shown)?, 1.into())?;
-    tab.value("document.querySelector('tr:not([hidden]) > td > .cell.fail').focus()")?;
-    wants("a sign, and not colour alone", tab.value("document.activeElement.textContent")?, "✕".into())?;
-    tab.press("Enter")?;
-    tab.until("document.querySelector('dialog').open")?;
-    let evidence = "document.querySelector('dialog .finding').textContent.includes('the agent ended the cancelled turn as end_turn')";
-    wants("the evidence", tab.value(evidence)?, true.into())?;
-    tab.value("document.querySelector('dialog details summary').click()")?;
-    tab.until("document.querySelector('dialog .row.broke') !== null")?;
-    tab.press("Escape")?;
-    tab.until("!document.querySelector('dialog').open && document.activeElement.matches('.cell.fail')")
-}
-
-fn two_runs(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
-    tab.open(&pages.path("runs.html"), "")?;
-    let rows = "[...document.querySelectorAll('#cases tbody')].filter((row) => !row.hidden)";
-    wants("the cases with another verdict", tab.value(&format!("{rows}.length"))?, 1.into())?;
-    tab.value("document.querySelector('#cases tbody:not([hidden]) .open').click()")?;
-    let verdicts = "[...document.querySelectorAll('#cases .runs h3 .word')].map((one) => one.textContent).join()";
-    wants("the old and the new verdict", tab.value(verdicts)?, "pass,fail".into())?;
-    wants("a chart of each run", tab.value("document.querySelectorAll('#cases .runs .chart').length")?, 2.into())?;
-    wants("the wrong message", tab.value("document.querySelectorAll('#cases .runs .row.broke').length")?, 1.into())?;
-    let title = pages.report("broken.json")?["cases"][0]["title"].to_string();
-    wants(
-        "a title",
-        tab.value(&format!("document.querySelector('#cases').innerText.includes({title})"))?,
-        true.into(),
-    )?;
-    wants(
-        "changed requirements",
-        tab.value("document.querySelector('#requirements select').value")?,
-        "changed".into(),
-    )?;
-    tab.value("{ const all = document.querySelector('#cases select'); all.value = 'all'; all.dispatchEvent(new Event('change')); }")?;
-    let cases = count(&pages.report("kept.json")?, "cases", |_| true);
-    tab.until(&format!("{rows}.length >= {cases}"))
 }
 
 fn expected(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {

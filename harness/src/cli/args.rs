@@ -1,15 +1,15 @@
 //! The command line: commands, options and their help.
 
+mod board;
 mod certificate;
 mod init;
 mod kept;
 mod shell;
-mod site;
 
+pub use self::board::BoardArgs;
 pub use self::init::{Ci, InitArgs};
 pub use self::kept::{DetailArgs, DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
 pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, SchemaArgs};
-pub use self::site::SiteArgs;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -17,11 +17,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 
 pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 
-use super::outputs::Output;
 use super::shard::Shard;
 use crate::case;
 use crate::plan;
@@ -76,10 +75,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Merge the JSON reports of a run that was split with --shard
     Merge(MergeArgs),
-    /// Compare many subjects in one page, requirement by requirement, from their reports
-    Matrix(MatrixArgs),
-    /// Make a static site from reports: a board of all subjects, and a page for each run
-    Site(SiteArgs),
+    /// Compare many subjects, requirement by requirement, in static pages made of their reports
+    Board(BoardArgs),
     /// Run all cases and write a certificate: a folder with the evidence, for others to verify
     Certify(CertifyArgs),
     /// Check the traces of a certificate again and list every file that does not match
@@ -430,31 +427,6 @@ Examples:
 fn recording_format() -> clap::builder::PossibleValuesParser {
     recording::Format::ALL.map(recording::Format::name).into()
 }
-
-/// Arguments of `matrix`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = MATRIX_HELP, group(ArgGroup::new("written").args(["html", "format"]).required(true).multiple(true)))]
-pub struct MatrixArgs {
-    /// JSON reports; name the folder of traces after its report if it has moved
-    #[arg(required = true, value_name = "REPORT|TRACES")]
-    pub files: Vec<PathBuf>,
-    /// Write the page to this file
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Write the verdicts as a table, to standard output or a file; its links point to requirements/ in the same folder
-    #[arg(long, value_name = "markdown[=FILE]", value_parser = super::outputs::parse_markdown)]
-    pub format: Option<Output>,
-}
-
-const MATRIX_HELP: &str =
-    "The page has one table per party and one column per subject, with versions of one subject next to each other. A cell opens \
-the findings and, if the trace is available (--trace-dir), the sequence chart of a failed case.
-
-Example:
-  acp-conformance agent --format json=old.json --trace-dir old -- my-agent-1.0 --acp
-  acp-conformance agent --format json=new.json --trace-dir new -- my-agent-1.1 --acp
-  acp-conformance matrix old.json new.json --html matrix.html
-  acp-conformance matrix subjects/*.json --format markdown > docs/subjects.md";
 
 /// Arguments of `redact`.
 #[derive(Debug, clap::Args)]

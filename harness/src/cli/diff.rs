@@ -10,15 +10,11 @@ use super::args::{DiffArgs, OutputFormat};
 use super::check::{files, read};
 use super::exit::ProgramExit;
 use super::output::stdout;
-use super::reports::{charts, evidence};
-use crate::compare::{DiffReport, Side, compare, write};
+use crate::compare::{Side, compare, write};
 use crate::edition::Editions;
-use crate::output_file::write_file;
-use crate::report::{Column, write_runs};
 use crate::results::{Collector, RunReport};
 use crate::snapshot::Bound;
 use crate::trace::{CaseMark, Trace, What};
-use crate::verdict::Verdict;
 
 /// The report in a folder, next to its traces or one level above.
 const REPORT: &str = "report.json";
@@ -39,24 +35,7 @@ pub(super) fn run(args: &DiffArgs, editions: &Editions) -> anyhow::Result<Progra
         OutputFormat::Text => write(&mut stdout(), &report, bound)?,
         OutputFormat::Json => writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?,
     }
-    if let Some(html) = &args.html {
-        let runs = [column(&args.old, &old, &report, editions)?, column(&args.new, &new, &report, editions)?];
-        write_file(html, |out| write_runs(&runs, out)).with_context(|| format!("cannot write {}", html.display()))?;
-    }
     Ok(if report.regression { ProgramExit::NotConformant } else { ProgramExit::Good })
-}
-
-/// Returns a run for the page, with the charts of the cases that changed or failed, as far as their traces are found.
-fn column(path: &Path, side: &Side, diff: &DiffReport, editions: &Editions) -> anyhow::Result<Column> {
-    let report = side.report();
-    let evidence = evidence(report, |_| true);
-    let changed = diff.cases.iter().map(|change| &change.id).chain(diff.messages.iter().map(|change| &change.case));
-    let failed = report.cases.iter().filter(|case| case.verdict == Verdict::Fail).map(|case| &case.id);
-    let cases =
-        changed.chain(failed).map(|id| (id.as_str(), evidence.get(id.as_str()).cloned().unwrap_or_default())).collect();
-    let (file, folder) = (path.join(REPORT), path.join(TRACES));
-    let charts = charts(report, if path.is_dir() { &file } else { path }, &[path, folder.as_path()], &cases, editions)?;
-    Ok(Column { report: report.clone(), file: path.display().to_string(), charts })
 }
 
 /// Reads the path of a report, a folder with a report and traces, a folder of traces, or a trace.

@@ -1,6 +1,6 @@
 //! `merge`: joins the reports of all shards of a run to one report.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -10,7 +10,7 @@ use super::exit::ProgramExit;
 use super::expected::Baseline;
 use super::output::say;
 use super::outputs::Outputs;
-use super::reports::{charts, evidence, read};
+use super::reports::{charts, read};
 use crate::case;
 use crate::edition::Editions;
 use crate::expected::Expectation;
@@ -164,11 +164,8 @@ impl<'a> Shards<'a> {
         let mut found = BTreeMap::new();
         let mut cases = 0;
         for ShardReport { file, report, .. } in &self.all {
-            let mut wanted: BTreeMap<&str, BTreeSet<usize>> =
-                report.cases.iter().map(|case| (case.id.as_str(), BTreeSet::new())).collect();
-            wanted.extend(evidence(report, |_| true));
             cases += report.cases.len();
-            found.extend(charts(report, file, folders, &wanted, editions)?);
+            found.extend(charts(report, file, folders, editions)?);
         }
         if found.len() < cases {
             say(&format!(

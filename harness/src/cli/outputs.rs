@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use super::output::stdout;
 use super::progress::ProgressLine;
 use crate::diagnostic::nearest;
-use crate::output_file::{OutputFile, write_file};
+use crate::output_file::OutputFile;
 use crate::report::{
     Detail, EventLines, GithubReport, JsonReport, JunitReport, MarkdownReport, PageReport, Renderer, SuiteEvent,
     TextReport,
@@ -87,18 +87,6 @@ impl Output {
         self.form == Form::Html
     }
 
-    /// Writes the file, or to standard output.
-    ///
-    /// # Errors
-    ///
-    /// Errors of writing.
-    pub(super) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
-        match &self.file {
-            None => Ok(write(&mut stdout())?),
-            Some(path) => write_file(path, write).with_context(|| format!("cannot write {}", path.display())),
-        }
-    }
-
     /// Whether this uses standard output.
     #[must_use]
     pub const fn is_to_stdout(&self) -> bool {
@@ -141,17 +129,6 @@ pub fn parse(text: &str) -> Result<Output, String> {
         Some("") => Err(format!("the file name is missing: write {text}FILE")),
         file => Ok(Output { form, file: file.filter(|file| *file != "-").map(PathBuf::from) }),
     }
-}
-
-/// Reads `markdown` or `markdown=FILE`.
-///
-/// # Errors
-///
-/// Another format.
-pub fn parse_markdown(text: &str) -> Result<Output, String> {
-    let output = parse(text)?;
-    let wanted = output.form == Form::Markdown;
-    wanted.then_some(output).ok_or_else(|| "matrix writes markdown; use --html FILE for a page".to_owned())
 }
 
 /// All outputs of a run.

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use crate::edition::Editions;
 use crate::report::Chart;
-use crate::results::{FORMAT, FindingReport, RunReport};
+use crate::results::{FORMAT, RunReport};
 use crate::trace::Trace;
 
 /// The folder of traces next to a report.
@@ -33,17 +33,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<RunReport>> {
     Ok(reports)
 }
 
-/// Returns the cases with such findings, and the events that prove them.
-pub(super) fn evidence(report: &RunReport, wanted: fn(&FindingReport) -> bool) -> BTreeMap<&str, BTreeSet<usize>> {
-    let mut evidence: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
-    let findings = report.requirements.iter().flat_map(|requirement| &requirement.findings);
-    for finding in findings.filter(|finding| wanted(finding)) {
-        evidence.entry(&finding.case).or_default().extend(&finding.events);
-    }
-    evidence
-}
-
-/// Returns the charts of these cases with their evidence, as far as their traces are found.
+/// Returns the charts of the cases with their evidence, as far as their traces are found.
 ///
 /// # Errors
 ///
@@ -52,12 +42,15 @@ pub(super) fn charts(
     report: &RunReport,
     file: &Path,
     folders: &[&Path],
-    cases: &BTreeMap<&str, BTreeSet<usize>>,
     editions: &Editions,
 ) -> anyhow::Result<BTreeMap<String, Chart>> {
+    let mut evidence: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    for finding in report.requirements.iter().flat_map(|requirement| &requirement.findings) {
+        evidence.entry(&finding.case).or_default().extend(&finding.events);
+    }
     // The trace of a conversation holds several cases, and is read once.
     let mut files: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
-    for case in report.cases.iter().filter(|case| cases.contains_key(case.id.as_str())) {
+    for case in &report.cases {
         let path = case.trace.as_deref().and_then(|trace| find(Path::new(trace), file, folders));
         if let Some(path) = path {
             files.entry(path).or_default().push(&case.id);
@@ -69,7 +62,7 @@ pub(super) fn charts(
         for case in wanted {
             // Another run may have written another trace there since.
             if let Some(part) = parts.iter().find(|part| is_of(part, report, case)) {
-                charts.insert(case.to_owned(), Chart::of(part, cases[case].clone()));
+                charts.insert(case.to_owned(), Chart::of(part, evidence.remove(case).unwrap_or_default()));
             }
         }
     }

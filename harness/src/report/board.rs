@@ -1,11 +1,16 @@
 //! The runs of many subjects, sorted: the newest run of each subject, and its earlier runs.
 
+mod markdown;
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::subjects::{date, title, version};
-use crate::requirement::Party;
-use crate::results::RunReport;
+pub use self::markdown::write_board_markdown;
+use crate::requirement::{Level, Party};
+use crate::results::{RequirementReport, RunReport};
+
+/// The text for unknown values.
+const UNKNOWN: &str = "unknown";
 
 /// The longest name of a file that [`file_name`] makes, without its extension.
 const LONGEST: usize = 100;
@@ -62,12 +67,40 @@ pub(super) fn subjects(runs: &[BoardRun]) -> Vec<BoardSubject<'_>> {
     subjects
 }
 
+/// Returns the requirements of a level that a subject violates.
+pub(super) fn broken(report: &RunReport, level: Level) -> impl Iterator<Item = &RequirementReport> {
+    report.requirements.iter().filter(move |r| r.level == level && r.fails())
+}
+
+/// Returns the name for people: that of the profile, or else the subject's own.
+pub(super) fn title(report: &RunReport) -> &str {
+    let subject = &report.subject;
+    let of_profile = subject.profile.as_ref().map(|profile| profile.title.as_str());
+    of_profile.or(subject.name.as_deref()).unwrap_or(UNKNOWN)
+}
+
+/// Returns the version that the subject reported, or else the installed one.
+pub(super) fn version(report: &RunReport) -> &str {
+    let subject = &report.subject;
+    let installed = subject.profile.as_ref().and_then(|profile| profile.version.as_deref());
+    subject.version.as_deref().or(installed).unwrap_or(UNKNOWN)
+}
+
+/// Returns the day on which the run began.
+pub(super) fn date(report: &RunReport) -> &str {
+    report.began.as_deref().map_or(UNKNOWN, |began| began.split('T').next().unwrap_or(began))
+}
+
+/// Returns the major of the protocol, such as `v1`.
+pub(super) fn major(report: &RunReport) -> &str {
+    report.suite.edition.split('@').next().unwrap_or_default()
+}
+
 /// Returns a name for the file of a run, without its extension: lower-case ASCII letters, digits, dots and dashes.
 #[must_use]
 pub fn file_name(report: &RunReport) -> String {
-    let major = report.suite.edition.split('@').next().unwrap_or_default();
-    let parts =
-        [report.subject.kind.name(), title(report), version(report), major, &report.suite.transport, date(report)];
+    let party = report.subject.kind.name();
+    let parts = [party, title(report), version(report), major(report), &report.suite.transport, date(report)];
     let mut name = String::new();
     for c in parts.join("-").to_lowercase().chars() {
         match c {

@@ -45,7 +45,7 @@ impl<W: Write> MarkdownReport<W> {
         let is_new = |r: &&RequirementReport| failures(r).any(|broken| broken.expected(report).is_none());
         let (failed, expected): (Vec<_>, Vec<_>) = report.requirements.iter().filter(|r| r.fails()).partition(is_new);
         if !failed.is_empty() {
-            broken_table(&failed, &linked, &mut self.out)?;
+            broken_table(&failed, &mut self.out)?;
             writeln!(self.out)?;
             failed.iter().try_for_each(|requirement| self.evidence(requirement))?;
         }
@@ -165,12 +165,8 @@ fn block(broken: &Broken<'_>) -> String {
     lines.join("\n")
 }
 
-/// Writes a table of the violated requirements with the first finding of each. The caller chooses the links.
-pub(super) fn broken_table(
-    failed: &[&RequirementReport],
-    linked: &dyn Fn(&RequirementReport) -> String,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// Writes a table of the violated requirements with the first finding of each.
+pub(super) fn broken_table(failed: &[&RequirementReport], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| failed | level | found | case |\n|---|---|---|---|")?;
     for requirement in failed {
         let all = examples(requirement);
@@ -188,7 +184,7 @@ pub(super) fn broken_table(
 }
 
 /// Returns a requirement with the link to the specification.
-fn linked(requirement: &RequirementReport) -> String {
+pub(super) fn linked(requirement: &RequirementReport) -> String {
     match &requirement.link {
         Some(link) => format!("[{}]({link})", requirement.id),
         None => in_markdown(&requirement.id),

@@ -8,12 +8,8 @@ mod chart;
 mod data;
 mod document;
 mod head;
-mod matrix;
 mod renderer;
-mod runs;
 
 pub use board::write_board;
 pub use chart::{Chart, Charting};
-pub use matrix::{Column, write_matrix};
 pub use renderer::PageReport;
-pub use runs::write_runs;

@@ -61,11 +61,6 @@ pub(super) fn is_draft(edition: &str) -> bool {
     edition_label(edition) != edition
 }
 
-/// Returns the folder below `docs/` with the pages on an edition's requirements.
-pub(super) fn requirement_folder(edition: &str) -> &'static str {
-    if is_draft(edition) { "requirements-v2" } else { "requirements" }
-}
-
 /// Returns the number of MUSTs that failed in one process, which no second one confirmed.
 fn unconfirmed(report: &RunReport) -> usize {
     report.requirements.iter().filter(|one| one.level == Level::Must && one.seems_to_fail()).count()

@@ -67,7 +67,30 @@ pub(crate) fn filters(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     let cells = tab.value(&format!("{ROWS}.map((row) => row.querySelector('th a').textContent).join()"))?;
     wants("and its requirements", cells, "cancel.stop-reason".into())?;
     let docs = tab.value(&format!("{ROWS}[0].querySelector('th a').getAttribute('href')"))?;
-    wants("which link to the documentation", docs, "../requirements/cancel/#cancelstop-reason".into())
+    wants("which link to the documentation", docs, "../requirements/v1/cancel/#cancelstop-reason".into())
+}
+
+pub(crate) fn differences(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    // The same agent over two transports, each with its newest run.
+    tab.open(&pages.path(BOARD), "party=agent")?;
+    wants("groups are closed at first", tab.value(&format!("{ROWS}.length"))?, 0.into())?;
+    tab.value("document.getElementById('differ').click()")?;
+    let differs =
+        "[...new Set([...row.querySelectorAll('td')].map((cell) => cell.querySelector('.cell')?.title))].length > 1";
+    let all = tab.value(&format!("{ROWS}.length > 0 && {ROWS}.every((row) => {differs})"))?;
+    wants("only where they differ", all, true.into())?;
+    tab.value("document.getElementById('broken').click()")?;
+    let broken = tab.value(&format!("{ROWS}.every((row) => row.querySelector('.cell.fail'))"))?;
+    wants("only what is broken", broken, true.into())
+}
+
+pub(crate) fn capabilities(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
+    tab.open(&pages.path(BOARD), "party=agent")?;
+    choose(tab, "groups", "condition")?;
+    let names = "[...document.querySelectorAll('.matrix .area .open')].map((one) => one.textContent)";
+    wants("a capability", tab.value(&format!("{names}.includes('agent has loadSession')"))?, true.into())?;
+    wants("no area", tab.value(&format!("{names}.includes('load')"))?, false.into())?;
+    wants("the choice is in the address", tab.value("location.hash")?, "#party=agent&group=condition".into())
 }
 
 pub(crate) fn cells(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {

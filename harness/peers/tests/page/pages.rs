@@ -45,15 +45,13 @@ impl Pages {
             pages.cli(&["check", "--subject", party, "--format", &json, &pages.text("hostile.jsonl")])?;
         }
         let reports = ["kept.json", "broken.json"].map(|name| pages.text(name));
-        pages.cli(&["diff", &reports[0], &reports[1], "--html", &pages.text("runs.html")])?;
-        pages.cli(&["matrix", &reports[0], &reports[1], "--html", &pages.text("matrix.html")])?;
         let mut over_ws = pages.report("kept.json")?;
         over_ws["suite"]["transport"] = "ws".into();
         std::fs::write(pages.path("ws.json"), over_ws.to_string()).map_err(|error| error.to_string())?;
         let more = ["ws.json", "hostile-agent.json", "hostile-client.json"].map(|name| pages.text(name));
         let board = pages.text("board");
         let reports: Vec<&str> = reports.iter().chain(&more).map(String::as_str).collect();
-        pages.cli(&[&["site", "--docs", "..", "-o", &board], &reports[..]].concat())?;
+        pages.cli(&[&["board", "--docs", "..", "-o", &board], &reports[..]].concat())?;
         Ok(pages)
     }
 

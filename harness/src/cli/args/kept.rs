@@ -117,9 +117,6 @@ pub struct DiffArgs {
     /// The output format
     #[arg(long, value_enum, default_value = "text")]
     pub format: OutputFormat,
-    /// Also write an HTML page with both runs side by side, and both sequence charts of changed and failed cases
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
 }
 
 const DIFF_HELP: &str =
@@ -131,7 +128,7 @@ schemas/diff.schema.json describes the output of --format json.
 Examples:
   acp-conformance agent --trace-dir old -- my-agent --acp
   acp-conformance agent --trace-dir new -- my-agent-next --acp
-  acp-conformance diff old new --html diff.html
+  acp-conformance diff old new
   acp-conformance diff --format json last-release.json report.json";
 
 /// Arguments of `accept` and `reject`.

@@ -10,23 +10,22 @@ use serde::Serialize;
 
 use super::document::{PageDocument, json};
 use super::head::class;
-use crate::edition::{V1, V2};
 use crate::protocol::edition_label;
-use crate::report::board::{BoardRun, BoardSubject, subjects};
-use crate::report::subjects::{broken, date, title, version};
+use crate::report::board::{BoardRun, BoardSubject, broken, date, major, subjects, title, version};
 use crate::report::visible::visible;
-use crate::report::words::{count, partial, requirement_folder};
+use crate::report::words::{count, partial};
 use crate::requirement::{Level, Party, page};
 use crate::results::RunReport;
 use crate::verdict::{Conformance, Verdict};
 
-const SCRIPT: &str = concat!(include_str!("table.js"), include_str!("board.js"));
+const SCRIPT: &str = include_str!("board.js");
 
 /// The data for the script.
 #[derive(Serialize)]
 struct BoardData<'b> {
     subjects: Vec<Subject<'b>>,
-    catalogue: BTreeMap<&'b str, Entry<'b>>,
+    /// The requirements of each edition, by id.
+    catalogue: BTreeMap<Cow<'b, str>, BTreeMap<&'b str, Entry<'b>>>,
 }
 
 #[derive(Serialize)]
@@ -55,9 +54,11 @@ struct Cell<'b> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Entry<'b> {
     text: &'b str,
     level: &'static str,
+    applies_when: &'b str,
     /// The address of its page in the documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<String>,
@@ -100,23 +101,23 @@ fn subject<'b>(BoardSubject { newest, earlier }: &BoardSubject<'b>) -> Subject<'
     }
 }
 
-/// Returns the texts of all requirements, by id.
-fn catalogue<'b>(subjects: &[BoardSubject<'b>], docs: Option<&str>) -> BTreeMap<&'b str, Entry<'b>> {
-    let mut entries = BTreeMap::new();
-    for BoardSubject { newest, .. } in subjects {
-        for known in &newest.report.requirements {
-            let page = docs.and_then(|docs| Some(format!("{docs}/{}", address(&known.id)?)));
-            entries.entry(known.id.as_str()).or_insert(Entry { text: &known.text, level: known.level.name(), page });
-        }
+/// Returns the requirements of all editions.
+fn catalogue<'b>(
+    subjects: &[BoardSubject<'b>],
+    docs: Option<&str>,
+) -> BTreeMap<Cow<'b, str>, BTreeMap<&'b str, Entry<'b>>> {
+    let mut catalogue: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    for report in subjects.iter().map(|subject| &subject.newest.report) {
+        let entries = report.requirements.iter().map(|known| {
+            // A generator of sites makes this address from the path of the page.
+            let page = page(&known.id).replacen(".md#", "/#", 1);
+            let page = docs.map(|docs| format!("{docs}/requirements/{}/{page}", major(report)));
+            let (level, applies_when) = (known.level.name(), known.applies_when.as_str());
+            (known.id.as_str(), Entry { text: &known.text, level, applies_when, page })
+        });
+        catalogue.entry(edition_label(&report.suite.edition)).or_default().extend(entries);
     }
-    entries
-}
-
-/// Returns the address of a requirement's page, as generators of sites make it from the path of its file. If both editions have
-/// the requirement, it is that of the stable one.
-fn address(id: &str) -> Option<String> {
-    let edition = [&V1, &V2].into_iter().find(|edition| edition.catalogue().find(id).is_some())?;
-    Some(format!("{}/{}", requirement_folder(edition.name()), page(id).replacen(".md#", "/#", 1)))
+    catalogue
 }
 
 /// Writes the subjects with their history, also for readers without scripts.

@@ -1,48 +1,43 @@
-//! `site`: a board of many subjects as a folder of pages.
+//! `board`: the runs of many subjects as a folder of pages, or as Markdown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::args::SiteArgs;
+use super::args::BoardArgs;
 use super::exit::ProgramExit;
 use super::output::say;
-use super::reports::{charts, evidence, read};
+use super::reports::{charts, read};
 use crate::edition::Editions;
 use crate::output_file::write_file;
-use crate::report::{BoardRun, Chart, PageReport, count, file_name, write_board};
+use crate::report::{BoardRun, PageReport, count, file_name, write_board, write_board_markdown};
 use crate::results::RunReport;
 
 /// The folder of the pages of the runs, below that of the board.
 const RUNS: &str = "runs";
 
 /// Runs the command.
-pub(super) fn run(args: &SiteArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
-    let folder = &args.output;
-    let pages = folder.join(RUNS);
-    std::fs::create_dir_all(&pages).with_context(|| format!("cannot create {}", pages.display()))?;
+pub(super) fn run(args: &BoardArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let (mut runs, mut names, mut charted) = (Vec::new(), BTreeSet::new(), 0);
     for (file, report) in reports(&args.reports)? {
-        let name = unique(&mut names, &file_name(&report));
-        let page = format!("{RUNS}/{name}.html");
-        let mut cases = evidence(&report, |_| true);
-        for case in &report.cases {
-            cases.entry(&case.id).or_default();
+        let page = format!("{RUNS}/{}.html", unique(&mut names, &file_name(&report)));
+        if let Some(folder) = &args.output {
+            charted += write_run(&folder.join(&page), &report, &file, editions)?;
         }
-        let charts = charts(&report, &file, &[], &cases, editions)?;
-        charted += charts.len();
-        write(&folder.join(&page), |out| write_run(report.clone(), &charts, out))?;
         runs.push(BoardRun { report, page });
     }
     if runs.is_empty() {
         bail!("no reports found; `--format json=FILE` writes one");
     }
-    let board = folder.join("index.html");
-    let docs = args.docs.as_deref().map(|docs| docs.trim_end_matches('/'));
-    write(&board, |out| write_board(&runs, docs, out))?;
-    let (runs, charted) = (count(runs.len(), "run", "runs"), count(charted, "chart", "charts"));
-    say(&format!("{}: {runs}, {charted} of cases", board.display()));
+    if let Some(folder) = &args.output {
+        let board = folder.join("index.html");
+        let docs = args.docs.as_deref().map(|docs| docs.trim_end_matches('/'));
+        write(&board, |out| write_board(&runs, docs, out))?;
+        let (runs, charted) = (count(runs.len(), "run", "runs"), count(charted, "chart", "charts"));
+        say(&format!("{}: {runs}, {charted} of cases", board.display()));
+    }
+    args.markdown.as_deref().map_or(Ok(()), |file| write(file, |out| write_board_markdown(&runs, out)))?;
     Ok(ProgramExit::Good)
 }
 
@@ -50,11 +45,18 @@ fn write(path: &Path, page: impl FnOnce(&mut dyn std::io::Write) -> std::io::Res
     write_file(path, page).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn write_run(report: RunReport, charts: &BTreeMap<String, Chart>, out: &mut dyn std::io::Write) -> std::io::Result<()> {
-    let mut page = PageReport::new(out).with_board("../index.html");
-    page.report(report);
-    charts.iter().try_for_each(|(case, chart)| page.chart(case, chart))?;
-    page.finish().map(drop)
+/// Writes the page of a run, and returns the number of its charts.
+fn write_run(page: &Path, report: &RunReport, file: &Path, editions: &Editions) -> anyhow::Result<usize> {
+    let folder = page.parent().unwrap_or(Path::new(""));
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let charts = charts(report, file, &[], editions)?;
+    write(page, |out| {
+        let mut page = PageReport::new(out).with_board("../index.html");
+        page.report(report.clone());
+        charts.iter().try_for_each(|(case, chart)| page.chart(case, chart))?;
+        page.finish().map(drop)
+    })?;
+    Ok(charts.len())
 }
 
 /// Reads the reports with their files. Other JSON files in a folder are skipped with a note; a named file must be a report.
