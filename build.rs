@@ -16,7 +16,7 @@ const LEVEL: u8 = 6;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // The compiler does not notice new files in an embedded folder.
-    for folder in ["cases", "schemas", "profiles"] {
+    for folder in ["cases", "schemas", "profiles", "harness/tests/traces"] {
         println!("cargo:rerun-if-changed={folder}");
     }
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -24,10 +24,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         let requirements = read(Path::new(&format!("cases/requirements/{version}.yaml")))?;
         pack(&out, &format!("requirements-{version}.json"), &yaml(&requirements)?.to_string())?;
         pack(&out, &format!("requirements-{version}.yaml"), &requirements)?;
-        for kind in ["exchanges", "violations"] {
-            let text = read(Path::new(&format!("cases/requirements/{version}.{kind}.txt")))?;
-            pack(&out, &format!("{kind}-{version}.txt"), &text)?;
-        }
         for kind in ["json", "unstable.json"] {
             let schema = read(Path::new(&format!("schemas/acp/{version}/schema.{kind}")))?;
             pack(&out, &format!("schema-{version}.{kind}"), &schema)?;
@@ -48,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let name = folder.rsplit('/').next().unwrap_or(folder);
         pack(&out, &format!("{name}.json"), &serde_json::to_string(&files(folder, extension)?)?)?;
     }
+    pack(&out, "traces.json", &serde_json::to_string(&files("harness/tests/traces", "txt")?)?)?;
     for (name, schema) in files("schemas", "schema.json")? {
         pack(&out, &name, &schema)?;
     }

@@ -1,5 +1,5 @@
-"""Builds the site: copies the documentation with its links changed, makes pages of the cases, faults and file formats, makes the
-board, and runs MkDocs. Usage: build.py PROGRAM OUTPUT WORK [REPORT…]; see scripts/site."""
+"""Builds the site: copies the documentation with its links changed, makes pages of the cases, faults and file formats, makes those
+of the requirements and the board, and runs MkDocs. Usage: build.py PROGRAM OUTPUT WORK [REPORT…]; see scripts/site."""
 
 import json
 import os
@@ -16,6 +16,8 @@ from formats import format_page
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HERE = Path(__file__).resolve().parent
+# The majors of the protocol, the stable one first.
+MAJORS = sorted(folder.name for folder in (ROOT / "cases").glob("v[0-9]*"))
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(<?([^)\s>]+)>?\)")
 
 # Files of the repository that are not in docs/, with their pages.
@@ -67,17 +69,27 @@ def case_files():
 
 
 class Site:
-    def __init__(self, folder):
+    def __init__(self, folder, requirements):
+        """`requirements` is the folder with the pages of the requirements of each major."""
         self.folder = folder
+        self.requirements = requirements
         self.cases = case_files()
         self.formats = sorted(file.name.removesuffix(".schema.json") for file in (ROOT / "schemas").glob("*.schema.json"))
-        self.pages = {file.relative_to(ROOT).as_posix(): file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.*")}
+        # The requirements come first, since other pages link to those that are known.
+        self.pages = {f"docs/requirements/{file.relative_to(requirements).as_posix()}": self.requirement_page(file) for file in requirements.rglob("*.md")}
+        self.pages |= {file.relative_to(ROOT).as_posix(): file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.*")}
         self.pages.update(OTHERS)
-        self.pages["docs/requirements/README.md"] = "requirements/index.md"
         self.pages.update({f"schemas/{name}.schema.json": f"formats/{name}.md" for name in self.formats})
         self.anchors = {case.path: case.anchor for case in self.cases}
         self.pages.update({case.path: case.page for case in self.cases})
         self.written = {}
+
+    def requirement_page(self, file):
+        return f"requirements/{file.relative_to(self.requirements).as_posix()}".replace("README", "index")
+
+    def read(self, source):
+        below = source.removeprefix("docs/requirements/")
+        return (ROOT / source if below == source else self.requirements / below).read_text()
 
     def write(self, page, text):
         file = self.folder / page
@@ -113,16 +125,21 @@ class Site:
             if source.endswith(".md"):
                 # A reader looks up requirements by name; without this, pages of cases come first in the results.
                 boost = "---\nsearch: { boost: 3 }\n---\n" if page.startswith("requirements/") else ""
-                self.write(page, boost + self.change_links(source, (ROOT / source).read_text()))
+                self.write(page, boost + self.change_links(source, self.link_requirements(page, self.read(source))))
             elif source.endswith(".png"):
                 (self.folder / page).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / source, self.folder / page)
 
-    def requirement_link(self, page, id):
-        """Returns a link to a requirement; those of the draft have no page."""
+    def link_requirements(self, page, text):
+        """Links the requirements in the cells of tables."""
+        major = next((major for major in MAJORS if page.endswith(f"-{major}.md")), MAJORS[0])
+        return re.sub(r"(?<=\| )`([a-z0-9.-]+)`(?= \|)", lambda cell: self.requirement_link(page, major, cell[1]), text)
+
+    def requirement_link(self, page, major, id):
+        """Returns a link to a requirement, or its id if it has no page."""
         area = id.split(".")[0]
         anchor = re.sub(r"[^\w-]", "", id)
-        target = f"requirements/{area}.md"
+        target = f"requirements/{major}/{area}.md"
         known = (self.folder / target).exists() and f"\n### {id}\n" in (self.folder / target).read_text()
         return f"[{id}]({posixpath.relpath(target, posixpath.dirname(page))}#{anchor})" if known else f"`{id}`"
 
@@ -148,12 +165,13 @@ class Site:
 
     def case_section(self, page, case):
         head = case.head
+        major = next((major for major in MAJORS if case.folder.endswith(major)), MAJORS[0])
         script = "".join(line for line in case.text.splitlines(keepends=True) if not line.startswith("# yaml-language-server"))
         if case.is_fault:
-            facts = f"- **fault** `{case.id}`\n- **caught by** {self.requirement_link(page, head['kills'])}\n"
+            facts = f"- **fault** `{case.id}`\n- **caught by** {self.requirement_link(page, major, head['kills'])}\n"
             command = f"acp-conformance {case.party} --fault {case.id} -- COMMAND"
         else:
-            links = ", ".join(self.requirement_link(page, id) for id in head.get("requirements", []))
+            links = ", ".join(self.requirement_link(page, major, id) for id in head.get("requirements", []))
             facts = f"- **case** `{case.id}`\n- **requirements** {links}\n"
             command = f"acp-conformance {case.party} --case {case.id} -- COMMAND"
         if case.folder.endswith("v2"):
@@ -176,7 +194,7 @@ class Site:
                 sections.append({line[3:]: []})
             for _, words, target in LINK.findall(line):
                 address = self.address("docs/README.md", target)
-                if address and address != "requirements/index.md":
+                if address:
                     next(iter(sections[-1].values())).append({words: address})
         return sections
 
@@ -189,12 +207,20 @@ def main():
     program, output, work, *reports = sys.argv[1:]
     docs = Path(work).resolve() / "docs"
     shutil.rmtree(docs, ignore_errors=True)
-    site = Site(docs)
+    requirements = Path(work).resolve() / "requirements"
+    shutil.rmtree(requirements, ignore_errors=True)
+    for major in MAJORS:
+        subprocess.run([program, "explain", "--protocol", major, "--pages", str(requirements / major)], check=True)
+    site = Site(docs, requirements)
     site.copy_documentation()
     navigation = site.navigation()
-    areas = re.findall(r"^\| \[([a-z-]+)\]\(", (ROOT / "docs/requirements/README.md").read_text(), re.MULTILINE)
-    requirements = ["requirements/index.md", *({area: f"requirements/{area}.md"} for area in areas)]
-    navigation += [{"Requirements": requirements}, *site.write_cases(), {"File formats": site.write_formats()}]
+    sections = []
+    for major in MAJORS:
+        index = (requirements / major / "README.md").read_text()
+        areas = re.findall(r"^\| \[([a-z-]+)\]\(", index, re.MULTILINE)
+        title = re.match(r"# (.*)", index)[1]
+        sections.append({title: [f"requirements/{major}/index.md", *({area: f"requirements/{major}/{area}.md"} for area in areas)]})
+    navigation += [*sections, *site.write_cases(), {"File formats": site.write_formats()}]
     project = [{"Security": "security.md"}, {"Contributing": "contributing.md"}, {"Architecture": "architecture.md"}, {"Changelog": "changelog.md"}]
     navigation.append({"Project": project})
     if reports:

@@ -16,7 +16,7 @@ from pathlib import Path
 from websocket import create_connection
 
 PATIENCE = 60
-PAGES = ["", "requirements/cancel/", "cases/v1/agent/cancel/", "formats/case/", "options/", "glossary/"]
+PAGES = ["", "requirements/v1/cancel/", "cases/v1/agent/cancel/", "formats/case/", "options/", "glossary/"]
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0",
          "--remote-allow-origins=*", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
@@ -83,7 +83,7 @@ def check_search(browser, site):
     items = "[...document.querySelectorAll('.md-search-result__item > a, .md-search-result__item a')].map((one) => one.href)"
     wait(lambda: browser.value(f"{items}.length"), "the search for `cancel` finds something")
     found = browser.value(items)
-    assert any("/requirements/cancel/" in one for one in found), found
+    assert any("/requirements/v1/cancel/" in one for one in found), found
     print(f"search: `cancel` leads to {len(found)} places, first {found[0].removeprefix(site)}")
 
 

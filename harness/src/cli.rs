@@ -16,6 +16,7 @@ mod lint;
 mod list;
 mod manual;
 mod merge;
+mod mismatch;
 mod model;
 mod monitor;
 mod output;

@@ -15,8 +15,6 @@ use crate::trace::Header;
 /// The files of one edition.
 pub struct Bundle {
     files: Files,
-    exchanges: OnceLock<Cow<'static, str>>,
-    violations: OnceLock<Cow<'static, str>>,
     catalogue: OnceLock<Result<Arc<Catalogue>, BuiltInError>>,
     edition: OnceLock<Result<Edition, BuiltInError>>,
 }
@@ -38,10 +36,6 @@ pub struct Files {
     pub newer: Option<NewerSource>,
     /// The requirements as YAML.
     pub catalogue: Text,
-    /// Correct exchanges for requirements: the id on a line, then its messages, indented.
-    pub exchanges: Text,
-    /// Wrong exchanges in the same form, each with the finding on its last line.
-    pub violations: Text,
     /// The folder of `cases/` that holds the cases: `v1`.
     pub folder: &'static str,
     /// The content of that folder.
@@ -79,8 +73,6 @@ pub static V1: Bundle = Bundle::new(Files {
         unstable: packed!("newest-v1.unstable.json"),
     }),
     catalogue: packed!("requirements-v1.yaml"),
-    exchanges: packed!("exchanges-v1.txt"),
-    violations: packed!("violations-v1.txt"),
     folder: "v1",
     cases: packed_folder!("cases-v1.json"),
     fault_folder: "faults",
@@ -101,8 +93,6 @@ pub static V2: Bundle = Bundle::new(Files {
         unstable: packed!("newest-v2.unstable.json"),
     }),
     catalogue: packed!("requirements-v2.yaml"),
-    exchanges: packed!("exchanges-v2.txt"),
-    violations: packed!("violations-v2.txt"),
     folder: "v2",
     cases: packed_folder!("cases-v2.json"),
     fault_folder: "faults-v2",
@@ -122,13 +112,7 @@ impl Bundle {
     /// Creates a bundle of these files; nothing is read yet.
     #[must_use]
     pub const fn new(files: Files) -> Self {
-        Self {
-            files,
-            exchanges: OnceLock::new(),
-            violations: OnceLock::new(),
-            catalogue: OnceLock::new(),
-            edition: OnceLock::new(),
-        }
+        Self { files, catalogue: OnceLock::new(), edition: OnceLock::new() }
     }
 
     /// Returns the name of the edition, such as `v1@2026-11`.
@@ -213,18 +197,6 @@ impl Bundle {
     #[must_use]
     pub fn catalogue_file(&self) -> String {
         format!("cases/requirements/{}.yaml", self.files.folder)
-    }
-
-    /// Returns a correct exchange for a requirement, one message per line; empty if the edition has none.
-    #[must_use]
-    pub fn exchange(&self, requirement: &str) -> Vec<&str> {
-        below(self.exchanges.get_or_init(self.files.exchanges), requirement)
-    }
-
-    /// Returns a wrong exchange for a requirement in the same form, with the finding at its end.
-    #[must_use]
-    pub fn violation(&self, requirement: &str) -> Vec<&str> {
-        below(self.violations.get_or_init(self.files.violations), requirement)
     }
 
     /// Returns the address of the page that a requirement comes from.
@@ -382,12 +354,6 @@ impl Editions {
             known: self.0.iter().map(|bundle| bundle.name()).collect::<Vec<_>>().join(", "),
         })
     }
-}
-
-/// Returns the indented lines below the one with this text.
-fn below<'t>(text: &'t str, line: &str) -> Vec<&'t str> {
-    let mut lines = text.lines().skip_while(|known| *known != line).skip(1);
-    std::iter::from_fn(|| lines.next()?.strip_prefix("  ")).collect()
 }
 
 #[cfg(test)]

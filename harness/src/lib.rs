@@ -23,6 +23,8 @@
 //! To run all cases as tests of your own crate, see [`cargo_test`]. The modules below are
 //! grouped in the order in which they may use each other; ARCHITECTURE.md describes their contents.
 
+mod sync;
+
 // Files that people write, and the mistakes in them.
 pub mod diagnostic;
 pub mod document;
@@ -32,10 +34,11 @@ pub mod source;
 // The pure half, in a separate package.
 pub use acp_conformance_core::{judge, protocol, recording, redact, requirement, results, trace, verdict, wire};
 
-// The built-in editions: schemas, requirements, cases.
+// The built-in editions: schemas, requirements, cases, examples.
 pub mod packed;
 
 pub mod edition;
+pub mod example;
 
 // The input of a run: cases, subjects, known failures, deliberate faults.
 pub mod case;

@@ -6,22 +6,20 @@
 //!
 //! All of them also form one run, whose shards must give the same results together.
 
-mod conversation;
-mod exchanges;
+mod examples;
 mod joined;
-mod kept;
 mod recorded;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use acp_conformance::edition::Editions;
+use acp_conformance::edition::{Editions, V1, V2};
+use acp_conformance::example::conversation::{CASE, CLIENT, EDITION, Reader};
 use acp_conformance::judge::{Finding, Judge, Judgement};
 use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
-use conversation::{CASE, CLIENT, DRAFT, Reader};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() {
@@ -45,7 +43,10 @@ fn main() {
             trials.push(Trial::test(name, move || joined::check(&paths, party, edition)).with_kind("shards"));
         }
     }
-    trials.push(Trial::test("exchanges", move || exchanges::check(&paths)).with_kind("kept"));
+    for bundle in [&V1, &V2] {
+        let name = format!("examples-of-{}", bundle.case_folder());
+        trials.push(Trial::test(name, move || examples::check(bundle)).with_kind("examples"));
+    }
     trials.sort_by(|a, b| a.name().cmp(b.name()));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
@@ -58,8 +59,9 @@ fn check(path: &Path) -> Result<(), Failed> {
     let judgement = strict.finish();
     let mut wrong = Vec::new();
     let mut listed = Vec::new();
-    let heads = [CLIENT, CASE, DRAFT, ""];
-    for line in wanted.lines().filter(|line| !line.starts_with('#') && !heads.contains(line)) {
+    let is_head =
+        |line: &str| [CLIENT, CASE, ""].contains(&line) || line.starts_with(['#']) || line.starts_with(EDITION);
+    for line in wanted.lines().filter(|line| !is_head(line)) {
         let (requirement, verdict) =
             line.split_once(": ").ok_or_else(|| format!("`{line}` does not have the form `requirement: verdict`"))?;
         listed.push(requirement);

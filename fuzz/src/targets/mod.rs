@@ -3,11 +3,10 @@
 //! An ordinary test of the main package includes this file by its path, and tests the inputs of `fuzz/corpus/`.
 
 use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
+use acp_conformance::example::conversation;
 use acp_conformance::trace::Trace;
 
 pub mod case;
-#[path = "../../../harness/tests/conversation.rs"]
-mod conversation;
 pub mod expected;
 pub mod fault;
 pub mod forms;

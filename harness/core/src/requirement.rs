@@ -223,7 +223,7 @@ impl Requirement {
         Area::of(&self.id)
     }
 
-    /// Returns its entry in the pages of `docs/requirements/`: the file, and the anchor that GitHub gives the heading.
+    /// Returns its entry in the pages of its edition: the file, and the anchor that GitHub gives the heading.
     #[must_use]
     pub fn page(&self) -> String {
         page(&self.id)
@@ -260,7 +260,7 @@ impl Requirement {
     }
 }
 
-/// Returns the entry of a requirement in the pages of `docs/requirements/`: the file, and the anchor of its heading.
+/// Returns the entry of a requirement in the pages of its edition: the file, and the anchor of its heading.
 #[must_use]
 pub fn page(id: &str) -> String {
     format!("{}.md#{}", Area::of(id).name(), anchor(id))

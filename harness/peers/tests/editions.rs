@@ -26,8 +26,6 @@ static TINY: Bundle = Bundle::new(Files {
     unstable: || include_str!("edition/schema.json").into(),
     newer: None,
     catalogue: || include_str!("edition/requirements.yaml").into(),
-    exchanges: || "".into(),
-    violations: || "".into(),
     folder: "tiny",
     cases: || CASES.get_or_init(|| yaml_files("cases")),
     fault_folder: "faults",

@@ -486,7 +486,11 @@ pub struct ListArgs {
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
     /// A requirement (`cancel.stop-reason`), a case (`v1/agent/cancel/while-asking`) or an area (`cancel`)
-    pub requirement: String,
+    #[arg(required_unless_present = "pages")]
+    pub requirement: Option<String>,
+    /// Instead, write all requirements into this folder: a Markdown page for each area, and an index
+    #[arg(long, value_name = "DIR", conflicts_with = "requirement")]
+    pub pages: Option<PathBuf>,
 }
 
 /// Arguments of `lint`.

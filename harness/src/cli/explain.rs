@@ -1,8 +1,9 @@
-//! `explain`: one requirement, one case, or the list of an area.
+//! `explain`: one requirement, one case, the list of an area, or pages of all requirements.
 
 use std::io::Write;
+use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use super::args::ExplainArgs;
 use super::exit::ProgramExit;
@@ -14,22 +15,32 @@ use crate::requirement::{Catalogue, Requirement};
 
 /// Runs the command.
 pub(super) fn run(args: &ExplainArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
-    let catalogue = bundle.catalogue();
-    if let Some(requirement) = catalogue.find(&args.requirement) {
-        write!(stdout(), "{}", explain::show(&Sources::of(bundle).entry(requirement)))?;
-        return Ok(ProgramExit::Good);
+    if let Some(folder) = &args.pages {
+        return write_pages(folder, bundle);
     }
-    let sources = Sources::of(bundle);
-    if let Some(case) = sources.case(&args.requirement) {
-        write!(stdout(), "{}", explain::show_case(&sources, case))?;
-        return Ok(ProgramExit::Good);
-    }
-    let below = format!("{}.", args.requirement);
+    let (catalogue, sources) = (bundle.catalogue(), Sources::of(bundle));
+    let given = args.requirement.as_deref().unwrap_or_default();
+    let below = format!("{given}.");
     let group: Vec<&Requirement> = catalogue.iter().filter(|r| r.id.starts_with(&below)).collect();
-    if group.is_empty() {
-        bail!("{}", unknown(&args.requirement, catalogue, &sources));
+    let text = if let Some(requirement) = catalogue.find(given) {
+        explain::show(&sources.entry(requirement))
+    } else if let Some(case) = sources.case(given) {
+        explain::show_case(&sources, case)
+    } else if group.is_empty() {
+        bail!("{}", unknown(given, catalogue, &sources));
+    } else {
+        explain::list(&group)
+    };
+    write!(stdout(), "{text}")?;
+    Ok(ProgramExit::Good)
+}
+
+fn write_pages(folder: &Path, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    for page in explain::pages(&Sources::of(bundle)) {
+        let path = folder.join(&page.name);
+        std::fs::write(&path, page.text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    write!(stdout(), "{}", explain::list(&group))?;
     Ok(ProgramExit::Good)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 
@@ -12,6 +12,7 @@ use super::output::{say, stdout};
 use crate::edition::Bundle;
 use crate::model::{Model, ModelExchange, NAME};
 use crate::profile::Hints;
+use crate::sync::lock;
 use crate::transport::signal::StopRequests;
 
 /// Runs the command.
@@ -27,7 +28,7 @@ pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<P
     let listener = Arc::new(move |exchange: ModelExchange| {
         if let Some(record) = &record {
             // A write error must not stop the model; it is reported once, at the next line.
-            let _ = exchange.write(&mut *record.lock().unwrap_or_else(PoisonError::into_inner));
+            let _ = exchange.write(&mut *lock(&record));
         }
         if !quiet {
             say(&line(&exchange));

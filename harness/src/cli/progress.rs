@@ -2,12 +2,13 @@
 //! lines.
 
 use std::io::{IsTerminal, Stderr, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::report::SuiteEvent;
 use crate::report::progress::{Pace, RunProgress, first_results};
+use crate::sync::lock;
 
 /// The shortest time between two drawings.
 const TICK: Duration = Duration::from_millis(100);
@@ -79,10 +80,6 @@ impl Drop for ProgressLine {
         }
         lock(&self.shown).clear();
     }
-}
-
-fn lock<T>(shown: &Mutex<T>) -> MutexGuard<'_, T> {
-    shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the number of characters in a line without the last column, where some terminals would begin the next line.

@@ -2,9 +2,11 @@
 
 use crate::case::{self, Case};
 use crate::edition::Bundle;
+use crate::example::exchange;
 use crate::fault::{self, Fault};
 use crate::judge::Registry;
 use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
+use crate::verdict::Verdict;
 
 /// The built-in data for explanations.
 pub struct Sources {
@@ -75,10 +77,10 @@ impl Sources {
             true => Ground::Nothing,
         };
         let mut parts = vec![(how_title(requirement.status, ground), Section::Sentences(requirement.how.clone()))];
-        let exchange: Vec<String> = self.bundle.exchange(&requirement.id).into_iter().map(str::to_owned).collect();
-        parts.extend((!exchange.is_empty()).then_some(("A correct exchange", Section::Lines(exchange))));
-        let violation: Vec<String> = self.bundle.violation(&requirement.id).into_iter().map(str::to_owned).collect();
-        parts.extend((!violation.is_empty()).then_some(("A wrong exchange", Section::Lines(violation))));
+        for (title, verdict) in [("A correct exchange", Verdict::Pass), ("A wrong exchange", Verdict::Fail)] {
+            let lines = exchange(self.bundle, &requirement.id, verdict);
+            parts.extend((!lines.is_empty()).then_some((title, Section::Lines(lines))));
+        }
         let hints = requirement.sdk.iter().map(|(sdk, hint)| format!("{}: {hint}", sdk.name())).collect::<Vec<_>>();
         parts.extend((!hints.is_empty()).then_some(("With the SDKs", Section::Lines(hints))));
         parts.extend(requirement.remark.clone().map(|remark| ("Remark", Section::Sentences(remark))));

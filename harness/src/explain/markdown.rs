@@ -1,4 +1,4 @@
-//! The pages of `docs/requirements/`: an index, and one page for each area.
+//! The pages of the site on the requirements of an edition: an index, and one page for each area.
 
 use std::fmt::Write;
 
@@ -15,20 +15,13 @@ pub struct Page {
     pub text: String,
 }
 
-/// Returns the folder of the pages of an edition below `docs/`.
-#[must_use]
-pub fn folder(bundle: &Bundle) -> String {
-    let draft = bundle.is_draft().then(|| format!("-{}", bundle.case_folder()));
-    format!("requirements{}", draft.unwrap_or_default())
-}
-
 /// Returns the addition to a heading that marks the pages of a draft.
 pub(super) fn heading(bundle: &Bundle) -> String {
     if bundle.is_draft() { format!(" of {}", bundle.label()) } else { String::new() }
 }
 
-/// From the folder of the pages to the root of the repository.
-const UP: &str = "../../";
+/// From the folder of the pages, such as `docs/requirements/v1/`, to the root of the repository.
+const UP: &str = "../../../";
 
 const WORDS: &str = "\
 A failed *MUST* makes a program not conformant. A failed *SHOULD* is reported. A *probe* covers behaviour that the \
@@ -53,7 +46,7 @@ pub fn pages(sources: &Sources) -> Vec<Page> {
 fn index(sources: &Sources, areas: &[&str]) -> String {
     let all: Vec<&Requirement> = sources.bundle.catalogue().iter().collect();
     let bundle = sources.bundle;
-    let mut text = format!("# Requirements{}\n\n{}\n\n", heading(bundle), origin());
+    let mut text = format!("# Requirements{}\n\n", heading(bundle));
     if bundle.is_draft() {
         text.push_str(
             "This version of the protocol is a draft: its requirements and verdicts may change with each release.\n",
@@ -95,7 +88,7 @@ fn page(sources: &Sources, area: &str) -> String {
     let own: Vec<&Requirement> = sources.bundle.catalogue().iter().filter(|r| r.area().name() == area).collect();
     let bundle = sources.bundle;
     let title = format!("# Requirements{}: {area}", heading(bundle));
-    let mut text = format!("{title}\n\n{}\n\n[All areas](README.md)\n\n", origin());
+    let mut text = format!("{title}\n\n[All areas](README.md)\n\n");
     text.push_str("| requirement | binds | level | status |\n|---|---|---|---|\n");
     for requirement in groups(&own).into_iter().flat_map(|(_, group)| group) {
         let Requirement { id, party, status, .. } = requirement;
@@ -145,10 +138,6 @@ fn show(entry: &Entry<'_>) -> String {
 fn files(items: &[Item]) -> String {
     let lines = items.iter().map(|Item { id, title, path }| format!("- [`{id}`]({UP}{path}): {}", in_markdown(title)));
     lines.collect::<Vec<_>>().join("\n")
-}
-
-pub(super) const fn origin() -> &'static str {
-    "<!-- Made from cases/ by `ACP_BLESS=1 cargo test --test tidy`. Change the catalogue, the cases or the faults instead. -->"
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::sync::lock;
 use crate::transport::pump::read_at;
 
 /// The progress of the writer.
@@ -40,7 +41,7 @@ impl Written {
     }
 
     fn reached(&self) -> MutexGuard<'_, Reached> {
-        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.reached)
     }
 }
 

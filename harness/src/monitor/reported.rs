@@ -1,7 +1,9 @@
 //! Whether the reports are written.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
+
+use crate::sync::lock;
 
 /// The longest time for which the end of the agent's output is held back. The judge needs a few milliseconds, and longer on a busy
 /// machine or after a flood.
@@ -17,13 +19,13 @@ pub(super) struct Reported {
 impl Reported {
     /// Says that the reports are written, or that there will be none.
     pub(super) fn set(&self) {
-        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(&self.written) = true;
         self.news.notify_all();
     }
 
     /// Waits for the reports, within a limit.
     pub(super) fn wait(&self) {
-        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = lock(&self.written);
         drop(self.news.wait_timeout_while(written, LONGEST, |written| !*written));
     }
 }

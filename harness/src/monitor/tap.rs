@@ -5,6 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::requirement::Party;
+use crate::sync::lock;
 use crate::wire::Frame;
 
 /// The most bytes that wait for the scribe. It only writes them to a file, so they seldom wait.
@@ -109,7 +110,7 @@ impl Tap {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }
 

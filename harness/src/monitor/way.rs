@@ -1,12 +1,13 @@
 //! One direction between client and agent.
 
 use std::fs::File;
+use std::sync::Mutex;
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, PoisonError};
 
 use super::tap::{Sight, Tap};
 use crate::fault::Injector;
 use crate::requirement::Party;
+use crate::sync::lock;
 use crate::transport::pump::{Next, next, pass_on};
 use crate::wire::{Frame, Framer};
 
@@ -79,7 +80,7 @@ impl Way<'_> {
 
     /// Forwards a line, or its replacement by the fault; false if the other side has closed.
     fn line(&self, frame: Frame, broken: &Broken) -> bool {
-        let mut injector = broken.injector.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut injector = lock(&broken.injector);
         if broken.party != self.party {
             // An answer to a request that the fault invented is not forwarded.
             let reaches = injector.sent(&frame.bytes);
@@ -98,7 +99,7 @@ impl Way<'_> {
     /// Forwards the messages that the fault holds back until the end.
     fn held_back(&self, broken: &Broken) -> bool {
         let held = match broken.party == self.party {
-            true => broken.injector.lock().unwrap_or_else(PoisonError::into_inner).finish(),
+            true => lock(&broken.injector).finish(),
             false => Vec::new(),
         };
         held.into_iter().all(|line| self.put(line, true))

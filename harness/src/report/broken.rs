@@ -1,10 +1,11 @@
 //! Lists the failures in a report one by one.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::visible::cut;
-use super::words::level;
-use crate::requirement::Area;
+use crate::requirement::{Area, Level, Status};
+use super::words::{count, level};
 use crate::results::case_id;
 use crate::results::{EntryReport, FindingReport, RequirementReport, RunReport};
 use crate::verdict::Verdict;
@@ -28,6 +29,40 @@ pub(super) fn broken(report: &RunReport) -> impl Iterator<Item = Broken<'_>> {
 pub(super) fn failures(requirement: &RequirementReport) -> impl Iterator<Item = Broken<'_>> {
     let is_own = |finding: &&FindingReport| finding.verdict == Verdict::Fail && finding.same_as.is_none();
     requirement.findings.iter().filter(is_own).map(move |finding| Broken { requirement, finding })
+}
+
+/// Returns the violated requirements: those with the highest level first, then those with the most violations.
+pub(super) fn worst_first(requirements: &[RequirementReport]) -> Vec<&RequirementReport> {
+    let mut failed: Vec<_> = requirements.iter().filter(|requirement| requirement.fails()).collect();
+    failed.sort_by_key(|requirement| (requirement.level, Reverse(failures(requirement).count())));
+    failed
+}
+
+/// MUSTs that a run left open for the same reason.
+pub(super) struct OpenMusts<'r> {
+    /// Their number and the reason.
+    pub(super) heading: String,
+    pub(super) verdict: Verdict,
+    pub(super) requirements: Vec<&'r RequirementReport>,
+}
+
+/// Returns the MUSTs that a run left open, by the reason. Only a whole run shows which ones were not exercised.
+pub(super) fn open_musts(report: &RunReport, whole: bool) -> Vec<OpenMusts<'_>> {
+    let is_whole = whole && report.partial.is_none();
+    let reasons = [
+        (Verdict::Inconclusive, false, ["MUST was left undecided", "MUSTs were left undecided"]),
+        (Verdict::NotExercised, false, ["MUST was not exercised", "MUSTs were not exercised"]),
+        (Verdict::NotExercised, true, ["MUST is not checked by this version", "MUSTs are not checked by this version"]),
+    ];
+    let shown = reasons.into_iter().filter(|(verdict, ..)| is_whole || *verdict == Verdict::Inconclusive);
+    let open = shown.map(|(verdict, is_planned, [one, many])| {
+        let musts = report.requirements.iter().filter(|r| r.level == Level::Must && r.verdict == verdict);
+        let of_reason =
+            |r: &&RequirementReport| verdict == Verdict::Inconclusive || (r.status == Status::Planned) == is_planned;
+        let requirements: Vec<_> = musts.filter(of_reason).collect();
+        OpenMusts { heading: count(requirements.len(), one, many), verdict, requirements }
+    });
+    open.filter(|open| !open.requirements.is_empty()).collect()
 }
 
 /// Returns the violations of [`failures`], the best example first: from a case that fails for it, with the fewest cases before it, in
@@ -58,9 +93,12 @@ pub(super) fn area(case: &str) -> &str {
     folder.splitn(3, '/').nth(2).unwrap_or(folder)
 }
 
+/// Violations by the id of the case.
+pub(super) type ByCase<'r> = BTreeMap<&'r str, Vec<Broken<'r>>>;
+
 /// Returns all violations by the id of the case.
-pub(super) fn broken_by_case(report: &RunReport) -> BTreeMap<&str, Vec<Broken<'_>>> {
-    let mut by_case: BTreeMap<&str, Vec<Broken<'_>>> = BTreeMap::new();
+pub(super) fn broken_by_case(report: &RunReport) -> ByCase<'_> {
+    let mut by_case = ByCase::new();
     for broken in broken(report) {
         by_case.entry(&broken.finding.case).or_default().push(broken);
     }

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::time::Duration;
 
-use maud::{Markup, PreEscaped, html};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::broken::{Broken, broken_by_case};
+use super::broken::{Broken, ByCase, broken_by_case};
 use super::event::{Renderer, SuiteEvent};
 use super::visible::{cut, in_one_line, visible};
 use super::words::{file_of, level, partial, reproduce, subject};
@@ -31,86 +32,95 @@ impl<W: Write> JunitReport<W> {
         Self { out, again: String::new() }
     }
 
-    fn document(&self, report: &RunReport) -> Markup {
+    fn document(&self, report: &RunReport) -> Report {
         let broken = broken_by_case(report);
-        let cases: Vec<_> = report.cases.iter().map(|case| TestCase::of(case, report, &broken)).collect();
-        let mut areas: BTreeMap<&str, Vec<&TestCase<'_>>> = BTreeMap::new();
-        for case in &cases {
-            areas.entry(area(&case.case.id)).or_default().push(case);
+        let mut areas: BTreeMap<&str, Vec<&CaseReport>> = BTreeMap::new();
+        for case in &report.cases {
+            areas.entry(area(&case.id)).or_default().push(case);
         }
-        if cases.is_empty() && report.partial.is_some() {
+        if areas.is_empty() && report.partial.is_some() {
             // Only a suite can say why no case ran.
             areas.entry("no case").or_default();
         }
-        let SuiteCounts { tests, failures, errors, .. } = SuiteCounts::of(cases.iter());
-        html! {
-            (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
-            testsuites name="acp-conformance" tests=(tests) failures=(failures) errors=(errors)
-                time=(seconds(report.summary.duration_ms)) {
-                @for (area, cases) in &areas { "\n" (self.suite(area, cases, report)) }
-                "\n"
+        let mut document = Report::new("acp-conformance");
+        document.set_time(Duration::from_millis(report.summary.duration_ms));
+        for (area, cases) in areas {
+            let mut suite = TestSuite::new(in_one_line(area));
+            let time = cases.iter().map(|case| case.duration_ms).fold(0, u64::saturating_add);
+            suite.set_time(Duration::from_millis(time));
+            suite.add_property(("subject", in_one_line(&subject(report)).as_str()));
+            suite.add_property(("edition", in_one_line(&report.suite.edition).as_str()));
+            if let Some(cut) = report.partial {
+                suite.add_property(("partial", partial(cut).as_str()));
             }
-            "\n"
+            suite.add_test_cases(cases.into_iter().map(|case| self.case(area, case, report, &broken)));
+            document.add_test_suite(suite);
         }
+        document
     }
 
-    fn suite(&self, area: &str, cases: &[&TestCase<'_>], report: &RunReport) -> Markup {
-        let SuiteCounts { tests, failures, errors, skipped } = SuiteCounts::of(cases.iter().copied());
-        let time = seconds(cases.iter().map(|case| case.case.duration_ms).fold(0, u64::saturating_add));
-        html! {
-            testsuite name=(in_one_line(area)) tests=(tests) failures=(failures) errors=(errors) skipped=(skipped)
-                time=(time) {
-                properties {
-                    property name="subject" value=(in_one_line(&subject(report))) {}
-                    property name="edition" value=(in_one_line(&report.suite.edition)) {}
-                    @if let Some(cut) = report.partial { property name="partial" value=(partial(cut)) {} }
-                }
-                @for case in cases { "\n" (self.case(area, case)) }
-                "\n"
-            }
+    fn case(&self, area: &str, case: &CaseReport, report: &RunReport, broken: &ByCase<'_>) -> TestCase {
+        let all = broken.get(case.id.as_str()).cloned().unwrap_or_default();
+        let (failed, tolerated): (Vec<_>, Vec<_>) = all.into_iter().partition(|broken| broken.counts(report));
+        let expected = tolerated.iter().find_map(|broken| broken.expected(report));
+        let expected = expected.filter(|_| failed.is_empty()).map(|entry| format!("expected: {}", entry.reason));
+        let status = self.status(case, &failed, expected);
+        let mut test = TestCase::new(in_one_line(&case.id), status);
+        test.set_classname(in_one_line(&area.replace('/', ".")));
+        test.set_time(Duration::from_millis(case.duration_ms));
+        if let Some(title) = &case.title {
+            test.add_property(("title", attribute(title).as_str()));
         }
+        if !tolerated.is_empty() {
+            test.set_system_out(visible(&listed(&tolerated)));
+        }
+        if !case.stderr.is_empty() {
+            test.set_system_err(visible(&case.stderr.join("\n")));
+        }
+        test
     }
 
-    fn case(&self, area: &str, case: &TestCase<'_>) -> Markup {
-        let CaseReport { id, title, verdict, reason, duration_ms, stderr, .. } = case.case;
-        let (reason, class) = (reason.as_deref().unwrap_or_default(), area.replace('/', "."));
-        html! {
-            testcase name=(in_one_line(id)) classname=(in_one_line(&class)) time=(seconds(*duration_ms)) {
-                @if let Some(title) = title { properties { property name="title" value=(attribute(title)) {} } }
-                @match case.kind {
-                    Kind::Pass => {}
-                    Kind::Failure => (self.failure(case)),
-                    Kind::Error => error message=(attribute(reason)) type="harness-error" { (visible(reason)) },
-                    Kind::Skipped => {
-                        @let why = case.expected.clone().unwrap_or_else(|| format!("{verdict}: {}", last_words(stderr, reason)));
-                        skipped message=(attribute(&why)) {}
-                    }
-                }
-                @if !case.tolerated.is_empty() { system-out { (visible(&told(&case.tolerated))) } }
-                @if !stderr.is_empty() { system-err { (visible(&stderr.join("\n"))) } }
+    fn status(&self, case: &CaseReport, failed: &[Broken<'_>], expected: Option<String>) -> TestCaseStatus {
+        let reason = case.reason.as_deref().unwrap_or_default();
+        let is_skipped = failed.is_empty() && expected.is_some();
+        match case.verdict {
+            Verdict::HarnessError => {
+                let mut error = TestCaseStatus::non_success(NonSuccessKind::Error);
+                error.set_message(attribute(reason)).set_type("harness-error").set_description(visible(reason));
+                error
+            }
+            Verdict::Fail if !is_skipped => self.failure(case, failed),
+            _ if !failed.is_empty() => self.failure(case, failed),
+            Verdict::Pass if !is_skipped => TestCaseStatus::success(),
+            verdict => {
+                let why = expected.unwrap_or_else(|| format!("{verdict}: {}", last_words(&case.stderr, reason)));
+                let mut skipped = TestCaseStatus::skipped();
+                skipped.set_message(attribute(&why));
+                skipped
             }
         }
     }
 
     /// Writes all violations into one element, since many readers use only the first.
-    fn failure(&self, case: &TestCase<'_>) -> Markup {
-        let stderr = &case.case.stderr;
-        let reason = case.case.reason.as_deref().unwrap_or_default();
-        let (kind, message, text) = match case.failed.as_slice() {
+    fn failure(&self, case: &CaseReport, failed: &[Broken<'_>]) -> TestCaseStatus {
+        let reason = case.reason.as_deref().unwrap_or_default();
+        let (kind, message, text) = match failed {
             [] => ("", cut(reason, LONGEST), reason.to_owned()),
             [first, more @ ..] => {
                 let others = if more.is_empty() { String::new() } else { format!(" (and {} more)", more.len()) };
                 let message = format!("{}: {}{others}", first.requirement.id, cut(&first.finding.text, LONGEST));
                 let line = first.finding.line.map_or_else(String::new, |line| format!(":{line}"));
-                let place = Some(format!("at {}{line}", file_of(case.case)));
-                let again = reproduce(&case.case.id, &first.finding.after, &self.again);
-                let exit = (!stderr.is_empty())
-                    .then(|| format!("The subject exited; its standard error ends with:\n{}", stderr.join("\n")));
-                let text = [exit, Some(told(&case.failed)), place, again].into_iter().flatten().collect::<Vec<_>>();
+                let place = Some(format!("at {}{line}", file_of(case)));
+                let again = reproduce(&case.id, &first.finding.after, &self.again);
+                let exit = (!case.stderr.is_empty())
+                    .then(|| format!("The subject exited; its standard error ends with:\n{}", case.stderr.join("\n")));
+                let text = [exit, Some(listed(failed)), place, again].into_iter().flatten().collect::<Vec<_>>();
                 (level(first.requirement.level), message, text.join("\n\n"))
             }
         };
-        html! { failure message=(in_one_line(&message)) type=(kind) { (visible(&text)) } }
+        let mut failure = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        failure.set_message(in_one_line(&message)).set_type(kind).set_description(visible(&text));
+        failure
     }
 }
 
@@ -123,68 +133,9 @@ impl<W: Write> Renderer for JunitReport<W> {
             | SuiteEvent::First(_)
             | SuiteEvent::Case(..)
             | SuiteEvent::Chart(..) => {}
-            SuiteEvent::Run(report) => self.out.write_all(self.document(report).into_string().as_bytes())?,
+            SuiteEvent::Run(report) => self.document(report).serialize(&mut self.out).map_err(io::Error::other)?,
         }
         self.out.flush()
-    }
-}
-
-/// The result of a case in JUnit.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Pass,
-    Failure,
-    Error,
-    Skipped,
-}
-
-/// A case with its violations.
-struct TestCase<'r> {
-    case: &'r CaseReport,
-    kind: Kind,
-    /// The violations that count.
-    failed: Vec<Broken<'r>>,
-    /// The violations that do not count, or were expected.
-    tolerated: Vec<Broken<'r>>,
-    /// The reason for skipping it, if all of its failures were expected.
-    expected: Option<String>,
-}
-
-impl<'r> TestCase<'r> {
-    fn of(case: &'r CaseReport, report: &RunReport, broken: &BTreeMap<&str, Vec<Broken<'r>>>) -> Self {
-        let all = broken.get(case.id.as_str()).cloned().unwrap_or_default();
-        let (failed, tolerated): (Vec<_>, Vec<_>) = all.into_iter().partition(|broken| broken.counts(report));
-        let expected = tolerated.iter().find_map(|broken| broken.expected(report));
-        let expected = expected.filter(|_| failed.is_empty()).map(|entry| format!("expected: {}", entry.reason));
-        let kind = match case.verdict {
-            Verdict::HarnessError => Kind::Error,
-            _ if !failed.is_empty() => Kind::Failure,
-            _ if expected.is_some() => Kind::Skipped,
-            Verdict::Fail => Kind::Failure,
-            Verdict::Pass => Kind::Pass,
-            Verdict::Inconclusive | Verdict::NotApplicable | Verdict::NotExercised => Kind::Skipped,
-        };
-        Self { case, kind, failed, tolerated, expected }
-    }
-}
-
-/// The number of cases by result.
-#[derive(Default)]
-struct SuiteCounts {
-    tests: usize,
-    failures: usize,
-    errors: usize,
-    skipped: usize,
-}
-
-impl SuiteCounts {
-    fn of<'o, 'r: 'o>(cases: impl Iterator<Item = &'o TestCase<'r>>) -> Self {
-        cases.fold(Self::default(), |counts, case| Self {
-            tests: counts.tests + 1,
-            failures: counts.failures + usize::from(case.kind == Kind::Failure),
-            errors: counts.errors + usize::from(case.kind == Kind::Error),
-            skipped: counts.skipped + usize::from(case.kind == Kind::Skipped),
-        })
     }
 }
 
@@ -201,12 +152,8 @@ fn last_words(stderr: &[String], reason: &str) -> String {
     }
 }
 
-fn told(all: &[Broken<'_>]) -> String {
+fn listed(all: &[Broken<'_>]) -> String {
     all.iter().map(Broken::told).collect::<Vec<_>>().join("\n\n")
-}
-
-fn seconds(ms: u64) -> String {
-    format!("{}.{:03}", ms / 1000, ms % 1000)
 }
 
 /// Shortens a text for an attribute and joins its lines, as XML readers do.

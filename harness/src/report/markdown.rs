@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use super::broken::{Broken, examples, failures, unconfirmed};
+use super::broken::{Broken, examples, failures, open_musts, unconfirmed};
 use super::event::{Renderer, SuiteEvent};
 use super::visible::{cut, in_markdown, visible};
 use super::words::{count, counts, level, outcome, partial, protocol, reproduce, subject};
-use crate::requirement::{Level, Status};
+use crate::requirement::Level;
 use crate::results::{RequirementReport, RunReport};
 use crate::verdict::Verdict;
 
@@ -50,17 +50,11 @@ impl<W: Write> MarkdownReport<W> {
             failed.iter().try_for_each(|requirement| self.evidence(requirement))?;
         }
         unconfirmed(report).try_for_each(|broken| self.unconfirmed(&broken))?;
-        self.list(["requirement", "requirements"], "failed as expected", expected.into_iter())?;
-        let musts =
-            |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
-        self.list(["MUST was", "MUSTs were"], "left undecided", musts(Verdict::Inconclusive))?;
-        if self.whole && report.partial.is_none() {
-            let (missed, planned): (Vec<_>, Vec<_>) =
-                musts(Verdict::NotExercised).partition(|r| r.status != Status::Planned);
-            self.list(["MUST was", "MUSTs were"], "not exercised", missed.into_iter())?;
-            self.list(["MUST is", "MUSTs are"], "not checked by this version", planned.into_iter())?;
+        if !expected.is_empty() {
+            let many = count(expected.len(), "requirement failed as expected", "requirements failed as expected");
+            self.list(&many, &expected)?;
         }
-        Ok(())
+        open_musts(report, self.whole).iter().try_for_each(|open| self.list(&open.heading, &open.requirements))
     }
 
     fn coverage(&mut self, report: &RunReport) -> io::Result<()> {
@@ -124,19 +118,9 @@ impl<W: Write> MarkdownReport<W> {
         writeln!(self.out, "{requirement}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n")
     }
 
-    /// Lists requirements below a line with their number, in singular or plural.
-    fn list<'r>(
-        &mut self,
-        [one, many]: [&str; 2],
-        what: &str,
-        all: impl Iterator<Item = &'r RequirementReport>,
-    ) -> io::Result<()> {
-        let ids: Vec<_> = all.map(|requirement| in_markdown(&requirement.id)).collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let many = count(ids.len(), one, many);
-        writeln!(self.out, "<details><summary>{many} {what}</summary>\n\n{}\n\n</details>\n", ids.join(", "))
+    fn list(&mut self, heading: &str, all: &[&RequirementReport]) -> io::Result<()> {
+        let ids: Vec<_> = all.iter().map(|requirement| in_markdown(&requirement.id)).collect();
+        writeln!(self.out, "<details><summary>{heading}</summary>\n\n{}\n\n</details>\n", ids.join(", "))
     }
 }
 

@@ -1,18 +1,16 @@
 //! The report for people at a terminal.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::broken::{Broken, area, examples, failures, unconfirmed};
+use super::broken::{Broken, OpenMusts, area, examples, open_musts, unconfirmed, worst_first};
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
 use super::visible::{in_one_line, visible};
 use super::words::{count, counts, level, outcome, partial, protocol, reproduce, subject};
 use crate::judge::TIME_LIMIT;
-use crate::requirement::{Level, Status};
 use crate::results::{
     CaseReport, Driven, Explored, FindingReport, ReasonReport, RequirementReport, RunReport, ShardInfo, Unconfirmed,
 };
@@ -156,8 +154,7 @@ impl<W: Write> TextReport<W> {
     ///
     /// Errors of the stream.
     pub fn failures(&mut self, requirements: &[RequirementReport]) -> io::Result<()> {
-        let mut failed: Vec<_> = requirements.iter().filter(|requirement| requirement.fails()).collect();
-        failed.sort_by_key(|requirement| (requirement.level, Reverse(failures(requirement).count())));
+        let failed = worst_first(requirements);
         failed.iter().try_for_each(|one| self.failure(one))?;
         let lines = failed.iter().flat_map(|one| &one.findings).flat_map(|finding| &finding.lines);
         if lines.into_iter().any(|line| line.contains(OWN_METHODS)) {
@@ -293,51 +290,25 @@ impl<W: Write> TextReport<W> {
 
     /// Lists the undecided requirements, so that they are not mistaken for passes.
     fn open_ends(&mut self, report: &RunReport) -> io::Result<()> {
-        let musts =
-            |verdict| report.requirements.iter().filter(move |r| r.level == Level::Must && r.verdict == verdict);
-        let undecided: Vec<&RequirementReport> = musts(Verdict::Inconclusive).collect();
-        if !undecided.is_empty() && self.detail == Detail::Cases {
-            let many = count(undecided.len(), "MUST was", "MUSTs were");
-            writeln!(self.out, "\n{BOLD}{many} left undecided{BOLD:#}")?;
-            for (reason, ids) in by_reason(&undecided) {
-                writeln!(self.out, "  {}", first_line(&reason))?;
-                writeln!(self.out, "{DIM}{}{DIM:#}", wrap("    ", &ids))?;
-            }
-        }
-        let of_status = |planned| {
-            let wanted = move |r: &&RequirementReport| (r.status == Status::Planned) == planned;
-            musts(Verdict::NotExercised).filter(wanted).map(|r| r.id.as_str()).collect::<Vec<_>>()
-        };
-        let (missed, planned) = (of_status(false), of_status(true));
-        let whole = self.whole && report.partial.is_none();
+        let open = open_musts(report, self.whole);
         if self.detail < Detail::Cases {
-            let parts = [
-                (undecided.len(), count(undecided.len(), "MUST was left undecided", "MUSTs were left undecided")),
-                (missed.len(), count(missed.len(), "MUST was not exercised", "MUSTs were not exercised")),
-                (
-                    planned.len(),
-                    count(
-                        planned.len(),
-                        "MUST is not checked by this version",
-                        "MUSTs are not checked by this version",
-                    ),
-                ),
-            ];
-            let counts: Vec<String> = parts.into_iter().filter(|(many, _)| *many > 0).map(|(_, text)| text).collect();
-            if whole && !counts.is_empty() {
-                writeln!(self.out, "\n{}; -v names them", counts.join("; "))?;
+            let headings: Vec<&str> = open.iter().map(|open| open.heading.as_str()).collect();
+            let is_whole = self.whole && report.partial.is_none();
+            return match headings.as_slice() {
+                [_, ..] if is_whole => writeln!(self.out, "\n{}; -v names them", headings.join("; ")),
+                _ => Ok(()),
+            };
+        }
+        for OpenMusts { heading, verdict, requirements } in open {
+            writeln!(self.out, "\n{BOLD}{heading}{BOLD:#}")?;
+            if verdict == Verdict::Inconclusive {
+                for (reason, ids) in by_reason(&requirements) {
+                    writeln!(self.out, "  {}\n{DIM}{}{DIM:#}", first_line(&reason), wrap("    ", &ids))?;
+                }
+            } else {
+                let ids: Vec<&str> = requirements.iter().map(|requirement| requirement.id.as_str()).collect();
+                writeln!(self.out, "{DIM}{}{DIM:#}", wrap("  ", &ids))?;
             }
-            return Ok(());
-        }
-        if !missed.is_empty() && whole {
-            let many = count(missed.len(), "MUST was", "MUSTs were");
-            writeln!(self.out, "\n{BOLD}{many} not exercised{BOLD:#}")?;
-            writeln!(self.out, "{}", wrap("  ", &missed))?;
-        }
-        if !planned.is_empty() && whole {
-            let many = count(planned.len(), "MUST is", "MUSTs are");
-            writeln!(self.out, "\n{BOLD}{many} not checked by this version{BOLD:#}")?;
-            writeln!(self.out, "{DIM}{}{DIM:#}", wrap("  ", &planned))?;
         }
         Ok(())
     }

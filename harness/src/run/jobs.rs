@@ -16,6 +16,7 @@ use super::shared::run_conversation;
 use super::single::{run_case, run_case_until};
 use crate::case::model::Case;
 use crate::manual::Person;
+use crate::sync::lock;
 use crate::trace::Trace;
 use crate::transport::process::ProcessorTimes;
 
@@ -113,7 +114,7 @@ struct WorkState {
 
 impl Work {
     fn lock(&self) -> MutexGuard<'_, WorkState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Waits for a conversation; `None` once no more can come.
@@ -200,14 +201,14 @@ struct Slots {
 impl Slots {
     /// Waits for a slot.
     fn take(&self) -> Slot<'_> {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = lock(&self.free);
         let mut free = self.freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
         *free -= 1;
         Slot(self)
     }
 
     fn add(&self) {
-        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *lock(&self.free) += 1;
         self.freed.notify_one();
     }
 }

@@ -9,7 +9,6 @@ mod answer;
 mod command;
 mod elicitation;
 mod files;
-mod lock;
 mod mcp;
 mod output;
 mod params;

@@ -79,14 +79,12 @@ const FOLDERS: [&str; 13] = [
 const FILES: [&str; 6] =
     ["README.md", "RELEASING.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"];
 
-/// Pages with sentences of recorded runs, exchanges with quoted messages, prompts to models, and this list of phrases.
-const EXEMPT: [&str; 8] = [
+/// Pages with sentences of recorded runs, prompts to models, and this list of phrases.
+const EXEMPT: [&str; 6] = [
     "docs/subjects.md",
     "docs/variants.md",
     "docs/variants-v2.md",
     "docs/hostile.md",
-    "cases/requirements/v1.exchanges.txt",
-    "cases/requirements/v1.violations.txt",
     "harness/src/run/step/send/intent.rs",
     "harness/tests/tidy/language.rs",
 ];

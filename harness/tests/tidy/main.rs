@@ -9,8 +9,6 @@ mod kept;
 mod language;
 mod links;
 mod options;
-#[path = "../orphans.rs"]
-mod orphans;
 mod pages;
 mod schemas;
 mod snippets;

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::edition::{Bundle, Editions};
+use crate::edition::Editions;
+use crate::example::exchange;
 use crate::requirement::Level;
 use crate::results::RunReport;
+use crate::verdict::Verdict;
 
 /// All data except the charts.
 #[derive(Serialize)]
@@ -33,22 +35,22 @@ pub(super) struct CatalogueEntry<'c> {
     level: &'static str,
     /// The messages of a correct exchange, if a report has a failure.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    exchange: Vec<&'static str>,
+    exchange: Vec<String>,
 }
 
 /// Returns the texts of the requirements and probes in these reports, by id.
 pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTreeMap<&'r str, CatalogueEntry<'r>> {
     let (mut entries, editions) = (BTreeMap::new(), Editions::built_in());
     for report in reports {
-        let bundle: Option<&Bundle> =
-            editions.all().iter().copied().find(|bundle| bundle.name() == report.suite.edition);
+        let bundle = editions.all().iter().copied().find(|bundle| bundle.name() == report.suite.edition);
+        let correct = |id: &str| bundle.map(|bundle| exchange(bundle, id, Verdict::Pass)).unwrap_or_default();
         entries.extend(report.requirements.iter().map(|r| {
             let entry = CatalogueEntry {
                 text: &r.text,
                 link: r.link.as_deref(),
                 applies_when: &r.applies_when,
                 level: r.level.name(),
-                exchange: bundle.filter(|_| r.fails()).map(|bundle| bundle.exchange(&r.id)).unwrap_or_default(),
+                exchange: if r.fails() { correct(&r.id) } else { Vec::new() },
             };
             (r.id.as_str(), entry)
         }));

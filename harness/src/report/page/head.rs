@@ -1,12 +1,11 @@
 //! The part of a page that needs no script: the verdict, the subject, the coverage, and the violations.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
 use super::data::Reported;
-use crate::report::broken::{Broken, failures, unconfirmed};
+use crate::report::broken::{Broken, failures, unconfirmed, worst_first};
 use crate::report::visible::visible;
 use crate::report::words::{name as bare_name, outcome, partial, protocol};
 use crate::report::{count, expected_text};
@@ -129,8 +128,7 @@ fn counts(requirements: &[RequirementReport], level: Level) -> BTreeMap<Verdict,
 }
 
 fn broken(report: &RunReport) -> Markup {
-    let mut broken: Vec<_> = report.requirements.iter().filter(|requirement| requirement.fails()).collect();
-    broken.sort_by_key(|requirement| (requirement.level, Reverse(failures(requirement).count())));
+    let broken = worst_first(&report.requirements);
     html! {
         @if !broken.is_empty() {
             h2 { "Failures" }

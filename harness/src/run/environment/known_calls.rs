@@ -1,7 +1,9 @@
 //! The kinds of requests that an agent sends, as observed in this run.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::sync::lock;
 
 /// The kinds of requests that an agent sends, as observed in this run. This only saves time: cases that await a request of a kind
 /// which never came give it less time. No requirement fails because an optional request does not come.
@@ -20,13 +22,13 @@ const ENOUGH: usize = 2;
 impl KnownCalls {
     /// Whether several waits for requests of this kind passed without success, and none came in any case.
     pub(in crate::run) fn never_come(&self, method: &str) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.0);
         known.get(kind(method)).is_some_and(|seen| !seen.came && seen.missed >= ENOUGH)
     }
 
     /// Records the end of a wait for this request, and whether one of its kind came in the case.
     pub(in crate::run) fn note(&self, method: &str, came: bool) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         let seen = known.entry(kind(method).to_owned()).or_default();
         seen.came |= came;
         seen.missed += usize::from(!came);

@@ -1,7 +1,9 @@
 //! The requests that a subject answers as a fence, as observed in this run.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::sync::lock;
 
 /// The requests that the subject answers as a fence, as observed in this run. They only save time: the result of a fence is the
 /// same without them, in any order of cases.
@@ -11,12 +13,12 @@ pub struct KnownFences(Arc<Mutex<BTreeMap<&'static str, bool>>>);
 impl KnownFences {
     /// Whether the subject answered the request at least once; `None` if it was never tried.
     pub(in crate::run) fn is_answered(&self, method: &str) -> Option<bool> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(method).copied()
+        lock(&self.0).get(method).copied()
     }
 
     /// Records whether the subject answered the request.
     pub(in crate::run) fn note(&self, method: &'static str, is_answered: bool) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         *known.entry(method).or_default() |= is_answered;
     }
 }

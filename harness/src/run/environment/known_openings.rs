@@ -1,7 +1,7 @@
 //! How an agent takes the `initialize` requests of a run.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::requirement::Party;
 use crate::run::limits::Limits;
 use crate::run::timing::{LATER_STARTS, START_AFTER_SILENCE, STARTS_AFTER_SILENCE};
+use crate::sync::lock;
 use crate::trace::{Event, Outcome, What};
 use crate::wire::{Content, Envelope, read_line};
 
@@ -118,7 +119,7 @@ impl KnownOpenings {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use super::lock::lock;
 use super::output::Tail;
+use crate::sync::lock;
 use crate::trace::Exit;
 use crate::transport::process::{Leader, MergedProcess, ProcessGroup, drain, read_all, read_available};
 

@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::answer::{Answer, Refusal};
 use super::elicitation;
 use super::files::Files;
-use super::lock::lock;
 use super::permission::{Permissions, Policy};
 use super::terminal::Terminals;
 use crate::protocol::{Adapter, Feature};
 use crate::requirement::Party;
+use crate::sync::lock;
 use crate::transport::process::Environment;
 
 /// The client side of one connection: files, terminals, permissions and elicitations.

@@ -9,8 +9,8 @@ use tokio::time::timeout;
 
 use super::answer::{Answer, Refusal};
 use super::command::{Command, KILLED, STRAGGLERS};
-use super::lock::lock;
 use super::params::Params;
+use crate::sync::lock;
 use crate::transport::process::{Environment, Launch};
 
 /// Bytes kept of the output if the request sets no limit.

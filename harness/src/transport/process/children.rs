@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio::process::Child;
 
+use crate::sync::lock;
 use crate::transport::unix as platform;
 
 /// The children with a waiter. It is locked while a child is being started.
@@ -21,7 +22,7 @@ const END: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(1);
 
 fn started() -> MutexGuard<'static, BTreeSet<u32>> {
-    STARTED.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&STARTED)
 }
 
 /// Runs `work` while no process is being started, since every child would inherit open files.

@@ -6,12 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::frame::{Caller, FromRelay, LASTING_WORD, ToRelay, WORD};
+use crate::sync::lock;
 use crate::transport::pipe::{self, PIECE, PIECE_POLL, PIECE_TAKEN};
 use crate::transport::unix;
 
@@ -77,7 +78,7 @@ fn run(socket: &Path, args: Vec<OsString>) -> io::Result<()> {
 
 /// Sends the harness a frame; without a harness, it does nothing.
 fn tell(harness: &Harness, what: &FromRelay) {
-    let mut stream = harness.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut stream = lock(&harness);
     if stream.write_all(&what.encode()).is_err() {
         end(0);
     }

@@ -1,7 +1,7 @@
-//! Traces in a form for writing by hand, for tests.
+//! Traces in a form for writing by hand, for tests and examples.
 //!
 //! A text has lines about the trace (`subject: client` if the client is tested, `in a case` if the trace is complete from its
-//! start), then a line `---`, then the conversation, one letter and message per line: `A` the agent's, `C` the client's, `!`
+//! start, `edition: NAME` if another than version 1 decides), then a line `---`, then the conversation, one letter and message per line: `A` the agent's, `C` the client's, `!`
 //! the tester's, deliberately wrong, `E` the subject's standard error, `P` a process event, `M` one of an MCP server, `F` the
 //! mark of a fence that follows, `V` a visit to the HTTP endpoint, `W` a request to the scripted model and `S` a step event,
 //! all as JSON, `B` a line of the subject and `D` its standard error in base64, `L` the last line of the subject, without a
@@ -10,19 +10,20 @@
 
 use std::error::Error;
 
-use acp_conformance::edition::V1;
-use acp_conformance::requirement::Party;
-use acp_conformance::trace::{Event, Header, Trace, What};
-use acp_conformance::wire::LineEnd;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+
+use crate::edition::V1;
+use crate::requirement::Party;
+use crate::trace::{Event, Header, Trace, What};
+use crate::wire::LineEnd;
 
 /// The line for a tested client.
 pub const CLIENT: &str = "subject: client";
 /// The line for a trace that is complete from its start.
 pub const CASE: &str = "in a case";
-/// The line that says that version 2 decides, where version 1 usually does.
-pub const DRAFT: &str = "edition: v2@2026-11";
+/// The beginning of the line with the edition that decides, where version 1 usually does.
+pub const EDITION: &str = "edition: ";
 
 /// Reads a conversation line by line.
 pub struct Reader {
@@ -36,16 +37,20 @@ pub struct Reader {
 
 impl Reader {
     /// Starts with the lines above the conversation.
+    #[must_use]
     pub fn new(above: &str) -> Self {
         let subject = if above.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
         let case = above.lines().find(|line| *line == CASE).map(str::to_owned);
-        let named = above.lines().find(|line| *line == DRAFT).and_then(|line| line.split_once(": "));
-        let edition = named.map_or(V1.name(), |(_, name)| name);
+        let edition = above.lines().find_map(|line| line.strip_prefix(EDITION)).unwrap_or(V1.name());
         let header = Header { subject: Some(subject), case, ..Header::of_recording(edition, Vec::new()) };
         Self { trace: Trace { header, events: Vec::new() }, subject, passed: 0, connection: 0 }
     }
 
     /// Reads the next line; blank ones and those that begin with `#` are ignored.
+    ///
+    /// # Errors
+    ///
+    /// The line has another form.
     pub fn line(&mut self, line: &str) -> Result<(), Box<dyn Error>> {
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         let bytes = || rest.as_bytes().to_vec();
