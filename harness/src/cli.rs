@@ -16,7 +16,6 @@ mod lint;
 mod list;
 mod manual;
 mod merge;
-mod mismatch;
 mod model;
 mod monitor;
 mod output;

@@ -45,7 +45,8 @@ fn main() {
     }
     for bundle in [&V1, &V2] {
         let name = format!("examples-of-{}", bundle.case_folder());
-        trials.push(Trial::test(name, move || examples::check(bundle)).with_kind("examples"));
+        let paths = paths.clone();
+        trials.push(Trial::test(name, move || examples::check(bundle, &paths)).with_kind("examples"));
     }
     trials.sort_by(|a, b| a.name().cmp(b.name()));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();

@@ -8,14 +8,13 @@ use anyhow::{Context, bail};
 use super::args::MergeArgs;
 use super::exit::ProgramExit;
 use super::expected::Baseline;
-use super::mismatch::mismatch;
 use super::output::say;
 use super::outputs::Outputs;
 use super::reports::{charts, read};
 use crate::case;
 use crate::edition::Editions;
 use crate::expected::Expectation;
-use crate::report::{Begin, Chart, SuiteEvent};
+use crate::report::{Begin, Chart, SuiteEvent, mismatch};
 use crate::results::{RunReport, ShardInfo, join};
 
 /// Runs the command.

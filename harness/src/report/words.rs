@@ -23,7 +23,7 @@ pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 /// Returns the name of the subject with its version, as far as they are known.
-pub(crate) fn subject(report: &RunReport) -> String {
+pub(super) fn subject(report: &RunReport) -> String {
     match (&report.subject.name, &report.subject.version) {
         (Some(name), Some(version)) => format!("{name} {version}"),
         (Some(name), None) => name.clone(),

@@ -1,11 +1,12 @@
 //! Explains why two reports are not of two shards of one run.
 
+use super::words::subject;
 use crate::expected::Expectation;
-use crate::report::subject;
 use crate::results::{CaseReport, RunReport, ShardInfo, SubjectInfo};
 
 /// Explains why two reports do not belong to two shards of one run.
-pub(super) fn mismatch(one: &RunReport, other: &RunReport) -> Option<String> {
+#[must_use]
+pub fn mismatch(one: &RunReport, other: &RunReport) -> Option<String> {
     suites(one, other)
         .or_else(|| subjects(one, other))
         .or_else(|| shards(one.shard.as_ref()?, other.shard.as_ref()?))
