@@ -36,7 +36,6 @@ fn check_known(bundle: &'static Bundle) -> Result<(), Failed> {
         ("jsonrpc.request-id-type.client", Verdict::Pass, "client → agent"),
     ] {
         let lines = exchange(bundle, id, verdict);
-        println!("{id}: {verdict}\n  {}", lines.join("\n  "));
         if !lines.iter().any(|line| line.contains(wanted)) {
             return Err(format!("`{wanted}` is missing in the exchange of {id}: {lines:#?}").into());
         }
