@@ -3,43 +3,43 @@
 //! It has no model. The last `acp-intent: {…}` line of a prompt names an action, and the agent does exactly that, so every
 //! requirement on agents can be exercised repeatedly. Reading order:
 //!
-//! 1. `server` connects the SDK to `requests`, which answers the client;
-//! 2. `initialize`, `auth`, `sessions` and `settings` are the areas of the protocol outside of turns;
-//! 3. `prompt` runs a `turn`, which obeys an `intent` through `obey`;
-//! 4. `tool`, `permission`, `fs`, `terminal`, `elicitation` and `mcp` are the tools of a turn;
-//! 5. `v2` is the same agent in version 2 of the protocol, a draft.
+//! 1. `server` connects the SDK to `v1` and `v2`, which translate between a version of the protocol and this agent (`wire`);
+//! 2. `requests` answers the client;
+//! 3. `auth`, `sessions` and `settings` are the areas of the protocol outside of turns;
+//! 4. `prompt` runs a `turn` of a `session`, which obeys an `intent` through `obey`;
+//! 5. `tool`, `permission`, `files`, `terminal`, `elicitation` and `mcp` are the tools of a turn;
+//! 6. what they show is an `update`.
 
 mod auth;
 mod client;
 mod clock;
-mod content;
 mod elicitation;
+mod errors;
 mod extension;
-mod fs;
-mod initialize;
+mod files;
 mod intent;
 mod mcp;
 mod obey;
 mod options;
 mod permission;
-mod plan;
 mod process;
 mod prompt;
-mod reply;
 mod requests;
 mod search;
 mod server;
 mod session;
 mod sessions;
 mod settings;
+mod shows;
 mod store;
 mod sync;
 mod terminal;
 mod tool;
 mod turn;
-mod updates;
+mod update;
+mod v1;
 mod v2;
-mod visits;
+mod wire;
 
 pub use options::Options;
 pub use server::run;

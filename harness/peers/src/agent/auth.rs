@@ -1,27 +1,17 @@
-//! `authenticate` and `logout`.
+//! Logging in and out.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use agent_client_protocol::{
-    Error, UntypedMessage,
-    v1::schema::{
-        AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse, CreateElicitationRequest,
-        ElicitationFormMode, ElicitationRequestScope, ElicitationSchema, LogoutResponse, RequestId,
-        StringPropertySchema,
-    },
+use agent_client_protocol::{Error, RawJsonRpcId};
+
+use super::{
+    client::Client,
+    errors::invalid_params,
+    wire::{Elicitation, Scope},
 };
-use serde_json::Value;
 
-use super::{client::Client, reply::invalid_params};
-
-/// Id of the only way to log in.
-pub(super) const LOGIN: &str = "reference-login";
-
-/// Returns the only login method.
-pub(super) fn method() -> AuthMethod {
-    let login = AuthMethodAgent::new(LOGIN, "Reference login").description("Succeeds without asking".to_owned());
-    AuthMethod::Agent(login)
-}
+/// Id, name and description of the only way to log in.
+pub(super) const LOGIN: [&str; 3] = ["reference-login", "Reference login", "Succeeds without asking"];
 
 /// The login of the user.
 #[derive(Debug)]
@@ -44,37 +34,21 @@ impl Login {
         self.is_in.store(is_in, Ordering::Relaxed);
     }
 
-    /// Answers `authenticate`, which has this id.
-    pub(super) async fn authenticate(
-        &self,
-        client: &Client,
-        request: &AuthenticateRequest,
-        id: RequestId,
-    ) -> Result<AuthenticateResponse, Error> {
-        if &*request.method_id.0 != LOGIN {
+    /// Logs in, after asking the user for a name if the client has forms.
+    pub(super) async fn log_in(&self, client: &Client, method: &str, request: RawJsonRpcId) -> Result<(), Error> {
+        if method != LOGIN[0] {
             return Err(invalid_params("unknown auth method"));
         }
-        ask_for_name(client, id).await?;
+        if client.capabilities().elicits_forms {
+            let form = Elicitation::Form { field: "name", choices: Vec::new() };
+            // The login precedes every session, so the elicitation belongs to the request.
+            let question = client.wire.elicitation(Scope::Request(request), "Who logs in?", form)?;
+            let answer = client.connection.send_request(question).block_task().await?;
+            if answer["action"] != "accept" {
+                return Err(Error::auth_required());
+            }
+        }
         self.set(true);
-        Ok(AuthenticateResponse::new())
+        Ok(())
     }
-
-    /// Answers `logout`.
-    pub(super) fn logout(&self) -> LogoutResponse {
-        self.set(false);
-        LogoutResponse::new()
-    }
-}
-
-/// Asks the user for a name if the client has forms; the elicitation belongs to the request, since the login precedes every session.
-async fn ask_for_name(client: &Client, request: RequestId) -> Result<(), Error> {
-    if !client.capabilities().elicits_forms {
-        return Ok(());
-    }
-    let schema = ElicitationSchema::new().property("name", StringPropertySchema::new(), true);
-    let form = ElicitationFormMode::new(ElicitationRequestScope::new(request), schema);
-    let question = UntypedMessage::new("elicitation/create", CreateElicitationRequest::new(form, "Who logs in?"))?;
-    let answer = client.connection.send_request(question).block_task().await?;
-    let accepted = answer.get("action").and_then(Value::as_str) == Some("accept");
-    if accepted { Ok(()) } else { Err(Error::auth_required()) }
 }

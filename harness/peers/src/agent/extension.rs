@@ -1,25 +1,34 @@
 //! An extension: messages whose names begin with an underscore, sent only to a client that advertised them.
 
 use agent_client_protocol::UntypedMessage;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::turn::{Cancelled, Turn};
+use super::{
+    turn::{Cancelled, Turn},
+    update::Foreground,
+};
 
 /// Key of this extension in `_meta` of the capabilities, on both sides.
-pub(super) const KEY: &str = "acp-reference";
+const KEY: &str = "acp-reference";
+/// Key by which an agent allows the cases of the harness to log in and out.
+const CONFORMANCE: &str = "acp-conformance";
 /// Request of either side, which is answered with its params.
 pub(super) const ECHO: &str = "_acp-reference/echo";
 /// Notification of the client that its user has visited a page.
 pub(super) const VISITED: &str = "_acp-reference/visited";
 /// Notification of the agent, which says hello.
-pub(super) const NOTICE: &str = "_acp-reference/notice";
+const NOTICE: &str = "_acp-reference/notice";
 /// State of a session while the agent says hello, in version 2.
 pub(super) const GREETING: &str = "_acp-reference/greeting";
 
-/// Builds the answer to an echo request.
-pub(super) fn echo(params: &str) -> Value {
-    let params: Value = serde_json::from_str(params).unwrap_or_default();
-    json!({"echo": params})
+/// Returns `_meta` of the agent's capabilities.
+pub(super) fn capabilities() -> Map<String, Value> {
+    Map::from_iter([(KEY.to_owned(), json!({"echo": true})), (CONFORMANCE.to_owned(), json!({"login": true}))])
+}
+
+/// Returns whether `_meta` of the client's capabilities has the extension.
+pub(super) fn is_in(meta: Option<&Map<String, Value>>) -> bool {
+    meta.and_then(|meta| meta.get(KEY)) == Some(&json!(true))
 }
 
 /// Sends a notice and asks for an echo.
@@ -29,11 +38,10 @@ pub(super) async fn exchange(turn: &Turn) -> Result<(), Cancelled> {
         return Ok(());
     }
     let params = json!({"sessionId": turn.session.id, "text": "hello"});
-    let (Ok(notice), Ok(echo)) = (UntypedMessage::new(NOTICE, &params), UntypedMessage::new(ECHO, &params)) else {
-        return Ok(());
-    };
-    turn.client.notify(notice);
-    match turn.request(echo).await? {
+    turn.session.change_state(|state| state.foreground = Foreground::Greeting, None);
+    turn.session.change_state(|state| state.foreground = Foreground::Running, None);
+    turn.client.notify(UntypedMessage::new(NOTICE, &params));
+    match turn.request(UntypedMessage::new(ECHO, &params)).await? {
         Ok(answer) => turn.say(&format!("The client echoed {answer}")),
         Err(error) => turn.say(&format!("The client refused the echo with {}", error.code.value())),
     }

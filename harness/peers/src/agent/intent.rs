@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource, EnvVariable};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
+
+use super::update::Block;
 
 const MARK: &str = "acp-intent:";
 
@@ -134,9 +135,13 @@ fn yes() -> bool {
 
 /// Reads variables from an object, or from the list that the protocol uses.
 fn environment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    #[derive(Deserialize)]
+    struct Variable {
+        name: String,
+        value: String,
+    }
     let value = Value::deserialize(deserializer)?;
-    let variables: Result<Vec<EnvVariable>, _> = Vec::deserialize(&value);
-    match variables {
+    match Vec::<Variable>::deserialize(&value) {
         Ok(variables) => Ok(variables.into_iter().map(|variable| (variable.name, variable.value)).collect()),
         Err(_) => serde_json::from_value(value).map_err(D::Error::custom),
     }
@@ -144,15 +149,8 @@ fn environment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<St
 
 impl Intent {
     /// Finds the intent of the prompt; the error explains an unreadable intent line.
-    pub(super) fn of_prompt(prompt: &[ContentBlock]) -> Result<Self, String> {
-        Self::of_texts(prompt.iter().filter_map(|block| match block {
-            ContentBlock::Text(text) => Some(text.text.as_str()),
-            _ => None,
-        }))
-    }
-
-    /// Finds what the texts of a prompt ask for.
-    pub(super) fn of_texts<'t>(mut texts: impl Iterator<Item = &'t str> + Clone) -> Result<Self, String> {
+    pub(super) fn of_prompt(prompt: &[Block]) -> Result<Self, String> {
+        let mut texts = prompt.iter().filter_map(Block::as_text);
         let lines = texts.clone().flat_map(str::lines);
         if let Some(json) = lines.filter_map(|line| line.trim().strip_prefix(MARK)).last() {
             return serde_json::from_str(json).map_err(|error| format!("intent not understood: {error}"));
@@ -173,39 +171,32 @@ fn slash_command(text: &str) -> Option<Intent> {
 }
 
 /// Returns the prompt as one text without its intent lines; other content is described in brackets.
-pub(super) fn prompt_text(prompt: &[ContentBlock]) -> String {
+pub(super) fn prompt_text(prompt: &[Block]) -> String {
     prompt.iter().map(block_text).collect()
 }
 
-fn block_text(block: &ContentBlock) -> String {
-    match block {
-        ContentBlock::Text(text) => without_intents(&text.text),
-        ContentBlock::Image(image) => format!("[image {}]", image.mime_type),
-        ContentBlock::Audio(audio) => format!("[audio {}]", audio.mime_type),
-        ContentBlock::ResourceLink(link) => format!("[link {}]", link.name),
-        ContentBlock::Resource(resource) => match &resource.resource {
-            EmbeddedResourceResource::TextResourceContents(text) => text.text.clone(),
-            EmbeddedResourceResource::BlobResourceContents(blob) => format!("[blob {}]", blob.uri),
-            _ => String::new(),
-        },
-        _ => String::new(),
+fn block_text(block: &Block) -> String {
+    let member = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    match block.kind() {
+        "text" => {
+            let lines = block.as_text().unwrap_or_default().split_inclusive('\n');
+            lines.filter(|line| !line.trim().starts_with(MARK)).collect()
+        }
+        kind @ ("image" | "audio") => format!("[{kind} {}]", member(&block.0, "mimeType")),
+        "resource_link" => format!("[link {}]", member(&block.0, "name")),
+        "resource" if block.0["resource"]["blob"].is_string() => {
+            format!("[blob {}]", member(&block.0["resource"], "uri"))
+        }
+        _ => member(&block.0["resource"], "text"),
     }
-}
-
-/// Returns the text without its intent lines.
-pub(super) fn without_intents(text: &str) -> String {
-    if !text.contains(MARK) {
-        return text.to_owned();
-    }
-    text.split_inclusive('\n').filter(|line| !line.trim().starts_with(MARK)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn prompt(text: &str) -> Vec<ContentBlock> {
-        vec![ContentBlock::from(text.to_owned())]
+    fn prompt(text: &str) -> Vec<Block> {
+        vec![Block::text(text)]
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! A small MCP client: enough to reach a server, list its tools and call one.
 
-mod events;
 mod http;
 mod stdio;
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use agent_client_protocol::v1::schema::McpServer;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -18,6 +19,27 @@ use self::{
 const MCP_VERSION: &str = "2025-06-18";
 /// Time for the handshake; a server that hangs must not hang `session/new`.
 const START_LIMIT: Duration = Duration::from_secs(5);
+
+/// An MCP server that the client configured.
+pub(super) enum McpServer {
+    Stdio {
+        name: String,
+        command: PathBuf,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+    },
+    Http {
+        name: String,
+        url: String,
+        headers: Vec<(String, String)>,
+    },
+    /// A server on HTTP that answers in one stream of events, in version 1 only.
+    Sse {
+        name: String,
+        url: String,
+        headers: Vec<(String, String)>,
+    },
+}
 
 /// An MCP server of one session after its handshake.
 pub(super) struct McpClient {
@@ -39,10 +61,11 @@ impl McpClient {
     pub(super) async fn start(server: &McpServer, cwd: &Path) -> Result<Self, String> {
         let started = timeout(START_LIMIT, async {
             let (name, way) = match server {
-                McpServer::Stdio(server) => (&server.name, Way::Stdio(Stdio::start(server, cwd)?)),
-                McpServer::Http(server) => (&server.name, Way::Http(Http::new(&server.url, &server.headers)?)),
-                McpServer::Sse(server) => (&server.name, Way::Sse(Sse::open(&server.url, &server.headers).await?)),
-                _ => return Err("its transport is unknown".to_owned()),
+                McpServer::Stdio { name, command, args, env } => {
+                    (name, Way::Stdio(Stdio::start(command, args, env, cwd)?))
+                }
+                McpServer::Http { name, url, headers } => (name, Way::Http(Http::new(url, headers)?)),
+                McpServer::Sse { name, url, headers } => (name, Way::Sse(Sse::open(url, headers).await?)),
             };
             let mut client = Self { name: name.clone(), tools: Vec::new(), way, last_id: 0 };
             client.greet().await?;

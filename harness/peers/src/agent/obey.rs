@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use agent_client_protocol::v1::schema::{ContentBlock, StopReason, ToolKind};
 use serde_json::{Value, json};
 
 use super::{
-    content, elicitation, extension, fs,
+    elicitation,
+    errors::describe,
+    extension, files,
     intent::{Intent, prompt_text},
     permission::{self, Answer},
-    plan,
-    reply::describe,
-    search, settings, terminal,
-    tool::text_content,
+    search, settings, shows, terminal,
     turn::{Cancelled, Turn},
-    updates,
+    update::{Block, Stop, ToolCall, ToolKind, Update},
 };
 
 /// Time between two chunks of a busy turn.
@@ -34,19 +32,21 @@ const TOOL_KINDS: [(ToolKind, &str); 10] = [
 ];
 
 /// Obeys one intent and returns the stop reason of the turn.
-pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[ContentBlock]) -> Result<StopReason, Cancelled> {
+pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[Block]) -> Result<Stop, Cancelled> {
     match intent {
         Intent::Say { text } => turn.say(&text.unwrap_or_else(|| prompt_text(prompt))),
         Intent::Think { text } => {
-            turn.think(text.as_deref().unwrap_or("I think."));
+            let text = text.unwrap_or_else(|| "I think.".to_owned());
+            turn.session.update(Update::Thought { id: turn.next_message_id(), text });
             turn.say("I thought about it.");
         }
-        Intent::Plan => plan::follow(turn),
-        Intent::Content => content::show(turn),
-        Intent::ReadFile(read) => fs::read(turn, read).await?,
-        Intent::ReadFiles { paths } => fs::read_all(turn, paths).await?,
-        Intent::WriteFile(write) => fs::write(turn, write).await?,
+        Intent::Plan => shows::plan(turn),
+        Intent::Content => shows::content(turn),
+        Intent::ReadFile(read) => files::read(turn, read).await?,
+        Intent::ReadFiles { paths } => files::read_all(turn, paths).await?,
+        Intent::WriteFile(write) => files::write(turn, write).await?,
         Intent::RunCommand(command) => terminal::run(turn, command).await?,
+        Intent::RunInBackground(command) => terminal::run_in_background(turn, command).await?,
         Intent::AskPermission => ask_permission(turn).await?,
         Intent::AskAndWait => {
             turn.say("Waiting for permission.");
@@ -54,63 +54,59 @@ pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[ContentBlock]) -
         }
         Intent::KeepBusy { ms, chunks } => keep_busy(turn, ms.map_or(BUSY, Duration::from_millis), chunks).await?,
         Intent::Search { text } => search::search(turn, &text),
-        Intent::SetMode { mode_id } => match settings::switch_mode(&turn.client, &turn.session, &mode_id) {
+        Intent::SetMode { mode_id } => match settings::switch_mode(&turn.session, &mode_id) {
             Ok(()) => turn.say(&format!("The mode is {mode_id} now.")),
             Err(error) => turn.say(&format!("The mode stays: {}", describe(&error))),
         },
         Intent::Commands => {
-            settings::announce_commands(&turn.client, &turn.session);
+            turn.session.update(Update::Commands);
             turn.say("These are my commands.");
         }
-        Intent::Info { title } => updates::info(turn, title),
-        Intent::Usage => updates::usage(turn),
-        Intent::Notice { title } => updates::notice(turn, title),
-        Intent::Compact => updates::compact(turn),
+        Intent::Info { title } => shows::info(turn, title),
+        Intent::Usage => shows::usage(turn),
+        Intent::Notice { title } => shows::notice(turn, title),
+        Intent::Compact => shows::compact(turn),
         Intent::ToolKinds => {
             for (kind, title) in TOOL_KINDS {
-                let tool = turn.announce(title, kind, |call| call);
+                let tool = turn.announce(ToolCall::new("demonstrate", title, kind));
                 tool.begin();
-                tool.complete(text_content("done"), Value::Null);
+                tool.complete("done", None);
             }
             turn.say("I used a tool of every kind.");
         }
         Intent::FailTool => {
-            let tool = turn.announce("Fail", ToolKind::Other, |call| call);
+            let tool = turn.announce(ToolCall::new("fail", "Fail", ToolKind::Other));
             tool.begin();
             tool.fail("this tool always fails");
             turn.say("The tool failed.");
         }
-        Intent::ModelError => {
-            let model = settings::fall_back(&turn.client, &turn.session);
-            turn.say(&format!("The model failed. From now on, {model} answers."));
-        }
-        Intent::RunInBackground(_) => turn.say("Version 1 of the protocol cannot express that."),
-        Intent::Refuse => {
-            turn.say("I refuse.");
-            return Ok(StopReason::Refusal);
-        }
-        Intent::MaxTokens => {
-            turn.say("This is cut off bec");
-            return Ok(StopReason::MaxTokens);
-        }
-        Intent::MaxTurnRequests => {
-            turn.say("I asked the model too often.");
-            return Ok(StopReason::MaxTurnRequests);
-        }
+        Intent::ModelError => match settings::fall_back(turn) {
+            Some(model) => turn.say(&format!("The model failed. From now on, {model} answers.")),
+            None => return Ok(Stop::Error),
+        },
+        Intent::Refuse => return end(turn, "I refuse.", Stop::Refusal),
+        Intent::MaxTokens => return end(turn, "This is cut off bec", Stop::MaxTokens),
+        Intent::MaxTurnRequests => return end(turn, "I asked the model too often.", Stop::MaxTurnRequests),
         Intent::Ext => extension::exchange(turn).await?,
         Intent::Elicit(wish) => elicitation::elicit(turn, wish).await?,
         Intent::CallMcpTool { server, tool, arguments } => call_mcp_tool(turn, &server, &tool, arguments).await?,
     }
-    Ok(StopReason::EndTurn)
+    Ok(Stop::EndTurn)
+}
+
+fn end(turn: &Turn, text: &str, stop: Stop) -> Result<Stop, Cancelled> {
+    turn.say(text);
+    Ok(stop)
 }
 
 async fn ask_permission(turn: &Turn) -> Result<(), Cancelled> {
-    let tool = turn.announce("Ask for permission", ToolKind::Other, |call| call);
-    let answer = permission::ask_once(turn, &tool).await?;
+    let title = "Ask for permission";
+    let tool = turn.announce(ToolCall::new("ask", title, ToolKind::Other));
+    let answer = permission::ask_once(turn, &tool, title, None).await?;
     match answer {
         Answer::Allowed => {
             tool.begin();
-            tool.complete(text_content("allowed"), json!({"outcome": "allowed"}));
+            tool.complete("allowed", json!({"outcome": "allowed"}));
         }
         Answer::Rejected | Answer::Dismissed => tool.fail(answer.word()),
     }
@@ -125,7 +121,7 @@ async fn keep_busy(turn: &Turn, time: Duration, chunks: Option<u64>) -> Result<(
     let mut n_chunks = 0;
     while n_chunks == 0 || tokio::time::Instant::now() < end {
         if chunks.is_none_or(|limit| n_chunks < limit) {
-            turn.say_part(&id, ContentBlock::from(format!("busy {n_chunks} ")));
+            turn.say_part(&id, &format!("busy {n_chunks} "));
         }
         n_chunks += 1;
         turn.pause(BEAT).await?;
@@ -135,11 +131,12 @@ async fn keep_busy(turn: &Turn, time: Duration, chunks: Option<u64>) -> Result<(
 
 async fn call_mcp_tool(turn: &Turn, server: &str, name: &str, arguments: Value) -> Result<(), Cancelled> {
     let title = format!("{server}: {name}");
-    let tool = turn.announce(&title, ToolKind::Other, |call| call.raw_input(arguments.clone()));
+    let call = ToolCall { input: Some(arguments.clone()), ..ToolCall::new(name, &title, ToolKind::Other) };
+    let tool = turn.announce(call);
     tool.begin();
     match turn.unless_cancelled(turn.session.call_mcp_tool(server, name, arguments)).await? {
         Ok(text) => {
-            tool.complete(text_content(&text), json!({"text": text}));
+            tool.complete(&*text, json!({"text": text}));
             turn.say(&text);
         }
         Err(problem) => {

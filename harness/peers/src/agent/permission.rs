@@ -1,21 +1,18 @@
 //! Permission requests and their answers.
 
-use agent_client_protocol::v1::schema::{
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, ToolCallUpdate, ToolCallUpdateFields,
-};
+use std::{path::PathBuf, time::Duration};
+
+use agent_client_protocol::UntypedMessage;
+use serde_json::Value;
 
 use super::{
     tool::Tool,
     turn::{Cancelled, Turn},
+    wire::Question,
 };
 
-const OPTIONS: [(&str, &str, PermissionOptionKind); 4] = [
-    ("allow-once", "Allow", PermissionOptionKind::AllowOnce),
-    ("allow-always", "Always allow", PermissionOptionKind::AllowAlways),
-    ("reject-once", "Reject", PermissionOptionKind::RejectOnce),
-    ("reject-always", "Always reject", PermissionOptionKind::RejectAlways),
-];
+/// Time for a cancel that follows the outcome `cancelled`.
+const CANCEL_FOLLOWS: Duration = Duration::from_millis(100);
 
 /// The user's decision about one tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,34 +37,42 @@ impl Answer {
 }
 
 /// Asks the user unless an "always" option was chosen for calls of this kind before.
-pub(super) async fn ask(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Cancelled> {
+pub(super) async fn ask(
+    turn: &Turn,
+    tool: &Tool<'_>,
+    title: &str,
+    command: Option<(String, PathBuf)>,
+) -> Result<Answer, Cancelled> {
     match turn.session.decision(tool.kind) {
         Some(true) => Ok(Answer::Allowed),
         Some(false) => Ok(Answer::Rejected),
-        None => ask_once(turn, tool).await,
+        None => ask_once(turn, tool, title, command).await,
     }
 }
 
 /// Asks the user in any case.
-///
-/// After a cancel the client must answer with the outcome `cancelled`; the agent waits for that answer for a short time.
-pub(super) async fn ask_once(turn: &Turn, tool: &Tool<'_>) -> Result<Answer, Cancelled> {
-    let options = OPTIONS.map(|(id, name, kind)| PermissionOption::new(id, name, kind));
-    let call = ToolCallUpdate::new(tool.id.clone(), ToolCallUpdateFields::new());
-    let request = RequestPermissionRequest::new(turn.session.id.clone(), call, options.into());
-    let response = turn.request_to_end(request).await;
-    let answer = match response {
-        Some(Ok(response)) => read_answer(turn, tool, &response),
-        Some(Err(_)) | None => Answer::Rejected,
-    };
-    match answer {
-        Answer::Dismissed => {
-            // The cancel that explains the outcome may follow it.
-            turn.pause(std::time::Duration::from_millis(100)).await?;
-            Ok(answer)
-        }
-        _ => turn.check().map(|()| answer),
+pub(super) async fn ask_once(
+    turn: &Turn,
+    tool: &Tool<'_>,
+    title: &str,
+    command: Option<(String, PathBuf)>,
+) -> Result<Answer, Cancelled> {
+    let question = Question { title: title.to_owned(), tool: tool.id.clone(), command };
+    let request = turn.client.wire.permission(&turn.session.id, &question);
+    if turn.client.is_v2() {
+        return Ok(turn.ask(request).await?.map_or(Answer::Rejected, |answer| read(turn, tool, &answer)));
     }
+    // In version 1 the client must answer with the outcome `cancelled` after a cancel; the agent waits a short time for it.
+    let response = match request {
+        Ok(request) => turn.request_to_end::<UntypedMessage>(request).await,
+        Err(error) => Some(Err(error)),
+    };
+    let answer = response.and_then(Result::ok).map_or(Answer::Rejected, |answer| read(turn, tool, &answer));
+    if answer == Answer::Dismissed {
+        // The cancel that explains the outcome may follow it.
+        turn.pause(CANCEL_FOLLOWS).await?;
+    }
+    turn.check().map(|()| answer)
 }
 
 /// Ends a tool call that the user did not allow.
@@ -76,18 +81,24 @@ pub(super) fn refuse(turn: &Turn, tool: Tool<'_>, answer: Answer) {
     turn.say(&format!("It was not done, permission was {}.", answer.word()));
 }
 
-fn read_answer(turn: &Turn, tool: &Tool<'_>, response: &RequestPermissionResponse) -> Answer {
-    let RequestPermissionOutcome::Selected(selected) = &response.outcome else { return Answer::Dismissed };
-    let chosen = OPTIONS.iter().find(|(id, ..)| *id == &*selected.option_id.0);
-    // An option that the agent did not offer does not allow anything.
-    let Some((.., kind)) = chosen else { return Answer::Rejected };
-    match kind {
-        PermissionOptionKind::AllowAlways => turn.session.decide(tool.kind, true),
-        PermissionOptionKind::RejectAlways => turn.session.decide(tool.kind, false),
-        _ => {}
+/// Reads an answer, and remembers an "always".
+fn read(turn: &Turn, tool: &Tool<'_>, answer: &Value) -> Answer {
+    let outcome = &answer["outcome"];
+    let option = match outcome["outcome"].as_str() {
+        Some("selected") => outcome["optionId"].as_str(),
+        Some("cancelled") => return Answer::Dismissed,
+        // An unknown outcome does not approve anything.
+        _ => None,
+    };
+    let (is_allowed, is_lasting) = match option {
+        Some("allow-once") => (true, false),
+        Some("allow-always") => (true, true),
+        Some("reject-always") => (false, true),
+        // An option that the agent did not offer does not allow anything.
+        _ => (false, false),
+    };
+    if is_lasting {
+        turn.session.decide(tool.kind, is_allowed);
     }
-    match kind {
-        PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways => Answer::Allowed,
-        _ => Answer::Rejected,
-    }
+    if is_allowed { Answer::Allowed } else { Answer::Rejected }
 }

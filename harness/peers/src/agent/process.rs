@@ -1,19 +1,29 @@
-//! Commands that the agent runs itself, for clients without terminals.
+//! Commands that the agent runs itself.
 
-use std::{os::unix::process::ExitStatusExt as _, path::Path, process::Stdio};
+use std::{
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::{ExitStatus, Stdio},
+    sync::Mutex,
+    time::Duration,
+};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     process::Command,
+    time::timeout,
 };
 
-use super::intent::RunCommand;
+use super::{intent::RunCommand, sync::lock};
 use crate::group::Group;
+
+/// Time for reading the last output of a killed command; a process that left its group may hold its pipes open.
+const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
 /// The result of a command.
 pub(super) struct Ran {
     pub output: String,
-    pub code: Option<u32>,
+    pub code: Option<i64>,
     pub signal: Option<String>,
 }
 
@@ -24,8 +34,15 @@ impl Ran {
     }
 }
 
-/// Runs a command to its end, or kills it at once if the intent requires that.
-pub(super) async fn run(intent: &RunCommand, cwd: &Path) -> Result<Ran, String> {
+/// Runs a command to its end, or kills it: at once if the intent requires that, else on a stop. `output` collects what the
+/// command printed, and `show` gets each part of it.
+pub(super) async fn run(
+    intent: &RunCommand,
+    cwd: &Path,
+    stop: impl Future<Output = ()>,
+    output: &Mutex<Vec<u8>>,
+    show: impl Fn(&[u8]),
+) -> Result<Ran, String> {
     let mut command = Command::new(&intent.command);
     command.args(&intent.args).envs(&intent.env).current_dir(cwd);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -34,24 +51,42 @@ pub(super) async fn run(intent: &RunCommand, cwd: &Path) -> Result<Ran, String> 
         group.kill();
     }
     let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
-    let (stdout, stderr) = tokio::join!(read(stdout), read(stderr));
+    let keep = |bytes: &[u8]| {
+        lock(output).extend_from_slice(bytes);
+        show(bytes);
+    };
+    let mut read = std::pin::pin!(async { tokio::join!(read(stdout, &keep), read(stderr, &keep)) });
+    tokio::select! {
+        _ = &mut read => {}
+        () = stop => {
+            group.kill();
+            // More output than that is lost.
+            let _ = timeout(LAST_OUTPUT, read).await;
+        }
+    }
     let status = group.child.wait().await.map_err(|error| error.to_string())?;
-    let output = format!("{stdout}{stderr}");
     let limit = intent.byte_limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(Ran {
-        output: tail(&output, limit).to_owned(),
-        code: status.code().map(i32::cast_unsigned),
-        signal: status.signal().map(|signal| signal.to_string()),
-    })
+    let output = tail(&String::from_utf8_lossy(&lock(output)), limit).to_owned();
+    Ok(Ran { output, code: status.code().map(i64::from), signal: signal(status) })
 }
 
-async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        // The bytes before an error are output too.
-        let _ = pipe.read_to_end(&mut bytes).await;
+/// Reads a pipe to its end; the bytes before an error are output too.
+async fn read(pipe: Option<impl AsyncRead + Unpin>, keep: impl Fn(&[u8])) {
+    let Some(mut pipe) = pipe else { return };
+    let mut buffer = [0; 4096];
+    while let Ok(n_bytes @ 1..) = pipe.read(&mut buffer).await {
+        keep(&buffer[..n_bytes]);
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Returns the conventional name of the signal that ended a command, or its number if it is a rare one.
+fn signal(status: ExitStatus) -> Option<String> {
+    status.signal().map(|signal| match signal {
+        2 => "SIGINT".to_owned(),
+        9 => "SIGKILL".to_owned(),
+        15 => "SIGTERM".to_owned(),
+        other => other.to_string(),
+    })
 }
 
 /// Returns the last `limit` bytes, less if that would cut a character.

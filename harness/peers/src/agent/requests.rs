@@ -4,111 +4,138 @@
 
 use std::sync::{Arc, OnceLock};
 
-use agent_client_protocol::{
-    Client as ClientRole, Error,
-    v1::{
-        ConnectionTo, Responder,
-        schema::{
-            ClientNotification, ClientRequest, CloseSessionResponse, CompleteElicitationNotification,
-            DeleteSessionResponse, InitializeRequest, InitializeResponse, LoadSessionRequest, LoadSessionResponse,
-            NewSessionRequest, NewSessionResponse, PromptRequest, PromptResponse, ResumeSessionRequest,
-            ResumeSessionResponse, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
-            SetSessionModeRequest, SetSessionModeResponse,
-        },
-    },
-};
-use serde::Serialize;
-use serde_json::Value;
+use agent_client_protocol::{Client as ClientRole, ConnectionTo, Error, Protocol, Responder};
+use serde_json::{Value, json};
 
 use super::{
     auth::Login,
-    client::Client,
-    extension::{self, ECHO, VISITED},
-    initialize,
+    client::{Capabilities, Client},
+    errors::{invalid_params, invalid_request},
+    extension::{ECHO, VISITED},
     options::Options,
     prompt,
-    reply::{answer, invalid_request},
     session::Session,
-    sessions::{Sessions, Setup},
-    settings,
+    sessions::Sessions,
+    settings::{self, Choice},
     turn::Turn,
+    update::{Block, Update},
+    v1, v2,
+    wire::{Call, Reply, Setup, Wire},
 };
 
 /// The state of the connection.
 pub(super) struct Agent {
+    wire: &'static dyn Wire,
     login: Login,
     client: OnceLock<Arc<Client>>,
     sessions: Sessions,
 }
 
 impl Agent {
-    pub(super) fn new(options: &Options) -> Self {
-        Self { login: Login::new(!options.require_login), client: OnceLock::new(), sessions: Sessions::open() }
+    pub(super) fn new(options: &Options, wire: &'static dyn Wire) -> Self {
+        let login = Login::new(!options.require_login);
+        Self { wire, login, client: OnceLock::new(), sessions: Sessions::open(wire.version()) }
     }
 
     /// Answers a request, now or in a task.
-    pub(super) fn handle(
+    pub(super) fn handle<P: Protocol>(
         self: &Arc<Self>,
-        request: ClientRequest,
-        responder: Responder,
+        call: Result<Call, Error>,
+        responder: Responder<Value, P>,
         connection: ConnectionTo<ClientRole>,
     ) -> Result<(), Error> {
-        if let ClientRequest::InitializeRequest(request) = request {
-            return answer(responder, Ok(self.initialize(&request, connection)));
+        if let Ok(Call::Initialize(capabilities)) = call {
+            return responder.respond_with_result(self.initialize(capabilities, connection));
         }
         let Some(client) = self.client.get().cloned() else {
             return responder.respond_with_error(invalid_request("the connection is not initialized"));
         };
+        let call = match call {
+            Ok(call) => call,
+            Err(error) => return responder.respond_with_error(error),
+        };
         let agent = Arc::clone(self);
-        match request {
-            ClientRequest::AuthenticateRequest(request) => spawn(async move {
-                let id = responder.id().clone();
-                answer(responder, agent.login.authenticate(&client, &request, id).await)
+        match call {
+            Call::LogIn { method } => spawn(async move {
+                let id = responder.raw_id().clone();
+                let logged_in = agent.login.log_in(&client, &method, id).await;
+                responder.respond_with_result(logged_in.and_then(done))
             }),
-            ClientRequest::LogoutRequest(_) => answer(responder, Ok(self.login.logout())),
-            ClientRequest::NewSessionRequest(request) => {
-                open(Arc::clone(&client), responder, agent.new_session(client, request))
+            Call::LogOut => {
+                self.login.set(false);
+                responder.respond_with_result(done(()))
             }
-            ClientRequest::LoadSessionRequest(request) => {
-                open(Arc::clone(&client), responder, agent.load_session(client, request))
+            Call::NewSession(setup) => {
+                spawn(async move { agent.open_session(client, None, setup, false, responder).await })
             }
-            ClientRequest::ResumeSessionRequest(request) => {
-                open(Arc::clone(&client), responder, agent.resume_session(client, request))
+            Call::OpenSession { session, setup, replays } => {
+                spawn(async move { agent.open_session(client, Some(session), setup, replays, responder).await })
             }
-            ClientRequest::CloseSessionRequest(request) => spawn(async move {
-                let closed = agent.sessions.close(&request.session_id).await;
-                answer(responder, closed.map(|()| CloseSessionResponse::new()))
+            Call::CloseSession { session } => spawn(async move {
+                let closed = agent.sessions.close(&session, client.is_v2()).await;
+                responder.respond_with_result(closed.and_then(done))
             }),
-            ClientRequest::DeleteSessionRequest(request) => spawn(async move {
-                agent.sessions.delete(&request.session_id).await;
-                answer(responder, Ok(DeleteSessionResponse::new()))
+            Call::DeleteSession { session } => spawn(async move {
+                agent.sessions.delete(&session).await;
+                responder.respond_with_result(done(()))
             }),
-            ClientRequest::ListSessionsRequest(request) => {
-                answer(responder, self.login.check().and_then(|()| self.sessions.list(&request)))
+            Call::ListSessions { cwd, cursor } => {
+                let logged_in = self.login.check();
+                responder
+                    .respond_with_result(logged_in.and_then(|()| self.sessions.list(&client, cwd, cursor.as_deref())))
             }
-            ClientRequest::SetSessionModeRequest(request) => self.set_mode(&client, &request, responder),
-            ClientRequest::SetSessionConfigOptionRequest(request) => {
-                self.set_config_option(&client, &request, responder)
+            Call::SetMode { session, mode } => match self.set_mode(&session, &mode) {
+                Ok(session) => {
+                    responder.respond(json!({}))?;
+                    session.update(Update::ConfigOptions(settings::of(&session)));
+                    Ok(())
+                }
+                Err(error) => responder.respond_with_error(error),
+            },
+            Call::SetConfigOption { session, option, value } => match self.set_config_option(&session, &option, &value)
+            {
+                Ok(session) => {
+                    responder.respond_with_result(self.wire.configured(&settings::of(&session)))?;
+                    if option == settings::MODE {
+                        let mode = session.record().mode.clone();
+                        session.update(Update::Mode(mode));
+                    }
+                    Ok(())
+                }
+                Err(error) => responder.respond_with_error(error),
+            },
+            Call::CancelTool { session, tool } => responder.respond_with_result(
+                self.sessions.get(&session).and_then(|session| cancelled(session.tools.cancel(&tool))),
+            ),
+            Call::CancelTerminal { session, terminal } => responder.respond_with_result(
+                self.sessions.get(&session).and_then(|session| cancelled(session.terminals.cancel(&terminal))),
+            ),
+            Call::Prompt { session, content } => {
+                let session = self.sessions.get(&session);
+                match session.and_then(|session| prompt::check(&content).map(|()| session)) {
+                    Ok(session) => self.prompt(Turn::begin(client, session), content, responder),
+                    Err(error) => responder.respond_with_error(error),
+                }
             }
-            ClientRequest::PromptRequest(request) => self.prompt(client, request, responder),
-            ClientRequest::ExtMethodRequest(request) if &*request.method == ECHO => {
-                answer(responder, Ok(extension::echo(request.params.get())))
-            }
+            Call::Extension { method, params } if method == ECHO => responder.respond(json!({"echo": params})),
             _ => responder.respond_with_error(Error::method_not_found()),
         }
     }
 
     /// Handles a notification.
-    pub(super) fn note(&self, notification: &ClientNotification) {
-        match notification {
-            ClientNotification::CancelNotification(cancel) => {
+    pub(super) fn note(&self, call: Call) {
+        match call {
+            Call::Cancel { session } => {
                 // A cancel for an unknown session has no effect.
-                if let Ok(session) = self.sessions.get(&cancel.session_id) {
+                if let Ok(session) = self.sessions.get(&session) {
                     session.cancel();
                 }
             }
-            ClientNotification::ExtNotification(visited) if &*visited.method == VISITED => {
-                self.complete_visit(visited.params.get());
+            Call::Extension { method, params } if method == VISITED => {
+                let id = params["elicitationId"].as_str().unwrap_or_default();
+                if let Some(client) = self.client.get().filter(|client| client.visits.end(id)) {
+                    client.notify(self.wire.visited(id));
+                }
             }
             _ => {}
         }
@@ -119,144 +146,117 @@ impl Agent {
         self.sessions.end_all().await;
     }
 
-    fn initialize(&self, request: &InitializeRequest, connection: ConnectionTo<ClientRole>) -> InitializeResponse {
-        let client = self.client.get_or_init(|| Arc::new(Client::new(connection)));
-        client.set_capabilities(initialize::client_capabilities(&request.client_capabilities));
-        initialize::response()
+    fn initialize(&self, capabilities: Capabilities, connection: ConnectionTo<ClientRole>) -> Reply {
+        let client = self.client.get_or_init(|| Arc::new(Client::new(connection, self.wire)));
+        client.set_capabilities(capabilities);
+        self.wire.initialized()
     }
 
-    async fn new_session(
-        self: Arc<Self>,
-        client: Arc<Client>,
-        request: NewSessionRequest,
-    ) -> Result<(Arc<Session>, NewSessionResponse), Error> {
-        self.login.check()?;
-        let setup = Setup::new(request.cwd, request.additional_directories, request.mcp_servers);
-        let session = self.sessions.create(setup).await?;
-        let response = NewSessionResponse::new(session.id.clone())
-            .modes(settings::modes(&session))
-            .config_options(settings::config_options(&client, &session));
-        Ok((session, response))
-    }
-
-    async fn load_session(
-        self: Arc<Self>,
-        client: Arc<Client>,
-        request: LoadSessionRequest,
-    ) -> Result<(Arc<Session>, LoadSessionResponse), Error> {
-        self.login.check()?;
-        let setup = Setup::new(request.cwd, request.additional_directories, request.mcp_servers);
-        let session = self.sessions.reopen(&request.session_id, setup).await?;
-        // This replays the whole conversation in order and with its ids; nothing is executed again.
-        let history = session.record().history.clone();
-        history.into_iter().for_each(|update| client.update(&session, update));
-        let response = LoadSessionResponse::new()
-            .modes(settings::modes(&session))
-            .config_options(settings::config_options(&client, &session));
-        Ok((session, response))
-    }
-
-    async fn resume_session(
-        self: Arc<Self>,
-        client: Arc<Client>,
-        request: ResumeSessionRequest,
-    ) -> Result<(Arc<Session>, ResumeSessionResponse), Error> {
-        self.login.check()?;
-        let setup = Setup::new(request.cwd, request.additional_directories, request.mcp_servers);
-        let session = self.sessions.reopen(&request.session_id, setup).await?;
-        let response = ResumeSessionResponse::new()
-            .modes(settings::modes(&session))
-            .config_options(settings::config_options(&client, &session));
-        Ok((session, response))
-    }
-
-    fn set_mode(&self, client: &Client, request: &SetSessionModeRequest, responder: Responder) -> Result<(), Error> {
-        let session = match self.sessions.get(&request.session_id) {
-            Ok(session) => session,
-            Err(error) => return responder.respond_with_error(error),
-        };
-        if let Err(error) = settings::set_mode(&session, &request.mode_id.0) {
-            return responder.respond_with_error(error);
-        }
-        self.sessions.save(&session);
-        answer(responder, Ok(SetSessionModeResponse::new()))?;
-        settings::announce_config_options(client, &session);
-        Ok(())
-    }
-
-    fn set_config_option(
+    /// Opens a new session or an earlier one, perhaps with its history.
+    async fn open_session<P: Protocol>(
         &self,
-        client: &Client,
-        request: &SetSessionConfigOptionRequest,
-        responder: Responder,
+        client: Arc<Client>,
+        id: Option<String>,
+        setup: Setup,
+        replays: bool,
+        responder: Responder<Value, P>,
     ) -> Result<(), Error> {
-        let session = match self.sessions.get(&request.session_id) {
+        let opened = match (self.login.check(), &id) {
+            (Err(error), _) => Err(error),
+            (Ok(()), None) => self.sessions.create(client, setup).await,
+            (Ok(()), Some(id)) => self.sessions.reopen(client, id, setup).await,
+        };
+        let session = match opened {
             Ok(session) => session,
             Err(error) => return responder.respond_with_error(error),
         };
-        if let Err(error) = settings::set_config_option(client, &session, &request.config_id.0, &request.value) {
-            return responder.respond_with_error(error);
+        if replays {
+            session.replay();
         }
-        self.sessions.save(&session);
-        let options = settings::config_options(client, &session);
-        answer(responder, Ok(SetSessionConfigOptionResponse::new(options)))?;
-        if &*request.config_id.0 == settings::MODE {
-            settings::announce_mode(client, &session);
+        if id.is_some() {
+            session.change_state(|_| {}, None);
+        }
+        let new_id = if id.is_none() { Some(&*session.id) } else { None };
+        responder.respond_with_result(self.wire.opened(new_id, &settings::of(&session)))?;
+        // In version 2 the answer has the commands.
+        if !session.client.is_v2() {
+            session.update(Update::Commands);
         }
         Ok(())
     }
 
-    /// Accepts or refuses a prompt; an accepted one is answered when its turn has ended.
-    fn prompt(
-        self: &Arc<Self>,
-        client: Arc<Client>,
-        request: PromptRequest,
-        responder: Responder,
-    ) -> Result<(), Error> {
-        let begin = || {
-            let session = self.sessions.get(&request.session_id)?;
-            prompt::check(&request.prompt)?;
-            Turn::begin(client, session)
-        };
-        let turn = match begin() {
-            Ok(turn) => turn,
-            Err(error) => return responder.respond_with_error(error),
-        };
-        let agent = Arc::clone(self);
-        spawn(async move {
-            let withdrawn = responder.cancellation();
-            let stop = prompt::run(&turn, &request.prompt, withdrawn.cancelled()).await;
-            agent.sessions.save(&turn.session);
-            turn.session.end_turn();
-            answer(responder, stop.map(PromptResponse::new))
-        })
+    fn set_mode(&self, session: &str, mode: &str) -> Result<Arc<Session>, Error> {
+        let session = self.sessions.get(session)?;
+        settings::set_mode(&session, mode)?;
+        self.sessions.save(&session);
+        Ok(session)
     }
 
-    /// Handles the notification that the user has visited a page, and completes the elicitation for it.
-    fn complete_visit(&self, params: &str) {
-        let params: Value = serde_json::from_str(params).unwrap_or_default();
-        let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
-        if let Some(client) = self.client.get().filter(|client| client.visits.end(id)) {
-            client.notify(CompleteElicitationNotification::new(id.to_owned()));
+    fn set_config_option(&self, session: &str, option: &str, value: &Choice) -> Result<Arc<Session>, Error> {
+        let session = self.sessions.get(session)?;
+        settings::set_config_option(&session, option, value)?;
+        self.sessions.save(&session);
+        Ok(session)
+    }
+
+    /// Runs the turn of a prompt.
+    ///
+    /// Version 1 refuses a prompt during a turn, and answers when the turn has ended. In version 2 such a prompt waits, and the
+    /// answer confirms its insertion.
+    fn prompt<P: Protocol>(
+        self: &Arc<Self>,
+        turn: Turn,
+        content: Vec<Block>,
+        responder: Responder<Value, P>,
+    ) -> Result<(), Error> {
+        let agent = Arc::clone(self);
+        let session = Arc::clone(&turn.session);
+        let withdrawn = responder.cancellation();
+        if turn.client.is_v2() {
+            return spawn(async move {
+                let foreground = tokio::select! {
+                    biased;
+                    () = turn.cancelled() => None,
+                    () = withdrawn.cancelled() => None,
+                    foreground = session.foreground.lock() => Some(foreground),
+                };
+                let Some(_foreground) = foreground else {
+                    return responder.respond_with_error(Error::request_cancelled());
+                };
+                let id = prompt::insert(&turn, content.clone());
+                responder.respond_with_result(v2::prompted(&id))?;
+                prompt::run(&turn, &content).await;
+                agent.sessions.save(&session);
+                Ok(())
+            });
         }
+        spawn(async move {
+            let Ok(foreground) = session.foreground.try_lock() else {
+                return responder.respond_with_error(invalid_request("the session has a running turn"));
+            };
+            prompt::insert(&turn, content.clone());
+            let mut run = std::pin::pin!(prompt::run(&turn, &content));
+            let stop = tokio::select! {
+                stop = &mut run => stop,
+                () = withdrawn.cancelled() => {
+                    session.cancel();
+                    run.await
+                }
+            };
+            agent.sessions.save(&session);
+            drop(foreground);
+            responder.respond_with_result(v1::prompted(stop))
+        })
     }
 }
 
-/// Answers a request that opens a session, and then announces the commands of the session.
-fn open<R: Serialize + Send>(
-    client: Arc<Client>,
-    responder: Responder,
-    opening: impl Future<Output = Result<(Arc<Session>, R), Error>> + Send + 'static,
-) -> Result<(), Error> {
-    spawn(async move {
-        let (session, response) = match opening.await {
-            Ok(opened) => opened,
-            Err(error) => return responder.respond_with_error(error),
-        };
-        answer(responder, Ok(response))?;
-        settings::announce_commands(&client, &session);
-        Ok(())
-    })
+/// The answer to a request that has no other result than its success.
+fn done((): ()) -> Reply {
+    Ok(json!({}))
+}
+
+fn cancelled(is_cancelled: bool) -> Reply {
+    if is_cancelled { done(()) } else { Err(invalid_params("it cannot be cancelled")) }
 }
 
 fn spawn(task: impl Future<Output = Result<(), Error>> + Send + 'static) -> Result<(), Error> {

@@ -5,10 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use agent_client_protocol::v1::schema::{ToolCallLocation, ToolCallUpdateFields, ToolKind};
 use serde_json::json;
 
-use super::{tool::text_content, turn::Turn};
+use super::{
+    turn::Turn,
+    update::{Location, ToolBegins, ToolCall, ToolKind},
+};
 
 /// Largest number of files that are searched; the agent is not meant for large trees.
 const MAX_FILES: usize = 1_000;
@@ -18,25 +20,26 @@ const MAX_HITS: usize = 20;
 /// Searches and reports the places with 1-based line numbers.
 pub(super) fn search(turn: &Turn, text: &str) {
     let cwd = turn.session.resolve(Path::new(""));
-    let tool = turn.announce(&format!("Search for {text}"), ToolKind::Search, |call| {
-        call.locations(vec![ToolCallLocation::new(&cwd)]).raw_input(json!({"text": text, "cwd": cwd}))
+    let tool = turn.announce(ToolCall {
+        locations: vec![Location { path: cwd.clone(), line: None }],
+        input: Some(json!({"text": text, "cwd": cwd})),
+        ..ToolCall::new("search", &format!("Search for {text}"), ToolKind::Search)
     });
     let hits = find(&cwd, text);
-    let lines: Vec<String> = hits.iter().map(|(path, line)| format!("{}:{line}", path.display())).collect();
-    let locations: Vec<_> = hits.iter().map(|(path, line)| ToolCallLocation::new(path).line(*line)).collect();
-    tool.begin_with(ToolCallUpdateFields::new().locations(locations));
-    tool.complete(text_content(&lines.join("\n")), json!({"places": lines}));
-    turn.say(&format!("Found {} places.\n{}", lines.len(), lines.join("\n")));
+    let place = |hit: &Location| format!("{}:{}", hit.path.display(), hit.line.unwrap_or_default());
+    let places: Vec<String> = hits.iter().map(place).collect();
+    tool.begin_with(ToolBegins { locations: Some(hits), ..ToolBegins::default() });
+    tool.complete(&*places.join("\n"), json!({"places": places}));
+    turn.say(&format!("Found {} places.\n{}", places.len(), places.join("\n")));
 }
 
-/// Returns the places of a text, with 1-based line numbers.
-pub(super) fn find(cwd: &Path, text: &str) -> Vec<(PathBuf, u32)> {
+fn find(cwd: &Path, text: &str) -> Vec<Location> {
     let mut files = Vec::new();
     collect(cwd, &mut files);
     let hits = files.into_iter().flat_map(|path| {
         let content = fs::read_to_string(&path).unwrap_or_default();
         let hits = content.lines().zip(1..).filter(|(line, _)| line.contains(text));
-        hits.map(|(_, number)| (path.clone(), number)).collect::<Vec<_>>()
+        hits.map(|(_, line)| Location { path: path.clone(), line: Some(line) }).collect::<Vec<_>>()
     });
     hits.take(MAX_HITS).collect()
 }

@@ -2,16 +2,13 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use agent_client_protocol::{
-    Agent as AgentRole, Client as ClientRole, ConnectTo, Error, Stdio, on_receive_notification, on_receive_request, v1,
-    v2::{ConnectionTo, schema},
-};
+use agent_client_protocol::{Agent as AgentRole, ConnectTo, Error, Stdio};
 
 use super::{
+    errors::log,
     options::{Options, Protocol},
-    reply::log,
     requests::Agent,
-    v2,
+    v1, v2,
 };
 
 /// Runs the agent on stdin and stdout until stdin ends or a signal stops the process.
@@ -40,14 +37,14 @@ pub(crate) fn block_on(connection: impl Future<Output = Result<(), Error>>) -> E
 
 /// Runs the agent on a transport until its input ends or a signal stops the process.
 pub(crate) async fn serve(options: &Options, transport: impl ConnectTo<AgentRole>) -> Result<(), Error> {
-    let (first, second) = (Arc::new(Agent::new(options)), Arc::new(v2::Agent::new(options)));
+    let (first, second) = (Arc::new(Agent::new(options, &v1::V1)), Arc::new(Agent::new(options, &v2::V2)));
     // The version that `initialize` asks for decides which of the two serves the connection.
     let router = || AgentRole.protocol_router();
     let served = async {
         match options.protocol {
-            None => router().with_v1(version_1(&first)).with_v2(version_2(&second)).connect_to(transport).await,
-            Some(Protocol::V1) => router().with_v1(version_1(&first)).connect_to(transport).await,
-            Some(Protocol::V2) => router().with_v2(version_2(&second)).connect_to(transport).await,
+            None => router().with_v1(v1::serve(&first)).with_v2(v2::serve(&second)).connect_to(transport).await,
+            Some(Protocol::V1) => router().with_v1(v1::serve(&first)).connect_to(transport).await,
+            Some(Protocol::V2) => router().with_v2(v2::serve(&second)).connect_to(transport).await,
         }
     };
     let served = tokio::select! {
@@ -57,56 +54,6 @@ pub(crate) async fn serve(options: &Options, transport: impl ConnectTo<AgentRole
     first.shut_down().await;
     second.shut_down().await;
     served
-}
-
-/// Builds the connection of an agent in version 1.
-fn version_1(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
-    let (requests, notifications, end) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
-    AgentRole
-        .v1()
-        .name("acp-reference-agent")
-        .on_receive_request(
-            async move |request: v1::schema::ClientRequest, responder, connection| {
-                requests.handle(request, responder, connection)
-            },
-            on_receive_request!(),
-        )
-        .on_receive_notification(
-            async move |notification: v1::schema::ClientNotification, _: v1::ConnectionTo<ClientRole>| {
-                notifications.note(&notification);
-                Ok(())
-            },
-            on_receive_notification!(),
-        )
-        .on_close(async move |_| {
-            end.shut_down().await;
-            Ok(())
-        })
-}
-
-/// Builds the connection of an agent in version 2.
-fn version_2(agent: &Arc<v2::Agent>) -> impl ConnectTo<ClientRole> + use<> {
-    let (requests, notifications, end) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
-    AgentRole
-        .v2()
-        .name("acp-reference-agent")
-        .on_receive_request(
-            async move |request: schema::ClientRequest, responder, connection| {
-                requests.handle(request, responder, connection)
-            },
-            on_receive_request!(),
-        )
-        .on_receive_notification(
-            async move |notification: schema::ClientNotification, _: ConnectionTo<ClientRole>| {
-                notifications.note(&notification);
-                Ok(())
-            },
-            on_receive_notification!(),
-        )
-        .on_close(async move |_| {
-            end.shut_down().await;
-            Ok(())
-        })
 }
 
 /// Waits for SIGTERM or SIGINT.

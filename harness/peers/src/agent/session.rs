@@ -1,29 +1,48 @@
-//! One session: its record, its running turn and its MCP servers.
+//! One session: its record, its foreground and background work, and its MCP servers.
 
 use std::{
+    collections::HashMap,
     path::{Component, Path, PathBuf},
-    sync::{Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
-use agent_client_protocol::v1::schema::{ContentBlock, SessionId, SessionUpdate, ToolCallContent, ToolKind};
-use serde_json::Value;
-use tokio::sync::watch;
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+};
 
-use super::{clock, mcp::McpClient, store::Record, sync::lock};
+use super::{
+    client::Client,
+    clock,
+    mcp::McpClient,
+    store::Record,
+    sync::lock,
+    update::{Block, State, Stop, ToolBegins, ToolKind, Update},
+};
 
 /// Time that a cancelled turn gets to end before its session ends without it.
 const TURN_LIMIT: Duration = Duration::from_secs(2);
 
 /// A session that the client opened on this connection.
 pub(super) struct Session {
-    pub id: SessionId,
+    pub id: String,
+    pub client: Arc<Client>,
     pub cwd: PathBuf,
     pub roots: Vec<PathBuf>,
+    /// Held by the running turn; waiting prompts get it in the order in which they came.
+    pub foreground: tokio::sync::Mutex<()>,
+    /// The tool calls that the client may cancel.
+    pub tools: Controls,
+    /// The terminals that the client may cancel.
+    pub terminals: Controls,
     mcp: tokio::sync::Mutex<Vec<McpClient>>,
-    record: Mutex<Record<SessionUpdate>>,
-    /// Set while a turn runs; sending `true` cancels it.
-    turn: Mutex<Option<watch::Sender<bool>>>,
+    record: Mutex<Record>,
+    cancels: watch::Sender<()>,
+    state: Mutex<State>,
+    background: Mutex<Vec<JoinHandle<()>>>,
     /// The "always" answers of the user.
     decisions: Mutex<Vec<(ToolKind, bool)>>,
 }
@@ -31,7 +50,8 @@ pub(super) struct Session {
 impl Session {
     /// Opens a session from its record, with the directories of this request.
     pub(super) fn open(
-        mut record: Record<SessionUpdate>,
+        client: Arc<Client>,
+        mut record: Record,
         cwd: PathBuf,
         roots: Vec<PathBuf>,
         mcp: Vec<McpClient>,
@@ -39,18 +59,24 @@ impl Session {
         record.cwd.clone_from(&cwd);
         record.roots.clone_from(&roots);
         Self {
-            id: SessionId::new(record.id.clone()),
+            id: record.id.clone(),
+            client,
             cwd,
             roots,
+            foreground: tokio::sync::Mutex::default(),
+            tools: Controls::default(),
+            terminals: Controls::default(),
             mcp: tokio::sync::Mutex::new(mcp),
             record: Mutex::new(record),
-            turn: Mutex::default(),
+            cancels: watch::channel(()).0,
+            state: Mutex::default(),
+            background: Mutex::default(),
             decisions: Mutex::default(),
         }
     }
 
     /// Gives access to the lasting state; never held across an await.
-    pub(super) fn record(&self) -> MutexGuard<'_, Record<SessionUpdate>> {
+    pub(super) fn record(&self) -> MutexGuard<'_, Record> {
         lock(&self.record)
     }
 
@@ -64,39 +90,26 @@ impl Session {
         std::iter::once(&self.cwd).chain(&self.roots).any(|root| path.starts_with(normalize(root)))
     }
 
-    /// Starts a turn unless one is running; the receiver turns true when it is cancelled.
-    pub(super) fn begin_turn(&self) -> Option<watch::Receiver<bool>> {
-        let mut turn = lock(&self.turn);
-        if turn.is_some() {
-            return None;
-        }
-        let (cancel, cancelled) = watch::channel(false);
-        *turn = Some(cancel);
-        Some(cancelled)
+    /// Returns a receiver that sees the cancels from now on. A cancel is for all prompts before it, also those that wait.
+    pub(super) fn cancels(&self) -> watch::Receiver<()> {
+        self.cancels.subscribe()
     }
 
-    /// Ends the turn.
-    pub(super) fn end_turn(&self) {
-        *lock(&self.turn) = None;
-    }
-
-    /// Cancels the running turn, if there is one.
+    /// Cancels the foreground work and the prompts that wait for it; background work continues.
     pub(super) fn cancel(&self) {
-        if let Some(cancel) = &*lock(&self.turn) {
-            cancel.send_replace(true);
-        }
+        self.cancels.send_replace(());
     }
 
-    /// Cancels the running turn and ends the MCP servers.
+    /// Cancels all work, waits for its end, and ends the MCP servers.
     pub(super) async fn end(&self) {
         self.cancel();
-        let turn = lock(&self.turn).clone();
-        if let Some(turn) = turn {
-            // A turn that does not end in time ends with the process.
-            let _ = tokio::time::timeout(TURN_LIMIT, turn.closed()).await;
-        }
+        // A turn that does not end in time ends with the process.
+        let _ = tokio::time::timeout(TURN_LIMIT, self.foreground.lock()).await;
+        let background = std::mem::take(&mut *lock(&self.background));
+        lock(&self.state).background.iter().for_each(|terminal| _ = self.terminals.cancel(terminal));
+        join_all(background).await;
         let servers = std::mem::take(&mut *self.mcp.lock().await);
-        futures::future::join_all(servers.into_iter().map(McpClient::stop)).await;
+        join_all(servers.into_iter().map(McpClient::stop)).await;
     }
 
     /// Calls a tool of one of the MCP servers and returns the text of its result.
@@ -118,54 +131,82 @@ impl Session {
         lock(&self.decisions).push((kind, allowed));
     }
 
-    /// Adds an update to the history, joining the chunks of one message.
-    pub(super) fn remember(&self, update: &SessionUpdate) {
-        let Some(update) = lasting(update) else { return };
+    /// Runs a task until it ends or the session does.
+    pub(super) fn run_in_background(&self, task: impl Future<Output = ()> + Send + 'static) {
+        lock(&self.background).push(tokio::spawn(task));
+    }
+
+    /// Sends an update and keeps it in the history.
+    pub(super) fn update(&self, update: Update) {
+        self.remember(&update);
+        self.client.update(&self.id, &update);
+    }
+
+    /// Sends the whole conversation again, in order and with its ids; nothing is executed again.
+    pub(super) fn replay(&self) {
+        let history = self.record().history.clone();
+        history.iter().for_each(|update| self.client.update(&self.id, update));
+    }
+
+    /// Changes the state of the work and sends it, with the stop reason if that ends the foreground work.
+    pub(super) fn change_state(&self, change: impl FnOnce(&mut State), stop: Option<Stop>) {
+        // Locked until it is sent, so that the client gets the states in their order.
+        let mut state = lock(&self.state);
+        change(&mut state);
+        self.client.update(&self.id, &Update::State(state.clone(), stop));
+    }
+
+    /// Adds an update to the history if it belongs to the conversation. A message is there once, as a whole.
+    pub(super) fn remember(&self, update: &Update) {
         let mut record = self.record();
-        record.updated = clock::now_micros();
-        if !record.history.last_mut().is_some_and(|last| joined(last, &update)) {
-            record.history.push(update);
-        }
-    }
-}
-
-/// Returns the part of an update that belongs to the conversation.
-fn lasting(update: &SessionUpdate) -> Option<SessionUpdate> {
-    let mut update = update.clone();
-    match &mut update {
-        SessionUpdate::UserMessageChunk(_)
-        | SessionUpdate::AgentMessageChunk(_)
-        | SessionUpdate::AgentThoughtChunk(_)
-        | SessionUpdate::ToolCall(_)
-        | SessionUpdate::Plan(_) => {}
-        // A later client has no access to the terminals of this one.
-        SessionUpdate::ToolCallUpdate(update) => {
-            if let Some(content) = &mut update.fields.content {
-                content.retain(|item| !matches!(item, ToolCallContent::Terminal(_)));
+        let update = match update {
+            Update::UserMessage { .. }
+            | Update::AgentMessage { .. }
+            | Update::Thought { .. }
+            | Update::ToolCall(_)
+            | Update::ToolEnds(_)
+            | Update::TerminalOpens { .. }
+            | Update::TerminalEnds { .. }
+            | Update::Plan { .. } => update.clone(),
+            // In version 1 a later client has no access to the terminals of this one.
+            Update::ToolBegins(begins) if !self.client.is_v2() => {
+                Update::ToolBegins(ToolBegins { terminal: None, ..begins.clone() })
             }
-        }
-        _ => return None,
+            Update::ToolBegins(_) => update.clone(),
+            Update::AgentMessageChunk { id: message, block } => {
+                record.updated = clock::now_micros();
+                let same = |update: &mut Update| match update {
+                    Update::AgentMessage { id, content } if id == message => {
+                        append(content, block);
+                        true
+                    }
+                    _ => false,
+                };
+                if record.history.iter_mut().rev().any(same) {
+                    return;
+                }
+                Update::AgentMessage { id: message.clone(), content: vec![block.clone()] }
+            }
+            _ => return,
+        };
+        record.updated = clock::now_micros();
+        record.history.push(update);
     }
-    Some(update)
 }
 
-/// Appends a text chunk to the last one if both belong to the same message.
-fn joined(last: &mut SessionUpdate, next: &SessionUpdate) -> bool {
-    let (last, next) = match (last, next) {
-        (SessionUpdate::AgentMessageChunk(last), SessionUpdate::AgentMessageChunk(next))
-        | (SessionUpdate::AgentThoughtChunk(last), SessionUpdate::AgentThoughtChunk(next)) => (last, next),
-        _ => return false,
-    };
-    match (&mut last.content, &next.content) {
-        (ContentBlock::Text(text), ContentBlock::Text(more)) if last.message_id == next.message_id => {
-            text.text.push_str(&more.text);
-            true
+/// Appends a block to a message, a text to a last text.
+fn append(content: &mut Vec<Block>, block: &Block) {
+    let last = content.last_mut();
+    match (last.as_ref().and_then(|last| last.as_text()), block.as_text()) {
+        (Some(text), Some(more)) => {
+            let text = json!(format!("{text}{more}"));
+            last.into_iter().for_each(|last| last.0["text"] = text.clone());
         }
-        _ => false,
+        _ => content.push(block.clone()),
     }
 }
 
-pub(super) fn normalize(path: &Path) -> PathBuf {
+fn normalize(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {
@@ -177,6 +218,33 @@ pub(super) fn normalize(path: &Path) -> PathBuf {
         }
     }
     normal
+}
+
+/// The running tool calls or terminals that the client may cancel one by one, by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Controls {
+    running: Mutex<HashMap<String, Arc<Notify>>>,
+}
+
+impl Controls {
+    /// Offers to cancel a tool call or terminal; its runner waits for the notice.
+    pub(super) fn offer(&self, id: &str) -> Arc<Notify> {
+        let stop = Arc::new(Notify::new());
+        lock(&self.running).insert(id.to_owned(), Arc::clone(&stop));
+        stop
+    }
+
+    /// Withdraws the offer, since it has ended; returns whether the agent had made it.
+    pub(super) fn withdraw(&self, id: &str) -> bool {
+        lock(&self.running).remove(id).is_some()
+    }
+
+    /// Cancels a tool call or terminal; false if it is unknown, has ended or cannot be cancelled.
+    pub(super) fn cancel(&self, id: &str) -> bool {
+        let running = lock(&self.running);
+        let stop = running.get(id);
+        stop.inspect(|stop| stop.notify_one()).is_some()
+    }
 }
 
 #[cfg(test)]

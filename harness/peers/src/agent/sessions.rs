@@ -7,87 +7,68 @@ use std::{
     time::Duration,
 };
 
-use agent_client_protocol::{
-    Error,
-    v1::schema::{
-        Error as SchemaError, ListSessionsRequest, ListSessionsResponse, McpServer, SessionId, SessionInfo,
-        SessionUpdate,
-    },
-};
+use agent_client_protocol::{Error, v1::schema::Error as SchemaError};
 use futures::future::join_all;
 
 use super::{
-    clock,
+    client::Client,
+    errors::{invalid_params, log},
     mcp::McpClient,
-    reply::{invalid_params, log},
+    options::Protocol,
     session::Session,
     store::{Record, Store},
     sync::lock,
+    wire::{Reply, Setup},
 };
 
 /// Time that all sessions get to end after the client went away.
 const END_LIMIT: Duration = Duration::from_millis(500);
 
-/// The client's settings for opening a session.
-pub(super) struct Setup {
-    cwd: PathBuf,
-    roots: Vec<PathBuf>,
-    servers: Vec<McpServer>,
-}
-
-impl Setup {
-    pub(super) fn new(cwd: PathBuf, roots: Vec<PathBuf>, servers: Vec<McpServer>) -> Self {
-        Self { cwd, roots, servers }
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        if !self.cwd.is_absolute() {
-            return Err(invalid_params("cwd is not an absolute path"));
-        }
-        if !self.roots.iter().all(|root| root.is_absolute()) {
-            return Err(invalid_params("an additional directory is not an absolute path"));
-        }
-        Ok(())
-    }
-}
-
 /// All sessions: those that are open on this connection, and those on disk.
 pub(super) struct Sessions {
-    store: Store<SessionUpdate>,
-    open: Mutex<HashMap<SessionId, Arc<Session>>>,
+    store: Store,
+    open: Mutex<HashMap<String, Arc<Session>>>,
 }
 
 impl Sessions {
-    pub(super) fn open() -> Self {
-        Self { store: Store::open("sessions"), open: Mutex::default() }
+    /// Opens the store of a version; a session cannot be used in another one.
+    pub(super) fn open(version: Protocol) -> Self {
+        let folder = match version {
+            Protocol::V1 => "sessions",
+            Protocol::V2 => "sessions-v2",
+        };
+        Self { store: Store::open(folder), open: Mutex::default() }
     }
 
     /// Creates a session.
-    pub(super) async fn create(&self, setup: Setup) -> Result<Arc<Session>, Error> {
-        let session = self.start(Record::fresh(), setup).await?;
+    pub(super) async fn create(&self, client: Arc<Client>, setup: Setup) -> Result<Arc<Session>, Error> {
+        check(&setup)?;
+        let session = self.start(client, Record::fresh(), setup).await;
         self.save(&session);
         Ok(session)
     }
 
-    /// Opens a session again; it may already be open on this connection.
-    pub(super) async fn reopen(&self, id: &SessionId, setup: Setup) -> Result<Arc<Session>, Error> {
+    /// Opens a session again; if it is open on this connection, its work ends first.
+    pub(super) async fn reopen(&self, client: Arc<Client>, id: &str, setup: Setup) -> Result<Arc<Session>, Error> {
         let open = self.get(id).ok();
         let record = match &open {
             Some(session) => Some(session.record().clone()),
-            None => self.store.find(&id.0),
+            None => self.store.find(id),
         };
-        let record = record.ok_or_else(|| Error::from(SchemaError::session_not_found(id.clone())))?;
-        setup.check()?;
+        let record = record.ok_or_else(|| not_found(id))?;
+        if client.is_v2() && record.cwd != setup.cwd {
+            return Err(invalid_params("the session has another working directory"));
+        }
+        check(&setup)?;
         if let Some(session) = open {
             session.end().await;
         }
-        self.start(record, setup).await
+        Ok(self.start(client, record, setup).await)
     }
 
     /// Finds an open session.
-    pub(super) fn get(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
-        let session = lock(&self.open).get(id).cloned();
-        session.ok_or_else(|| SchemaError::session_not_found(id.clone()).into())
+    pub(super) fn get(&self, id: &str) -> Result<Arc<Session>, Error> {
+        lock(&self.open).get(id).cloned().ok_or_else(|| not_found(id))
     }
 
     /// Saves a session; without a writable home it lives in memory only.
@@ -98,27 +79,36 @@ impl Sessions {
     }
 
     /// Lists the saved sessions, newest first, one page at a time.
-    pub(super) fn list(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
-        let page = self.store.page(request.cwd.as_deref(), request.cursor.as_deref());
+    pub(super) fn list(&self, client: &Client, cwd: Option<PathBuf>, cursor: Option<&str>) -> Reply {
+        if client.is_v2() && cwd.as_ref().is_some_and(|cwd| cwd.is_relative()) {
+            return Err(invalid_params("cwd is not an absolute path"));
+        }
+        let page = self.store.page(cwd.as_deref(), cursor);
         let (records, next) = page.ok_or_else(|| invalid_params("unknown cursor"))?;
-        Ok(ListSessionsResponse::new(records.iter().map(info).collect()).next_cursor(next))
+        client.wire.listed(&records, next)
     }
 
-    /// Closes a session; it stays on disk.
-    pub(super) async fn close(&self, id: &SessionId) -> Result<(), Error> {
-        let session = self.get(id)?;
-        lock(&self.open).remove(id);
-        session.end().await;
-        Ok(())
+    /// Closes a session; it stays on disk. In version 2 one that is not open is already closed.
+    pub(super) async fn close(&self, id: &str, is_v2: bool) -> Result<(), Error> {
+        let open = lock(&self.open).remove(id);
+        match open {
+            Some(session) => {
+                session.end().await;
+                self.save(&session);
+                Ok(())
+            }
+            None if is_v2 => Ok(()),
+            None => Err(not_found(id)),
+        }
     }
 
     /// Deletes a session; one that does not exist is already deleted.
-    pub(super) async fn delete(&self, id: &SessionId) {
+    pub(super) async fn delete(&self, id: &str) {
         let open = lock(&self.open).remove(id);
         if let Some(session) = open {
             session.end().await;
         }
-        self.store.delete(&id.0);
+        self.store.delete(id);
     }
 
     /// Ends all open sessions.
@@ -128,22 +118,29 @@ impl Sessions {
         let _ = tokio::time::timeout(END_LIMIT, join_all(open.iter().map(|session| session.end()))).await;
     }
 
-    async fn start(&self, record: Record<SessionUpdate>, setup: Setup) -> Result<Arc<Session>, Error> {
-        setup.check()?;
-        let servers = join_all(setup.servers.iter().map(|server| McpClient::start(server, &setup.cwd))).await;
+    async fn start(&self, client: Arc<Client>, record: Record, setup: Setup) -> Arc<Session> {
+        let Setup { cwd, roots, servers } = setup;
+        let started = join_all(servers.iter().map(|server| McpClient::start(server, &cwd))).await;
         // A session continues without the servers that cannot be used.
         let problem = |problem: &String| log(&format!("an MCP server cannot be used: {problem}"));
-        let servers = servers.into_iter().filter_map(|server| server.inspect_err(problem).ok()).collect();
-        let session = Arc::new(Session::open(record, setup.cwd, setup.roots, servers));
+        let servers = started.into_iter().filter_map(|server| server.inspect_err(problem).ok()).collect();
+        let session = Arc::new(Session::open(client, record, cwd, roots, servers));
         lock(&self.open).insert(session.id.clone(), Arc::clone(&session));
-        Ok(session)
+        session
     }
 }
 
-/// Describes a session for `session/list`.
-fn info(record: &Record<SessionUpdate>) -> SessionInfo {
-    SessionInfo::new(record.id.clone(), &record.cwd)
-        .additional_directories(record.roots.clone())
-        .title(record.title.clone())
-        .updated_at(clock::iso8601(record.updated))
+fn check(setup: &Setup) -> Result<(), Error> {
+    if setup.cwd.is_relative() {
+        return Err(invalid_params("cwd is not an absolute path"));
+    }
+    if setup.roots.iter().any(|root| root.is_relative()) {
+        return Err(invalid_params("an additional directory is not an absolute path"));
+    }
+    Ok(())
+}
+
+/// Builds the error for a session that does not exist or is not open, the same in all versions.
+fn not_found(id: &str) -> Error {
+    SchemaError::session_not_found(id.to_owned()).into()
 }

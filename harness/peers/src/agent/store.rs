@@ -2,30 +2,27 @@
 
 use std::{
     fs, io,
-    marker::PhantomData,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 
-use super::clock;
+use super::{
+    clock,
+    settings::{MODELS, MODES},
+    update::Update,
+};
 
 /// The largest number of sessions on one page of a listing.
 const PAGE_SIZE: usize = 5;
 
-/// Mode of a new session, one of `settings`.
-const FIRST_MODE: &str = "ask";
-
-/// Model of a new session, one of `settings`.
-const FIRST_MODEL: &str = "echo-1";
-
 /// How many sessions this process created.
 static N_CREATED: AtomicU64 = AtomicU64::new(0);
 
-/// Everything of a session that outlives the process; its updates are those of one protocol version.
+/// Everything of a session that outlives the process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Record<U> {
+pub(super) struct Record {
     pub id: String,
     pub cwd: PathBuf,
     pub roots: Vec<PathBuf>,
@@ -40,10 +37,10 @@ pub(super) struct Record<U> {
     pub last_message: u64,
     pub last_tool: u64,
     /// The conversation as the updates that replay it.
-    pub history: Vec<U>,
+    pub history: Vec<Update>,
 }
 
-impl<U> Record<U> {
+impl Record {
     /// Creates the record of a new session.
     pub(super) fn fresh() -> Self {
         let created = clock::now_micros();
@@ -55,8 +52,8 @@ impl<U> Record<U> {
             title: None,
             created,
             updated: created,
-            mode: FIRST_MODE.to_owned(),
-            model: FIRST_MODEL.to_owned(),
+            mode: MODES[0].0.to_owned(),
+            model: MODELS[0].0.to_owned(),
             verbose: false,
             turns: 0,
             last_message: 0,
@@ -73,20 +70,19 @@ impl<U> Record<U> {
 
 /// The folder with the session files of one protocol version.
 #[derive(Debug)]
-pub(super) struct Store<U> {
+pub(super) struct Store {
     folder: PathBuf,
-    updates: PhantomData<U>,
 }
 
-impl<U: Serialize + DeserializeOwned> Store<U> {
+impl Store {
     /// Opens a folder below `$HOME/.acp-reference-agent`; it is made when the first session is saved.
     pub(super) fn open(folder: &str) -> Self {
         let home = std::env::var_os("HOME").map_or_else(std::env::temp_dir, PathBuf::from);
-        Self { folder: home.join(".acp-reference-agent").join(folder), updates: PhantomData }
+        Self { folder: home.join(".acp-reference-agent").join(folder) }
     }
 
     /// Saves a session, replacing its earlier file in one step.
-    pub(super) fn save(&self, record: &Record<U>) -> io::Result<()> {
+    pub(super) fn save(&self, record: &Record) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let partial = self.folder.join(format!("{}.{}.partial", record.id, std::process::id()));
         fs::write(&partial, serde_json::to_vec(record)?)?;
@@ -94,7 +90,7 @@ impl<U: Serialize + DeserializeOwned> Store<U> {
     }
 
     /// Reads one session, if there is one with that id.
-    pub(super) fn find(&self, id: &str) -> Option<Record<U>> {
+    pub(super) fn find(&self, id: &str) -> Option<Record> {
         // An id is a file name here, never a path.
         let is_plain = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         is_plain.then(|| read(&self.path(id))).flatten()
@@ -102,7 +98,7 @@ impl<U: Serialize + DeserializeOwned> Store<U> {
 
     /// Reads one page of the sessions in a folder or in any, newest first, and the cursor of the next page; none for a cursor
     /// that does not come from here.
-    pub(super) fn page(&self, cwd: Option<&Path>, cursor: Option<&str>) -> Option<(Vec<Record<U>>, Option<String>)> {
+    pub(super) fn page(&self, cwd: Option<&Path>, cursor: Option<&str>) -> Option<(Vec<Record>, Option<String>)> {
         let mut records = self.all();
         records.reverse();
         records.retain(|record| cwd.is_none_or(|cwd| record.cwd == cwd));
@@ -119,10 +115,10 @@ impl<U: Serialize + DeserializeOwned> Store<U> {
     }
 
     /// Reads all sessions, oldest first.
-    fn all(&self) -> Vec<Record<U>> {
+    fn all(&self) -> Vec<Record> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let is_session = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
-        let mut records: Vec<Record<U>> =
+        let mut records: Vec<Record> =
             entries.map(|entry| entry.path()).filter(is_session).filter_map(|path| read(&path)).collect();
         records.sort_by_key(Record::cursor);
         records
@@ -141,7 +137,7 @@ impl<U: Serialize + DeserializeOwned> Store<U> {
     }
 }
 
-fn read<U: DeserializeOwned>(path: &Path) -> Option<Record<U>> {
+fn read(path: &Path) -> Option<Record> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 

@@ -1,44 +1,61 @@
-//! Running commands, in a terminal of the client if it has terminals.
+//! Commands: in a terminal of the client if it offers that, else in a process of the agent.
+//!
+//! In version 2 the process has a terminal of the agent, which the client shows.
 
-use std::path::{Path, PathBuf};
-
-use agent_client_protocol::v1::schema::{
-    CreateTerminalRequest, EnvVariable, KillTerminalRequest, ReleaseTerminalRequest, Terminal, TerminalExitStatus,
-    TerminalId, TerminalOutputRequest, ToolCallContent, ToolCallUpdateFields, ToolKind, WaitForTerminalExitRequest,
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
 };
+
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde_json::json;
+use tokio::sync::Notify;
 
 use super::{
     intent::RunCommand,
     permission::{self, Answer},
     process::{self, Ran},
-    reply::describe,
-    tool::{Tool, text_content},
+    session::Session,
+    sync::lock,
+    tool::Tool,
     turn::{Cancelled, Turn},
+    update::{Status, ToolBegins, ToolCall, ToolKind, Update},
+    v1::tools as client_tools,
 };
 
 /// Runs a command, with permission unless the intent skips it.
 pub(super) async fn run(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled> {
-    let title = [std::slice::from_ref(&intent.command), &intent.args].concat().join(" ");
-    let cwd = turn.session.resolve(intent.cwd.as_deref().unwrap_or(Path::new("")));
-    let tool = turn.announce(&title, ToolKind::Execute, |call| {
-        call.raw_input(json!({"command": intent.command, "args": intent.args, "cwd": cwd}))
-    });
-    let answer = if intent.ask { permission::ask(turn, &tool).await? } else { Answer::Allowed };
-    if answer != Answer::Allowed {
-        permission::refuse(turn, tool, answer);
-        return Ok(());
-    }
-    match execute(turn, &tool, &intent, &cwd).await? {
-        Ok((ran, is_embedded)) => {
-            let output = json!({"exitCode": ran.code, "signal": ran.signal, "output": ran.output});
-            // Content of the update would replace the embedded terminal.
-            let content = (!is_embedded).then(|| text_content(&ran.output));
-            if ran.has_failed() && !intent.kill {
-                tool.fail_with(content, output);
-            } else {
-                tool.complete(content, output);
+    let Some((tool, cwd)) = announce(turn, &intent).await? else { return Ok(()) };
+    let mut is_cancelled = false;
+    let (ran, is_shown) = if turn.client.capabilities().has_terminals {
+        (client_tools::run(turn, &tool, &intent, cwd).await?, true)
+    } else if turn.client.is_v2() {
+        let terminal = Shown::open(&turn.session, &tool, &intent, &cwd);
+        let cancel = tool.begin_cancellable(terminal.id.clone());
+        let stop = async {
+            tokio::select! {
+                () = turn.cancelled() => {}
+                () = cancel.notified() => is_cancelled = true,
+                () = terminal.stop.notified() => {}
             }
+        };
+        (terminal.run(&intent, &cwd, stop).await, true)
+    } else {
+        tool.begin();
+        (process::run(&intent, &cwd, turn.cancelled(), &Mutex::default(), |_| {}).await, false)
+    };
+    turn.check()?;
+    match ran {
+        Ok(ran) => {
+            let status = match ran.has_failed() && !intent.kill {
+                _ if is_cancelled => Status::Cancelled,
+                true => Status::Failed,
+                false => Status::Completed,
+            };
+            // A text would replace the terminal.
+            let text = (!is_shown).then_some(&*ran.output);
+            let output = json!({"exitCode": ran.code, "signal": ran.signal, "output": ran.output});
+            tool.end(status, text, Some(output));
             turn.say(&format!("The command printed:\n{}", ran.output));
         }
         Err(problem) => {
@@ -49,75 +66,78 @@ pub(super) async fn run(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled
     Ok(())
 }
 
-/// Executes the command; the flag tells whether a terminal is embedded in the tool call.
-async fn execute(
-    turn: &Turn,
-    tool: &Tool<'_>,
-    intent: &RunCommand,
-    cwd: &Path,
-) -> Result<Result<(Ran, bool), String>, Cancelled> {
-    if turn.client.capabilities().has_terminals {
-        let ran = in_terminal(turn, tool, intent, cwd.to_owned()).await?;
-        return Ok(ran.map(|ran| (ran, true)));
+/// Starts a command that continues after the turn; only version 2 can report it.
+pub(super) async fn run_in_background(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled> {
+    if !turn.client.is_v2() {
+        turn.say("Version 1 of the protocol cannot express that.");
+        return Ok(());
     }
-    tool.begin();
-    let ran = turn.unless_cancelled(process::run(intent, cwd)).await?;
-    Ok(ran.map(|ran| (ran, false)))
+    let Some((tool, cwd)) = announce(turn, &intent).await? else { return Ok(()) };
+    let shown = Shown::open(&turn.session, &tool, &intent, &cwd);
+    tool.begin_with(ToolBegins { terminal: Some(shown.id.clone()), ..ToolBegins::default() });
+    turn.session.change_state(|state| state.background.push(shown.id.clone()), None);
+    let session = Arc::clone(&turn.session);
+    turn.session.run_in_background(async move {
+        let stop = Arc::clone(&shown.stop);
+        // The terminal shows the result.
+        let _ = shown.run(&intent, &cwd, stop.notified()).await;
+        session.change_state(|state| state.background.retain(|id| *id != shown.id), None);
+    });
+    tool.complete(None, json!({"background": true}));
+    turn.say("The command runs in the background.");
+    Ok(())
 }
 
-async fn in_terminal(
-    turn: &Turn,
-    tool: &Tool<'_>,
-    intent: &RunCommand,
-    cwd: PathBuf,
-) -> Result<Result<Ran, String>, Cancelled> {
-    turn.check()?;
-    let env = intent.env.iter().map(|(name, value)| EnvVariable::new(name, value)).collect();
-    let request = CreateTerminalRequest::new(turn.session.id.clone(), &intent.command)
-        .args(intent.args.clone())
-        .env(env)
-        .cwd(cwd)
-        .output_byte_limit(intent.byte_limit);
-    // A terminal that was created despite a cancel must still be released.
-    let terminal = match turn.request_to_end(request).await {
-        Some(Ok(response)) => response.terminal_id,
-        Some(Err(error)) => return Ok(Err(describe(&error))),
-        None => return Err(Cancelled),
-    };
-    let embedded = vec![ToolCallContent::Terminal(Terminal::new(terminal.clone()))];
-    tool.begin_with(ToolCallUpdateFields::new().content(embedded));
-    let used = watch(turn, intent.kill, &terminal).await;
-    release(turn, &terminal).await;
-    used
-}
-
-/// Lets the command exit, or kills it, and reads its output.
-async fn watch(turn: &Turn, kill: bool, terminal: &TerminalId) -> Result<Result<Ran, String>, Cancelled> {
-    let session = &turn.session.id;
-    let ended = if kill {
-        let kill = KillTerminalRequest::new(session.clone(), terminal.clone());
-        turn.request(kill).await?.map(|_| TerminalExitStatus::new())
-    } else {
-        let wait = WaitForTerminalExitRequest::new(session.clone(), terminal.clone());
-        turn.request(wait).await?.map(|response| response.exit_status)
-    };
-    let status = match ended {
-        Ok(status) => status,
-        Err(error) => return Ok(Err(describe(&error))),
-    };
-    let output = turn.request(TerminalOutputRequest::new(session.clone(), terminal.clone())).await?;
-    let ran = output.map(|output| Ran { output: output.output, code: status.exit_code, signal: status.signal });
-    Ok(ran.map_err(|error| describe(&error)))
-}
-
-/// Releases the terminal, even after a cancel, and does not depend on the answer.
-async fn release(turn: &Turn, terminal: &TerminalId) {
-    let release = ReleaseTerminalRequest::new(turn.session.id.clone(), terminal.clone());
-    let sent = turn.client.connection.send_request(release);
-    if turn.is_cancelled() {
-        sent.detach();
-        return;
+/// Announces the command and asks for permission; returns `None` if the user did not allow it.
+async fn announce<'turn>(turn: &'turn Turn, intent: &RunCommand) -> Result<Option<(Tool<'turn>, PathBuf)>, Cancelled> {
+    let cwd = turn.session.resolve(intent.cwd.as_deref().unwrap_or(Path::new("")));
+    let tool = turn.announce(ToolCall {
+        input: Some(json!({"command": intent.command, "args": intent.args, "cwd": cwd})),
+        ..ToolCall::new("run_command", &line(intent), ToolKind::Execute)
+    });
+    if intent.ask {
+        let answer = permission::ask(turn, &tool, "Run a command", Some((line(intent), cwd.clone()))).await?;
+        if answer != Answer::Allowed {
+            permission::refuse(turn, tool, answer);
+            return Ok(None);
+        }
     }
-    // If the client no longer knows the terminal, it is already released.
-    let _ = sent.block_task().await;
+    Ok(Some((tool, cwd)))
+}
+
+/// Returns the command line.
+fn line(intent: &RunCommand) -> String {
+    [std::slice::from_ref(&intent.command), &intent.args].concat().join(" ")
+}
+
+/// A terminal of the agent that the client shows and may cancel.
+struct Shown {
+    session: Arc<Session>,
+    id: String,
+    /// Notified when the client cancels the terminal.
+    stop: Arc<Notify>,
+}
+
+impl Shown {
+    /// Shows a terminal for the command of a tool call.
+    fn open(session: &Arc<Session>, tool: &Tool<'_>, intent: &RunCommand, cwd: &Path) -> Self {
+        let id = format!("terminal-of-{}", tool.id);
+        let stop = session.terminals.offer(&id);
+        session.update(Update::TerminalOpens { id: id.clone(), command: line(intent), cwd: cwd.to_owned() });
+        Self { session: Arc::clone(session), id, stop }
+    }
+
+    /// Runs the command to its end, or kills it on a stop, and shows its output and its end.
+    async fn run(&self, intent: &RunCommand, cwd: &Path, stop: impl Future<Output = ()>) -> Result<Ran, String> {
+        let output = Mutex::default();
+        let show = |bytes: &[u8]| {
+            self.session.update(Update::TerminalOutput { id: self.id.clone(), data: BASE64.encode(bytes) });
+        };
+        let ran = process::run(intent, cwd, stop, &output, show).await;
+        self.session.terminals.withdraw(&self.id);
+        let (code, signal) = ran.as_ref().map_or((None, None), |ran| (ran.code, ran.signal.clone()));
+        let output = BASE64.encode(&*lock(&output));
+        self.session.update(Update::TerminalEnds { id: self.id.clone(), output, code, signal });
+        ran
+    }
 }

@@ -1,34 +1,36 @@
 //! Tool calls as the client gets them: announced, begun, and finished with a final status.
 
-use agent_client_protocol::v1::schema::{
-    Content, ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields, ToolKind,
-};
-use serde_json::Value;
+use std::sync::Arc;
 
-use super::turn::Turn;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::{
+    sync::lock,
+    turn::Turn,
+    update::{Status, ToolBegins, ToolCall, ToolEnds, ToolKind, Update},
+};
 
 /// An announced tool call.
 pub(super) struct Tool<'turn> {
     turn: &'turn Turn,
-    pub id: ToolCallId,
+    pub id: String,
     pub kind: ToolKind,
 }
 
 impl Turn {
     /// Announces a tool call with status `pending`.
-    pub(super) fn announce(&self, title: &str, kind: ToolKind, detail: impl FnOnce(ToolCall) -> ToolCall) -> Tool<'_> {
-        let id = self.open_tool();
-        let call = detail(ToolCall::new(id.clone(), title).kind(kind).status(ToolCallStatus::Pending));
-        self.update(SessionUpdate::ToolCall(call));
-        Tool { turn: self, id, kind }
+    pub(super) fn announce(&self, call: ToolCall) -> Tool<'_> {
+        let tool = Tool { turn: self, id: self.open_tool(), kind: call.kind };
+        self.session.update(Update::ToolCall(ToolCall { id: tool.id.clone(), ..call }));
+        tool
     }
 
-    /// Marks the tool calls that a cancel left open as failed.
+    /// Ends the tool calls that a cancel left open.
     pub(super) fn abandon_tools(&self) {
-        for id in self.close_tools() {
-            let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(text_content("cancelled"));
-            self.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
+        let open = std::mem::take(&mut *lock(&self.open_tools));
+        for id in open {
+            Tool { turn: self, id, kind: ToolKind::Other }.end(Status::Cancelled, Some("cancelled"), None);
         }
     }
 }
@@ -36,45 +38,37 @@ impl Turn {
 impl Tool<'_> {
     /// Reports that the execution starts.
     pub(super) fn begin(&self) {
-        self.begin_with(ToolCallUpdateFields::new());
+        self.begin_with(ToolBegins::default());
     }
 
-    /// Reports that the execution starts, with more fields.
-    pub(super) fn begin_with(&self, fields: ToolCallUpdateFields) {
-        self.update(fields.status(ToolCallStatus::InProgress));
+    /// Reports that the execution starts, with more details.
+    pub(super) fn begin_with(&self, begins: ToolBegins) {
+        self.turn.session.update(Update::ToolBegins(ToolBegins { id: self.id.clone(), ..begins }));
     }
 
-    /// Reports success with the output; without new content the old one stays.
-    pub(super) fn complete(self, content: impl Into<Option<Vec<ToolCallContent>>>, output: Value) {
-        self.end(ToolCallStatus::Completed, content.into(), output);
+    /// Reports that the execution starts in a terminal, and that the client may cancel it; its runner waits for that notice.
+    pub(super) fn begin_cancellable(&self, terminal: String) -> Arc<Notify> {
+        let stop = self.turn.session.tools.offer(&self.id);
+        self.begin_with(ToolBegins { terminal: Some(terminal), can_cancel: true, ..ToolBegins::default() });
+        stop
+    }
+
+    /// Reports success with the output; without a text the content stays.
+    pub(super) fn complete<'text>(self, text: impl Into<Option<&'text str>>, output: impl Into<Option<Value>>) {
+        self.end(Status::Completed, text.into(), output.into());
     }
 
     /// Reports a failure and its reason.
     pub(super) fn fail(self, reason: &str) {
-        self.finish(ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(text_content(reason)));
+        self.end(Status::Failed, Some(reason), None);
     }
 
-    /// Reports a failure with the output; without new content the old one stays.
-    pub(super) fn fail_with(self, content: impl Into<Option<Vec<ToolCallContent>>>, output: Value) {
-        self.end(ToolCallStatus::Failed, content.into(), output);
+    /// Reports the final status; without a text the content stays.
+    pub(super) fn end(self, status: Status, text: Option<&str>, output: Option<Value>) {
+        let Self { turn, id, .. } = self;
+        lock(&turn.open_tools).retain(|open| *open != id);
+        let could_cancel = turn.session.tools.withdraw(&id);
+        let text = text.map(str::to_owned);
+        turn.session.update(Update::ToolEnds(ToolEnds { id, status, text, output, could_cancel }));
     }
-
-    fn end(self, status: ToolCallStatus, content: Option<Vec<ToolCallContent>>, output: Value) {
-        let fields = ToolCallUpdateFields::new().status(status).content(content);
-        self.finish(fields.raw_output(output));
-    }
-
-    fn finish(self, fields: ToolCallUpdateFields) {
-        self.turn.close_tool(&self.id);
-        self.update(fields);
-    }
-
-    fn update(&self, fields: ToolCallUpdateFields) {
-        self.turn.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.id.clone(), fields)));
-    }
-}
-
-/// Wraps a text as the content of a tool call.
-pub(super) fn text_content(text: &str) -> Vec<ToolCallContent> {
-    vec![ToolCallContent::Content(Content::new(ContentBlock::from(text.to_owned())))]
 }

@@ -1,4 +1,4 @@
-//! A turn: the agent's updates and requests between a prompt and its response.
+//! A turn: the foreground work for one prompt.
 //!
 //! A turn runs in parallel to the dispatch of messages, so the agent handles cancels and other sessions while the turn waits.
 //! Every wait on the client ends when the turn is cancelled.
@@ -8,13 +8,17 @@ use std::{
     time::Duration,
 };
 
-use agent_client_protocol::{
-    Error, JsonRpcRequest,
-    v1::schema::{ContentBlock, ContentChunk, MessageId, SessionUpdate, ToolCallId},
-};
+use agent_client_protocol::{Error, JsonRpcRequest, UntypedMessage};
+use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{client::Client, reply::invalid_request, session::Session, sync::lock};
+use super::{
+    client::Client,
+    session::Session,
+    sync::lock,
+    update::{Block, Foreground, State, Update},
+    wire::Message,
+};
 
 /// Time that a client gets to answer a request after it cancelled the turn.
 const GRACE: Duration = Duration::from_secs(1);
@@ -29,21 +33,21 @@ pub(super) struct Cancelled;
 pub(super) struct Turn {
     pub client: Arc<Client>,
     pub session: Arc<Session>,
-    cancelled: watch::Receiver<bool>,
+    cancelled: watch::Receiver<()>,
     /// The tool calls that have no final status yet.
-    open_tools: Mutex<Vec<ToolCallId>>,
+    pub open_tools: Mutex<Vec<String>>,
 }
 
 impl Turn {
-    /// Begins a turn unless the session has a running one.
-    pub(super) fn begin(client: Arc<Client>, session: Arc<Session>) -> Result<Self, Error> {
-        let cancelled = session.begin_turn().ok_or_else(|| invalid_request("the session has a running turn"))?;
-        Ok(Self { client, session, cancelled, open_tools: Mutex::default() })
+    /// Begins a turn that every cancel from now on ends.
+    pub(super) fn begin(client: Arc<Client>, session: Arc<Session>) -> Self {
+        let cancelled = session.cancels();
+        Self { client, session, cancelled, open_tools: Mutex::default() }
     }
 
     /// Returns whether the client cancelled the turn.
     pub(super) fn is_cancelled(&self) -> bool {
-        *self.cancelled.borrow()
+        self.cancelled.has_changed().unwrap_or(true)
     }
 
     /// Fails if the turn was cancelled.
@@ -52,11 +56,9 @@ impl Turn {
     }
 
     /// Waits for a cancel.
-    async fn cancelled(&self) {
-        let mut cancelled = self.cancelled.clone();
-        if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
-            std::future::pending().await
-        }
+    pub(super) async fn cancelled(&self) {
+        // An error means that the session is gone.
+        let _ = self.cancelled.clone().changed().await;
     }
 
     /// Waits for some time, or for a cancel.
@@ -75,9 +77,15 @@ impl Turn {
     }
 
     /// Sends a request to the client; a cancel withdraws the request with `$/cancel_request`.
-    pub(super) async fn request<R: JsonRpcRequest>(&self, request: R) -> Result<Result<R::Response, Error>, Cancelled> {
+    pub(super) async fn request<R: JsonRpcRequest>(
+        &self,
+        request: Result<R, Error>,
+    ) -> Result<Result<R::Response, Error>, Cancelled> {
         self.check()?;
-        self.unless_cancelled(self.client.connection.send_request(request).block_task()).await
+        match request {
+            Ok(request) => self.unless_cancelled(self.client.connection.send_request(request).block_task()).await,
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     /// Sends a request to the client and accepts its answer even after a cancel, if it comes within a second.
@@ -93,61 +101,55 @@ impl Turn {
         }
     }
 
-    /// Sends an update and keeps it in the history.
-    pub(super) fn update(&self, update: SessionUpdate) {
-        self.session.remember(&update);
-        self.client.update(&self.session, update);
+    /// Asks the user, without whom the turn cannot continue.
+    pub(super) async fn ask(&self, question: Message) -> Result<Result<Value, Error>, Cancelled> {
+        self.check()?;
+        let wait = |state: &mut State| {
+            state.n_questions += 1;
+            state.foreground = Foreground::RequiresAction;
+        };
+        self.session.change_state(wait, None);
+        let answer = self.request::<UntypedMessage>(question).await?;
+        let go_on = |state: &mut State| {
+            state.n_questions -= 1;
+            if state.n_questions == 0 {
+                state.foreground = Foreground::Running;
+            }
+        };
+        self.session.change_state(go_on, None);
+        Ok(answer)
     }
 
-    /// Sends a text as one message of the agent.
+    /// Sends a text as one message of the agent, chunk by chunk.
     pub(super) fn say(&self, text: &str) {
         let id = self.next_message_id();
-        cut(text).for_each(|part| self.say_part(&id, ContentBlock::from(part.to_owned())));
-    }
-
-    /// Sends a text as one thought of the agent.
-    pub(super) fn think(&self, text: &str) {
-        let id = self.next_message_id();
-        for part in cut(text) {
-            let chunk = ContentChunk::new(ContentBlock::from(part.to_owned())).message_id(id.clone());
-            self.update(SessionUpdate::AgentThoughtChunk(chunk));
-        }
+        cut(text).for_each(|part| self.say_part(&id, part));
     }
 
     /// Sends one chunk of a message of the agent.
-    pub(super) fn say_part(&self, id: &MessageId, content: ContentBlock) {
-        self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(content).message_id(id.clone())));
+    pub(super) fn say_part(&self, id: &str, text: &str) {
+        self.session.update(Update::AgentMessageChunk { id: id.to_owned(), block: Block::text(text) });
     }
 
-    /// Returns an id unique in the session.
-    pub(super) fn next_message_id(&self) -> MessageId {
+    /// Returns an id that no other message of the session has.
+    pub(super) fn next_message_id(&self) -> String {
         let mut record = self.session.record();
         record.last_message += 1;
-        MessageId::new(format!("message-{}", record.last_message))
+        format!("message-{}", record.last_message)
     }
 
-    /// Begins a tool call with an id unique in the session.
-    pub(super) fn open_tool(&self) -> ToolCallId {
+    /// Begins a tool call with an id that no other one of the session has.
+    pub(super) fn open_tool(&self) -> String {
         let mut record = self.session.record();
         record.last_tool += 1;
-        let id = ToolCallId::new(format!("call-{}", record.last_tool));
+        let id = format!("call-{}", record.last_tool);
         lock(&self.open_tools).push(id.clone());
         id
-    }
-
-    /// Records that a tool call has its final status.
-    pub(super) fn close_tool(&self, id: &ToolCallId) {
-        lock(&self.open_tools).retain(|open| open != id);
-    }
-
-    /// Closes all tool calls, and returns those that were open.
-    pub(super) fn close_tools(&self) -> Vec<ToolCallId> {
-        std::mem::take(&mut *lock(&self.open_tools))
     }
 }
 
 /// Cuts a text into chunks at character boundaries.
-pub(super) fn cut(text: &str) -> impl Iterator<Item = &str> {
+fn cut(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let mut is_first = true;
     std::iter::from_fn(move || {

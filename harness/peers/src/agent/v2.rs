@@ -1,30 +1,438 @@
-//! The agent in version 2 of the protocol, a draft.
-//!
-//! It obeys the same intents as in version 1. Reading order:
-//!
-//! 1. `requests` answers the client's requests;
-//! 2. `initialize`, `sessions` and `settings` are the areas of the protocol outside of turns;
-//! 3. `prompt` inserts a prompt into a `session` and runs a `turn`, which obeys its `intent` through `obey`;
-//! 4. `tool`, `permission`, `files`, `terminal` and `elicitation` are the tools of a turn.
+//! Version 2 of the protocol, a draft.
 
-mod base64;
-mod client;
-mod controls;
-mod elicitation;
-mod files;
-mod initialize;
-mod intent;
-mod obey;
 mod patch;
-mod permission;
-mod prompt;
-mod requests;
-mod session;
-mod sessions;
-mod settings;
-mod terminal;
-mod tool;
-mod turn;
-mod updates;
 
-pub(super) use requests::Agent;
+use std::{collections::BTreeMap, sync::Arc};
+
+use agent_client_protocol::{
+    Agent as AgentRole, Client as ClientRole, ConnectTo, Error, JsonRpcMessage as _, UntypedMessage,
+    on_receive_notification, on_receive_request,
+    schema::{MaybeUndefined, ProtocolVersion},
+    v2::{ConnectionTo, schema as acp},
+};
+use serde_json::json;
+
+use super::{
+    auth::LOGIN,
+    client::Capabilities,
+    clock,
+    errors::invalid_params,
+    extension,
+    mcp::McpServer,
+    options::Protocol,
+    requests::Agent,
+    settings::{COMMANDS, Choice, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
+    store::Record,
+    update::{Foreground, Location, State, Status, Stop, ToolCall, ToolEnds, Update},
+    wire::{Call, Elicitation, Message, OPTIONS, Question, Reply, Scope, Setup, Wire, alike, to_reply},
+};
+
+/// Builds the connection of an agent in version 2.
+pub(super) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
+    let (requests, notifications, end) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
+    AgentRole
+        .v2()
+        .name("acp-reference-agent")
+        .on_receive_request(
+            async move |request: acp::ClientRequest, responder, connection: ConnectionTo<ClientRole>| {
+                requests.handle(read_request(request), responder, connection.into_raw())
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |notification: acp::ClientNotification, _: ConnectionTo<ClientRole>| {
+                notifications.note(read_notification(notification));
+                Ok(())
+            },
+            on_receive_notification!(),
+        )
+        .on_close(async move |_| {
+            end.shut_down().await;
+            Ok(())
+        })
+}
+
+fn read_request(request: acp::ClientRequest) -> Result<Call, Error> {
+    Ok(match request {
+        acp::ClientRequest::InitializeRequest(request) => Call::Initialize(read_capabilities(&request.capabilities)),
+        acp::ClientRequest::LoginAuthRequest(request) => Call::LogIn { method: request.method_id.to_string() },
+        acp::ClientRequest::LogoutAuthRequest(_) => Call::LogOut,
+        acp::ClientRequest::NewSessionRequest(request) => {
+            Call::NewSession(read_setup(request.cwd, request.additional_directories, request.mcp_servers)?)
+        }
+        acp::ClientRequest::ResumeSessionRequest(request) => Call::OpenSession {
+            session: request.session_id.to_string(),
+            replays: match request.replay_from {
+                None => false,
+                Some(acp::ReplayFrom::Start(_)) => true,
+                Some(_) => return Err(invalid_params("unknown place to replay from")),
+            },
+            setup: read_setup(request.cwd, request.additional_directories, request.mcp_servers)?,
+        },
+        acp::ClientRequest::CloseSessionRequest(request) => {
+            Call::CloseSession { session: request.session_id.to_string() }
+        }
+        acp::ClientRequest::DeleteSessionRequest(request) => {
+            Call::DeleteSession { session: request.session_id.to_string() }
+        }
+        acp::ClientRequest::ListSessionsRequest(request) => Call::ListSessions {
+            cwd: request.cwd.map(|cwd| cwd.0),
+            cursor: request.cursor.map(|cursor| cursor.to_string()),
+        },
+        acp::ClientRequest::SetSessionConfigOptionRequest(request) => Call::SetConfigOption {
+            session: request.session_id.to_string(),
+            option: request.config_id.to_string(),
+            value: match request.value {
+                acp::SessionConfigOptionValue::Id { value } => Choice::Id(value.to_string()),
+                acp::SessionConfigOptionValue::Boolean { value } => Choice::Boolean(value),
+                _ => Choice::Unknown,
+            },
+        },
+        acp::ClientRequest::CancelToolCallRequest(request) => {
+            Call::CancelTool { session: request.session_id.to_string(), tool: request.tool_call_id.to_string() }
+        }
+        acp::ClientRequest::CancelTerminalRequest(request) => {
+            Call::CancelTerminal { session: request.session_id.to_string(), terminal: request.terminal_id.to_string() }
+        }
+        acp::ClientRequest::PromptRequest(request) => {
+            Call::Prompt { session: request.session_id.to_string(), content: alike(request.prompt)? }
+        }
+        acp::ClientRequest::ExtMethodRequest(request) => {
+            Call::Extension { method: request.method.to_string(), params: alike(request.params)? }
+        }
+        _ => Call::Unknown,
+    })
+}
+
+fn read_notification(notification: acp::ClientNotification) -> Call {
+    match notification {
+        acp::ClientNotification::CancelSessionNotification(cancel) => {
+            Call::Cancel { session: cancel.session_id.to_string() }
+        }
+        acp::ClientNotification::ExtNotification(notification) => Call::Extension {
+            method: notification.method.to_string(),
+            params: alike(notification.params).unwrap_or_default(),
+        },
+        _ => Call::Unknown,
+    }
+}
+
+/// Reads the capabilities of the client. In version 2 the agent has files and terminals itself.
+fn read_capabilities(found: &acp::ClientCapabilities) -> Capabilities {
+    let elicitation = found.elicitation.as_ref();
+    Capabilities {
+        reads_files: false,
+        writes_files: false,
+        has_terminals: false,
+        boolean_options: true,
+        elicits_forms: elicitation.is_some_and(|elicitation| elicitation.form.is_some()),
+        opens_urls: elicitation.is_some_and(|elicitation| elicitation.url.is_some()),
+        knows_extension: extension::is_in(found.meta.as_ref()),
+        shows_notices: true,
+        shows_compactions: true,
+    }
+}
+
+fn read_setup(
+    cwd: acp::AbsolutePath,
+    roots: Vec<acp::AbsolutePath>,
+    servers: Vec<acp::McpServer>,
+) -> Result<Setup, Error> {
+    let read = |server| match server {
+        acp::McpServer::Stdio(server) => Ok(McpServer::Stdio {
+            name: server.name,
+            command: server.command.0,
+            args: server.args,
+            env: server.env.into_iter().map(|variable| (variable.name, variable.value)).collect(),
+        }),
+        acp::McpServer::Http(server) => Ok(McpServer::Http {
+            name: server.name,
+            url: server.url,
+            headers: server.headers.into_iter().map(|header| (header.name, header.value)).collect(),
+        }),
+        _ => Err(invalid_params("an MCP server has a transport that was not advertised")),
+    };
+    let servers = servers.into_iter().map(read).collect::<Result<_, _>>()?;
+    Ok(Setup { cwd: cwd.0, roots: roots.into_iter().map(|root| root.0).collect(), servers })
+}
+
+/// Answers a prompt when it is inserted into the conversation.
+pub(super) fn prompted(message: &str) -> Reply {
+    to_reply(acp::PromptResponse::new(message.to_owned()))
+}
+
+/// Writes messages in version 2.
+pub(super) struct V2;
+
+impl Wire for V2 {
+    fn version(&self) -> Protocol {
+        Protocol::V2
+    }
+
+    fn initialized(&self) -> Reply {
+        let info = acp::Implementation::new("acp-reference-agent", env!("CARGO_PKG_VERSION"));
+        let prompt = acp::PromptCapabilities::new()
+            .image(acp::PromptImageCapabilities::new())
+            .audio(acp::PromptAudioCapabilities::new())
+            .embedded_context(acp::PromptEmbeddedContextCapabilities::new());
+        let session = acp::SessionCapabilities::new()
+            .prompt(prompt)
+            .mcp(
+                acp::McpCapabilities::new()
+                    .stdio(acp::McpStdioCapabilities::new())
+                    .http(acp::McpHttpCapabilities::new()),
+            )
+            .delete(acp::SessionDeleteCapabilities::new())
+            .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new());
+        let [id, name, description] = LOGIN;
+        let login = acp::AuthMethodAgent::new(id, name).description(description.to_owned());
+        let info = info.title("ACP reference agent".to_owned());
+        let response = acp::InitializeResponse::new(ProtocolVersion::V2, info)
+            .capabilities(acp::AgentCapabilities::new().session(session).meta(extension::capabilities()))
+            .auth_methods(vec![acp::AuthMethod::Agent(login)]);
+        to_reply(response)
+    }
+
+    fn opened(&self, new_id: Option<&str>, settings: &Settings) -> Reply {
+        let options = config_options(settings);
+        match new_id {
+            Some(id) => to_reply(
+                acp::NewSessionResponse::new(id.to_owned()).config_options(options).available_commands(commands()),
+            ),
+            None => to_reply(acp::ResumeSessionResponse::new().config_options(options).available_commands(commands())),
+        }
+    }
+
+    fn listed(&self, sessions: &[Record], next_cursor: Option<String>) -> Reply {
+        let info = |record: &Record| {
+            acp::SessionInfo::new(record.id.clone(), acp::AbsolutePath::new(&record.cwd))
+                .additional_directories(record.roots.iter().map(acp::AbsolutePath::new).collect::<Vec<_>>())
+                .title(record.title.clone())
+                .updated_at(clock::iso8601(record.updated))
+        };
+        let next_cursor = next_cursor.map(acp::SessionListCursor::new);
+        to_reply(acp::ListSessionsResponse::new(sessions.iter().map(info).collect()).next_cursor(next_cursor))
+    }
+
+    fn configured(&self, settings: &Settings) -> Reply {
+        to_reply(acp::SetSessionConfigOptionResponse::new(config_options(settings)))
+    }
+
+    fn updates(&self, session: &str, update: &Update) -> Result<Vec<UntypedMessage>, Error> {
+        let updates = write_updates(update)?.into_iter();
+        updates
+            .map(|update| acp::UpdateSessionNotification::new(session.to_owned(), update).to_untyped_message())
+            .collect()
+    }
+
+    fn permission(&self, session: &str, question: &Question) -> Message {
+        let tool = question.tool.clone();
+        let subject = match &question.command {
+            Some((line, cwd)) => acp::RequestPermissionSubject::Command(
+                acp::CommandPermissionSubject::new(line, acp::AbsolutePath::new(cwd))
+                    .tool_call_id(acp::ToolCallId::new(tool)),
+            ),
+            None => {
+                let call = acp::ToolCallPermissionSubject::new(acp::ToolCallUpdate::new(tool));
+                acp::RequestPermissionSubject::ToolCall(Box::new(call))
+            }
+        };
+        acp::RequestPermissionRequest::new(session.to_owned(), &question.title, alike(OPTIONS)?)
+            .subject(subject)
+            .to_untyped_message()
+    }
+
+    fn elicitation(&self, scope: Scope, message: &str, mode: Elicitation) -> Message {
+        let scope: acp::ElicitationScope = match scope {
+            Scope::Session(session) => acp::ElicitationSessionScope::new(session).into(),
+            Scope::Request(id) => acp::ElicitationRequestScope::new(alike::<acp::RequestId>(id)?).into(),
+        };
+        let mode: acp::ElicitationMode = match mode {
+            Elicitation::Form { field, choices } => {
+                let choices = (!choices.is_empty()).then_some(choices);
+                let property = acp::StringPropertySchema::new().enum_values(choices);
+                acp::ElicitationFormMode::new(scope, acp::ElicitationSchema::new().property(field, property, true))
+                    .into()
+            }
+            Elicitation::Page { id, url } => acp::ElicitationUrlMode::new(scope, id, url).into(),
+        };
+        UntypedMessage::new("elicitation/create", acp::CreateElicitationRequest::new(mode, message))
+    }
+
+    fn visited(&self, elicitation: &str) -> Message {
+        acp::CompleteElicitationNotification::new(elicitation.to_owned()).to_untyped_message()
+    }
+}
+
+fn config_options(settings: &Settings) -> Vec<acp::SessionConfigOption> {
+    let modes: Vec<_> = MODES.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).into();
+    let models = MODELS.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name));
+    let groups = vec![acp::SessionConfigSelectGroup::new("echo", "Echo models", models.into())];
+    let mut options = vec![
+        acp::SessionConfigOption::select(MODE, "Mode", settings.mode.clone(), modes)
+            .category(acp::SessionConfigOptionCategory::Mode),
+        acp::SessionConfigOption::select(MODEL, "Model", settings.model.clone(), groups)
+            .category(acp::SessionConfigOptionCategory::Model),
+    ];
+    options.extend(settings.verbose.map(|verbose| acp::SessionConfigOption::boolean(VERBOSE, "Verbose", verbose)));
+    options
+}
+
+fn commands() -> Vec<acp::AvailableCommand> {
+    let commands = COMMANDS.map(|(name, description, hint)| {
+        let input = hint.map(|hint| acp::AvailableCommandInput::Text(acp::TextCommandInput::new(hint)));
+        acp::AvailableCommand::Command(acp::Command::new(name, description).input(input))
+    });
+    commands.into()
+}
+
+fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
+    Ok(vec![match update {
+        Update::UserMessage { id, content } => {
+            acp::SessionUpdate::UserMessage(acp::UserMessage::new(id.clone()).content(alike::<Vec<_>>(content)?))
+        }
+        Update::AgentMessage { id, content } => {
+            acp::SessionUpdate::AgentMessage(acp::AgentMessage::new(id.clone()).content(alike::<Vec<_>>(content)?))
+        }
+        Update::AgentMessageChunk { id, block } => {
+            acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(alike(block)?, id.clone()))
+        }
+        Update::Thought { id, text } => {
+            let content = vec![acp::ContentBlock::from(text.clone())];
+            acp::SessionUpdate::AgentThought(acp::AgentThought::new(id.clone()).content(content))
+        }
+        Update::ToolCall(call) => acp::SessionUpdate::ToolCallUpdate(write_tool_call(call)?),
+        Update::ToolBegins(begins) => {
+            let mut update = acp::ToolCallUpdate::new(begins.id.clone()).status(acp::ToolCallStatus::InProgress);
+            if let Some(terminal) = &begins.terminal {
+                update = update.content(vec![acp::ToolCallContent::Terminal(acp::Terminal::new(terminal.clone()))]);
+            }
+            if let Some(locations) = &begins.locations {
+                update = update.locations(write_locations(locations));
+            }
+            if begins.can_cancel {
+                update = update
+                    .capabilities(acp::ToolCallCapabilities::new().cancel(acp::ToolCallCancelCapabilities::new()));
+            }
+            acp::SessionUpdate::ToolCallUpdate(update)
+        }
+        Update::ToolEnds(ends) => return write_tool_end(ends),
+        Update::TerminalOpens { id, command, cwd } => {
+            let capabilities = acp::TerminalCapabilities::new().cancel(acp::TerminalCancelCapabilities::new());
+            let update = acp::TerminalUpdate::new(id.clone())
+                .command(command.clone())
+                .cwd(acp::AbsolutePath::new(cwd))
+                .capabilities(capabilities);
+            acp::SessionUpdate::TerminalUpdate(update)
+        }
+        Update::TerminalOutput { id, data } => {
+            acp::SessionUpdate::TerminalOutputChunk(acp::TerminalOutputChunk::new(id.clone(), data.clone()))
+        }
+        Update::TerminalEnds { id, output, code, signal } => {
+            let update = acp::TerminalUpdate::new(id.clone())
+                .output(acp::TerminalOutput::new(output.clone()))
+                .exit_status(acp::TerminalExitStatus::new().exit_code(*code).signal(signal.clone()))
+                .capabilities(MaybeUndefined::Null);
+            acp::SessionUpdate::TerminalUpdate(update)
+        }
+        Update::Plan { id, entries } => {
+            let items = acp::PlanItems::new(id.clone(), alike(entries)?);
+            acp::SessionUpdate::PlanUpdate(acp::PlanUpdate::new(acp::PlanUpdateContent::Items(items)))
+        }
+        Update::State(state, stop) => acp::SessionUpdate::StateUpdate(write_state(state, *stop)?),
+        Update::ConfigOptions(settings) => {
+            acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(config_options(settings)))
+        }
+        Update::Commands => acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands())),
+        Update::Info { title, updated } => {
+            let info = acp::SessionInfoUpdate::new().title(title.clone());
+            acp::SessionUpdate::SessionInfoUpdate(match updated {
+                Some(updated) => info.updated_at(clock::iso8601(*updated)),
+                None => info,
+            })
+        }
+        Update::Usage { used, size, cost } => {
+            acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(*used, *size).cost(acp::Cost::new(*cost, "USD")))
+        }
+        Update::Notice { title } => {
+            acp::SessionUpdate::Notice(acp::Notice::new(acp::NoticeSeverity::Info, title.clone()))
+        }
+        Update::Compaction { id, status } => {
+            acp::SessionUpdate::CompactionUpdate(acp::CompactionUpdate::new(id.clone(), alike(status)?))
+        }
+        Update::CompactionSummary { id, text } => acp::SessionUpdate::CompactionSummaryChunk(
+            acp::CompactionSummaryChunk::new(id.clone(), acp::ContentBlock::from(text.clone())),
+        ),
+        // In version 2 the mode is only a config option.
+        Update::Mode(_) => return Ok(Vec::new()),
+    }])
+}
+
+fn write_tool_call(call: &ToolCall) -> Result<acp::ToolCallUpdate, Error> {
+    let mut update = acp::ToolCallUpdate::new(call.id.clone())
+        .name(call.name.clone())
+        .title(call.title.clone())
+        .kind(alike::<acp::ToolKind>(call.kind)?)
+        .status(acp::ToolCallStatus::Pending);
+    if !call.locations.is_empty() {
+        update = update.locations(write_locations(&call.locations));
+    }
+    if let Some(input) = &call.input {
+        update = update.raw_input(input.clone());
+    }
+    if let Some(diff) = &call.diff {
+        update = update.content(vec![acp::ToolCallContent::Diff(patch::write(diff))]);
+    }
+    Ok(update)
+}
+
+/// Line 0 is not one in version 2.
+fn write_locations(locations: &[Location]) -> Vec<acp::ToolCallLocation> {
+    let write = |location: &Location| {
+        acp::ToolCallLocation::new(acp::AbsolutePath::new(&location.path)).line(location.line.filter(|line| *line > 0))
+    };
+    locations.iter().map(write).collect()
+}
+
+/// Adds the text to the content, and then the final status. A tool call that was cancelled needs no text.
+fn write_tool_end(ends: &ToolEnds) -> Result<Vec<acp::SessionUpdate>, Error> {
+    let is_cancelled = ends.status == Status::Cancelled;
+    let text = ends.text.as_ref().filter(|_| !is_cancelled).map(|text| {
+        let content = acp::ToolCallContent::Content(Box::new(acp::Content::new(acp::ContentBlock::from(text.clone()))));
+        acp::SessionUpdate::ToolCallContentChunk(acp::ToolCallContentChunk::new(ends.id.clone(), content))
+    });
+    let mut update = acp::ToolCallUpdate::new(ends.id.clone()).status(alike::<acp::ToolCallStatus>(ends.status)?);
+    if is_cancelled || ends.could_cancel {
+        update = update.capabilities(MaybeUndefined::Null);
+    }
+    if let Some(output) = &ends.output {
+        update = update.raw_output(output.clone());
+    }
+    Ok(text.into_iter().chain([acp::SessionUpdate::ToolCallUpdate(update)]).collect())
+}
+
+fn write_state(state: &State, stop: Option<Stop>) -> Result<acp::StateUpdate, Error> {
+    let work = |id: &String| acp::BackgroundWork::Terminal(acp::BackgroundTerminal::new(id.clone()));
+    let background: Vec<_> = state.background.iter().map(work).collect();
+    Ok(match state.foreground {
+        Foreground::Idle => {
+            let stop = match stop {
+                Some(Stop::Error) => {
+                    let error = acp::Error::new(acp::ErrorCode::InternalError.into(), "The model failed");
+                    Some(acp::StopReason::Error(acp::ErrorStopReason::new().error(error)))
+                }
+                Some(stop) => Some(alike::<acp::StopReason>(json!({"stopReason": stop}))?),
+                None => None,
+            };
+            acp::StateUpdate::Idle(acp::IdleStateUpdate::new().stop_reason(stop).background(background))
+        }
+        Foreground::Running => acp::StateUpdate::Running(acp::RunningStateUpdate::new().background(background)),
+        Foreground::RequiresAction => {
+            acp::StateUpdate::RequiresAction(acp::RequiresActionStateUpdate::new().background(background))
+        }
+        Foreground::Greeting => {
+            let members = BTreeMap::from([("background".to_owned(), json!(background))]);
+            acp::StateUpdate::Other(acp::OtherStateUpdate::new(extension::GREETING, members))
+        }
+    })
+}

@@ -1,6 +1,6 @@
 //! MCP servers on HTTP: streamable HTTP, and the older transport with answers in a stream of events.
 
-use agent_client_protocol::v1::schema::HttpHeader;
+use futures::StreamExt as _;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Request, Response, Uri,
@@ -10,9 +10,10 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
+use sse_stream::SseStream;
 use tokio::net::TcpStream;
 
-use super::{MCP_VERSION, events::Events, served};
+use super::{MCP_VERSION, served};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const EVENTS: &str = "text/event-stream";
@@ -26,7 +27,7 @@ pub(super) struct Http {
 }
 
 impl Http {
-    pub(super) fn new(url: &str, headers: &[HttpHeader]) -> Result<Self, String> {
+    pub(super) fn new(url: &str, headers: &[(String, String)]) -> Result<Self, String> {
         Ok(Self { place: Place::new(url, headers)?, session: None, greeted: false })
     }
 
@@ -38,9 +39,9 @@ impl Http {
             let body = response.into_body().collect().await.map_err(|error| error.to_string())?;
             return serde_json::from_slice(&body.to_bytes()).map_err(|error| error.to_string());
         }
-        let mut events = Events::new(response.into_body());
+        let mut events = Events(SseStream::new(response.into_body()));
         loop {
-            let message: Value = serde_json::from_str(&events.next().await?.data).map_err(|error| error.to_string())?;
+            let message: Value = serde_json::from_str(&events.next().await?.1).map_err(|error| error.to_string())?;
             if message.get("method").is_some() {
                 if let Some(answer) = served(&message) {
                     self.notify(&answer).await?;
@@ -80,14 +81,14 @@ pub(super) struct Sse {
 
 impl Sse {
     /// Opens the stream; its first event contains the URL for messages.
-    pub(super) async fn open(url: &str, headers: &[HttpHeader]) -> Result<Self, String> {
+    pub(super) async fn open(url: &str, headers: &[(String, String)]) -> Result<Self, String> {
         let place = Place::new(url, headers)?;
         let response = place.ask("GET", &[("accept", EVENTS)], String::new()).await?;
-        let mut events = Events::new(response.into_body());
+        let mut events = Events(SseStream::new(response.into_body()));
         loop {
-            let event = events.next().await?;
-            if event.kind.as_deref() == Some("endpoint") {
-                return Ok(Self { messages: place.sibling(&event.data)?, events });
+            let (kind, data) = events.next().await?;
+            if kind.as_deref() == Some("endpoint") {
+                return Ok(Self { messages: place.sibling(&data)?, events });
             }
         }
     }
@@ -96,7 +97,7 @@ impl Sse {
     pub(super) async fn request(&mut self, request: &Value) -> Result<Value, String> {
         self.send(request).await?;
         loop {
-            let data = self.events.next().await?.data;
+            let data = self.events.next().await?.1;
             let Ok(message) = serde_json::from_str::<Value>(&data) else { continue };
             if message.get("method").is_some() {
                 if let Some(answer) = served(&message) {
@@ -114,6 +115,21 @@ impl Sse {
     }
 }
 
+/// A stream of server-sent events.
+struct Events(SseStream<Incoming>);
+
+impl Events {
+    /// Waits for the next event with data; returns its kind and its data.
+    async fn next(&mut self) -> Result<(Option<String>, String), String> {
+        loop {
+            let event = self.0.next().await.ok_or("the stream ended")?.map_err(|error| error.to_string())?;
+            if let Some(data) = event.data {
+                return Ok((event.event, data));
+            }
+        }
+    }
+}
+
 /// The URL for requests, and the headers that the client configured for them.
 struct Place {
     uri: Uri,
@@ -121,13 +137,12 @@ struct Place {
 }
 
 impl Place {
-    fn new(url: &str, headers: &[HttpHeader]) -> Result<Self, String> {
+    fn new(url: &str, headers: &[(String, String)]) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|_| format!("{url} is not a URL"))?;
         if uri.scheme_str() != Some("http") {
             return Err(format!("{url} does not begin with http:"));
         }
-        let headers = headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
-        Ok(Self { uri, headers })
+        Ok(Self { uri, headers: headers.to_vec() })
     }
 
     /// Returns another URL of the same server.

@@ -2,7 +2,6 @@
 
 use std::{path::Path, process, time::Duration};
 
-use agent_client_protocol::v1::schema::McpServerStdio;
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
@@ -24,9 +23,9 @@ pub(super) struct Stdio {
 
 impl Stdio {
     /// Starts a server in the session's cwd.
-    pub(super) fn start(server: &McpServerStdio, cwd: &Path) -> Result<Self, String> {
-        let mut command = Command::new(&server.command);
-        command.args(&server.args).envs(server.env.iter().map(|variable| (&variable.name, &variable.value)));
+    pub(super) fn start(program: &Path, args: &[String], env: &[(String, String)], cwd: &Path) -> Result<Self, String> {
+        let mut command = Command::new(program);
+        command.args(args).envs(env.iter().cloned());
         if cwd.is_dir() {
             command.current_dir(cwd);
         }

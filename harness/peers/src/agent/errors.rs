@@ -1,17 +1,7 @@
-//! Answers to requests, errors, and the log.
+//! Errors, and the log.
 
-use agent_client_protocol::{Error, Protocol, Responder};
-use serde::Serialize;
+use agent_client_protocol::Error;
 use serde_json::{Value, json};
-
-/// Answers a request with a typed result.
-pub(super) fn answer<T: Serialize, P: Protocol>(
-    responder: Responder<Value, P>,
-    result: Result<T, Error>,
-) -> Result<(), Error> {
-    let value = result.and_then(|value| serde_json::to_value(value).map_err(Error::into_internal_error));
-    responder.respond_with_result(value)
-}
 
 /// Builds error -32602 with the reason in its data.
 pub(super) fn invalid_params(reason: &str) -> Error {

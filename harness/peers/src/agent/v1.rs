@@ -1,0 +1,364 @@
+//! Version 1 of the protocol.
+
+pub(super) mod tools;
+
+use std::sync::Arc;
+
+use agent_client_protocol::{
+    Agent as AgentRole, Client as ClientRole, ConnectTo, Error, JsonRpcMessage as _, UntypedMessage,
+    on_receive_notification, on_receive_request,
+    schema::ProtocolVersion,
+    v1::{ConnectionTo, schema as acp},
+};
+use serde_json::json;
+
+use super::{
+    auth::LOGIN,
+    client::Capabilities,
+    clock, extension,
+    mcp::McpServer,
+    options::Protocol,
+    requests::Agent,
+    settings::{COMMANDS, Choice, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
+    store::Record,
+    update::{Block, Status, Stop, Update},
+    wire::{Call, Elicitation, Message, OPTIONS, Question, Reply, Scope, Setup, Wire, alike, to_reply},
+};
+
+/// Builds the connection of an agent in version 1.
+pub(super) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
+    let (requests, notifications, end) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
+    AgentRole
+        .v1()
+        .name("acp-reference-agent")
+        .on_receive_request(
+            async move |request: acp::ClientRequest, responder, connection: ConnectionTo<ClientRole>| {
+                requests.handle(read_request(request), responder, connection.into_raw())
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |notification: acp::ClientNotification, _: ConnectionTo<ClientRole>| {
+                notifications.note(read_notification(notification));
+                Ok(())
+            },
+            on_receive_notification!(),
+        )
+        .on_close(async move |_| {
+            end.shut_down().await;
+            Ok(())
+        })
+}
+
+fn read_request(request: acp::ClientRequest) -> Result<Call, Error> {
+    Ok(match request {
+        acp::ClientRequest::InitializeRequest(request) => {
+            Call::Initialize(read_capabilities(&request.client_capabilities))
+        }
+        acp::ClientRequest::AuthenticateRequest(request) => Call::LogIn { method: request.method_id.to_string() },
+        acp::ClientRequest::LogoutRequest(_) => Call::LogOut,
+        acp::ClientRequest::NewSessionRequest(request) => Call::NewSession(Setup {
+            cwd: request.cwd,
+            roots: request.additional_directories,
+            servers: read_servers(request.mcp_servers),
+        }),
+        acp::ClientRequest::LoadSessionRequest(request) => Call::OpenSession {
+            session: request.session_id.to_string(),
+            setup: Setup {
+                cwd: request.cwd,
+                roots: request.additional_directories,
+                servers: read_servers(request.mcp_servers),
+            },
+            replays: true,
+        },
+        acp::ClientRequest::ResumeSessionRequest(request) => Call::OpenSession {
+            session: request.session_id.to_string(),
+            setup: Setup {
+                cwd: request.cwd,
+                roots: request.additional_directories,
+                servers: read_servers(request.mcp_servers),
+            },
+            replays: false,
+        },
+        acp::ClientRequest::CloseSessionRequest(request) => {
+            Call::CloseSession { session: request.session_id.to_string() }
+        }
+        acp::ClientRequest::DeleteSessionRequest(request) => {
+            Call::DeleteSession { session: request.session_id.to_string() }
+        }
+        acp::ClientRequest::ListSessionsRequest(request) => {
+            Call::ListSessions { cwd: request.cwd, cursor: request.cursor }
+        }
+        acp::ClientRequest::SetSessionModeRequest(request) => {
+            Call::SetMode { session: request.session_id.to_string(), mode: request.mode_id.to_string() }
+        }
+        acp::ClientRequest::SetSessionConfigOptionRequest(request) => Call::SetConfigOption {
+            session: request.session_id.to_string(),
+            option: request.config_id.to_string(),
+            value: match request.value {
+                acp::SessionConfigOptionValue::ValueId { value } => Choice::Id(value.to_string()),
+                acp::SessionConfigOptionValue::Boolean { value } => Choice::Boolean(value),
+                _ => Choice::Unknown,
+            },
+        },
+        acp::ClientRequest::PromptRequest(request) => {
+            Call::Prompt { session: request.session_id.to_string(), content: alike(request.prompt)? }
+        }
+        acp::ClientRequest::ExtMethodRequest(request) => {
+            Call::Extension { method: request.method.to_string(), params: alike(request.params)? }
+        }
+        _ => Call::Unknown,
+    })
+}
+
+fn read_notification(notification: acp::ClientNotification) -> Call {
+    match notification {
+        acp::ClientNotification::CancelNotification(cancel) => Call::Cancel { session: cancel.session_id.to_string() },
+        acp::ClientNotification::ExtNotification(notification) => Call::Extension {
+            method: notification.method.to_string(),
+            params: alike(notification.params).unwrap_or_default(),
+        },
+        _ => Call::Unknown,
+    }
+}
+
+fn read_capabilities(found: &acp::ClientCapabilities) -> Capabilities {
+    let session = found.session.as_ref();
+    let options = session.and_then(|session| session.config_options.as_ref());
+    let elicitation = found.elicitation.as_ref();
+    Capabilities {
+        reads_files: found.fs.read_text_file,
+        writes_files: found.fs.write_text_file,
+        has_terminals: found.terminal,
+        boolean_options: options.is_some_and(|options| options.boolean.is_some()),
+        elicits_forms: elicitation.is_some_and(|elicitation| elicitation.form.is_some()),
+        opens_urls: elicitation.is_some_and(|elicitation| elicitation.url.is_some()),
+        knows_extension: extension::is_in(found.meta.as_ref()),
+        shows_notices: session.is_some_and(|session| session.notices.is_some()),
+        shows_compactions: session.is_some_and(|session| session.compaction.is_some()),
+    }
+}
+
+/// Reads MCP servers, without those that have an unknown transport.
+fn read_servers(servers: Vec<acp::McpServer>) -> Vec<McpServer> {
+    let read = |server| {
+        Some(match server {
+            acp::McpServer::Stdio(server) => McpServer::Stdio {
+                name: server.name,
+                command: server.command,
+                args: server.args,
+                env: server.env.into_iter().map(|variable| (variable.name, variable.value)).collect(),
+            },
+            acp::McpServer::Http(server) => McpServer::Http {
+                name: server.name,
+                url: server.url,
+                headers: server.headers.into_iter().map(|header| (header.name, header.value)).collect(),
+            },
+            acp::McpServer::Sse(server) => McpServer::Sse {
+                name: server.name,
+                url: server.url,
+                headers: server.headers.into_iter().map(|header| (header.name, header.value)).collect(),
+            },
+            _ => return None,
+        })
+    };
+    servers.into_iter().filter_map(read).collect()
+}
+
+/// Answers a prompt when its turn has ended.
+pub(super) fn prompted(stop: Stop) -> Reply {
+    match stop {
+        Stop::Error => Err(Error::internal_error().data(json!({"reason": "the model failed"}))),
+        stop => to_reply(acp::PromptResponse::new(alike(stop)?)),
+    }
+}
+
+/// Writes messages in version 1.
+pub(super) struct V1;
+
+impl Wire for V1 {
+    fn version(&self) -> Protocol {
+        Protocol::V1
+    }
+
+    fn initialized(&self) -> Reply {
+        let info = acp::Implementation::new("acp-reference-agent", env!("CARGO_PKG_VERSION"));
+        let session = acp::SessionCapabilities::new()
+            .list(acp::SessionListCapabilities::new())
+            .resume(acp::SessionResumeCapabilities::new())
+            .close(acp::SessionCloseCapabilities::new())
+            .delete(acp::SessionDeleteCapabilities::new())
+            .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new());
+        let capabilities = acp::AgentCapabilities::new()
+            .load_session(true)
+            .mcp_capabilities(acp::McpCapabilities::new().http(true).sse(true))
+            .prompt_capabilities(acp::PromptCapabilities::new().image(true).audio(true).embedded_context(true))
+            .session_capabilities(session)
+            .auth(acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()))
+            .meta(extension::capabilities());
+        let [id, name, description] = LOGIN;
+        let login = acp::AuthMethodAgent::new(id, name).description(description.to_owned());
+        let response = acp::InitializeResponse::new(ProtocolVersion::V1)
+            .agent_capabilities(capabilities)
+            .agent_info(info.title("ACP reference agent".to_owned()))
+            .auth_methods(vec![acp::AuthMethod::Agent(login)]);
+        to_reply(response)
+    }
+
+    fn opened(&self, new_id: Option<&str>, settings: &Settings) -> Reply {
+        let modes = MODES.map(|(id, name)| acp::SessionMode::new(id, name));
+        let modes = acp::SessionModeState::new(settings.mode.clone(), modes.into());
+        let options = config_options(settings);
+        match new_id {
+            Some(id) => to_reply(acp::NewSessionResponse::new(id.to_owned()).modes(modes).config_options(options)),
+            // The answer to session/resume has the same members.
+            None => to_reply(acp::LoadSessionResponse::new().modes(modes).config_options(options)),
+        }
+    }
+
+    fn listed(&self, sessions: &[Record], next_cursor: Option<String>) -> Reply {
+        let info = |record: &Record| {
+            acp::SessionInfo::new(record.id.clone(), &record.cwd)
+                .additional_directories(record.roots.clone())
+                .title(record.title.clone())
+                .updated_at(clock::iso8601(record.updated))
+        };
+        to_reply(acp::ListSessionsResponse::new(sessions.iter().map(info).collect()).next_cursor(next_cursor))
+    }
+
+    fn configured(&self, settings: &Settings) -> Reply {
+        to_reply(json!({"configOptions": config_options(settings)}))
+    }
+
+    fn updates(&self, session: &str, update: &Update) -> Result<Vec<UntypedMessage>, Error> {
+        let updates = write_updates(update)?.into_iter();
+        updates.map(|update| acp::SessionNotification::new(session.to_owned(), update).to_untyped_message()).collect()
+    }
+
+    fn permission(&self, session: &str, question: &Question) -> Message {
+        let call = acp::ToolCallUpdate::new(question.tool.clone(), acp::ToolCallUpdateFields::new());
+        acp::RequestPermissionRequest::new(session.to_owned(), call, alike(OPTIONS)?).to_untyped_message()
+    }
+
+    fn elicitation(&self, scope: Scope, message: &str, mode: Elicitation) -> Message {
+        let scope: acp::ElicitationScope = match scope {
+            Scope::Session(session) => acp::ElicitationSessionScope::new(session).into(),
+            Scope::Request(id) => acp::ElicitationRequestScope::new(id).into(),
+        };
+        let mode: acp::ElicitationMode = match mode {
+            Elicitation::Form { field, choices } => {
+                let choices = (!choices.is_empty()).then_some(choices);
+                let property = acp::StringPropertySchema::new().enum_values(choices);
+                acp::ElicitationFormMode::new(scope, acp::ElicitationSchema::new().property(field, property, true))
+                    .into()
+            }
+            Elicitation::Page { id, url } => acp::ElicitationUrlMode::new(scope, id, url).into(),
+        };
+        UntypedMessage::new("elicitation/create", acp::CreateElicitationRequest::new(mode, message))
+    }
+
+    fn visited(&self, elicitation: &str) -> Message {
+        acp::CompleteElicitationNotification::new(elicitation.to_owned()).to_untyped_message()
+    }
+}
+
+/// Returns the config options; only some clients support boolean ones.
+fn config_options(settings: &Settings) -> Vec<acp::SessionConfigOption> {
+    let modes: Vec<_> = MODES.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).into();
+    let models = MODELS.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name));
+    let groups = vec![acp::SessionConfigSelectGroup::new("echo", "Echo models", models.into())];
+    let mut options = vec![
+        acp::SessionConfigOption::select(MODE, "Mode", settings.mode.clone(), modes)
+            .category(acp::SessionConfigOptionCategory::Mode),
+        acp::SessionConfigOption::select(MODEL, "Model", settings.model.clone(), groups)
+            .category(acp::SessionConfigOptionCategory::Model),
+    ];
+    options.extend(settings.verbose.map(|verbose| acp::SessionConfigOption::boolean(VERBOSE, "Verbose", verbose)));
+    options
+}
+
+fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
+    let chunk = |id: &str, block: &Block| -> Result<acp::ContentChunk, Error> {
+        Ok(acp::ContentChunk::new(alike(block)?).message_id(acp::MessageId::new(id)))
+    };
+    Ok(vec![match update {
+        Update::UserMessage { id, content } => {
+            let chunks = content.iter().map(|block| chunk(id, block).map(acp::SessionUpdate::UserMessageChunk));
+            return chunks.collect();
+        }
+        Update::AgentMessage { id, content } => {
+            let chunks = content.iter().map(|block| chunk(id, block).map(acp::SessionUpdate::AgentMessageChunk));
+            return chunks.collect();
+        }
+        Update::AgentMessageChunk { id, block } => acp::SessionUpdate::AgentMessageChunk(chunk(id, block)?),
+        Update::Thought { id, text } => acp::SessionUpdate::AgentThoughtChunk(chunk(id, &Block::text(text))?),
+        Update::ToolCall(call) => {
+            let diff = call.diff.iter().map(|diff| {
+                acp::ToolCallContent::Diff(acp::Diff::new(&diff.path, &diff.new).old_text(diff.old.clone()))
+            });
+            let new = acp::ToolCall::new(call.id.clone(), &call.title)
+                .kind(alike(call.kind)?)
+                .content(diff.collect())
+                .locations(alike(&call.locations)?)
+                .raw_input(call.input.clone());
+            acp::SessionUpdate::ToolCall(new)
+        }
+        Update::ToolBegins(begins) => {
+            let terminal = |id: &String| vec![acp::ToolCallContent::Terminal(acp::Terminal::new(id.clone()))];
+            let fields = acp::ToolCallUpdateFields::new()
+                .status(alike::<Option<_>>(Status::InProgress)?)
+                .content(begins.terminal.as_ref().map(terminal))
+                .locations(alike::<Option<_>>(&begins.locations)?);
+            acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(begins.id.clone(), fields))
+        }
+        Update::ToolEnds(ends) => {
+            // A tool call that was cancelled has failed in version 1.
+            let status = if ends.status == Status::Cancelled { Status::Failed } else { ends.status };
+            let text = |text: &String| {
+                vec![acp::ToolCallContent::Content(acp::Content::new(acp::ContentBlock::from(text.clone())))]
+            };
+            let fields = acp::ToolCallUpdateFields::new()
+                .status(alike::<Option<_>>(status)?)
+                .content(ends.text.as_ref().map(text))
+                .raw_output(ends.output.clone());
+            acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(ends.id.clone(), fields))
+        }
+        Update::Plan { entries, .. } => acp::SessionUpdate::Plan(acp::Plan::new(alike(entries)?)),
+        Update::Mode(mode) => acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.clone())),
+        Update::ConfigOptions(settings) => {
+            acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(config_options(settings)))
+        }
+        Update::Commands => {
+            let commands = COMMANDS.map(|(name, description, hint)| {
+                let input =
+                    hint.map(|hint| acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(hint)));
+                acp::AvailableCommand::new(name, description).input(input)
+            });
+            acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands.into()))
+        }
+        Update::Info { title, updated } => {
+            let info = acp::SessionInfoUpdate::new().title(title.clone());
+            acp::SessionUpdate::SessionInfoUpdate(match updated {
+                Some(updated) => info.updated_at(clock::iso8601(*updated)),
+                None => info,
+            })
+        }
+        Update::Usage { used, size, cost } => {
+            acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(*used, *size).cost(acp::Cost::new(*cost, "USD")))
+        }
+        Update::Notice { title } => {
+            acp::SessionUpdate::Notice(acp::Notice::new(acp::NoticeSeverity::Info, title.clone()))
+        }
+        Update::Compaction { id, status } => {
+            acp::SessionUpdate::CompactionUpdate(acp::CompactionUpdate::new(id.clone(), alike(status)?))
+        }
+        Update::CompactionSummary { id, text } => acp::SessionUpdate::CompactionSummaryChunk(
+            acp::CompactionSummaryChunk::new(id.clone(), acp::ContentBlock::from(text.clone())),
+        ),
+        // Version 1 has neither terminals of the agent nor a state of a session.
+        Update::TerminalOpens { .. }
+        | Update::TerminalOutput { .. }
+        | Update::TerminalEnds { .. }
+        | Update::State(..) => return Ok(Vec::new()),
+    }])
+}
