@@ -3,12 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent_client_protocol::{Error, RawJsonRpcId};
+use serde_json::json;
 
-use super::{
-    client::Client,
-    errors::invalid_params,
-    wire::{Elicitation, Scope},
-};
+use super::{client::Client, elicitation, errors::invalid_params};
 
 /// Id, name and description of the only way to log in.
 pub(super) const LOGIN: [&str; 3] = ["reference-login", "Reference login", "Succeeds without asking"];
@@ -40,9 +37,8 @@ impl Login {
             return Err(invalid_params("unknown auth method"));
         }
         if client.capabilities().elicits_forms {
-            let form = Elicitation::Form { field: "name", choices: Vec::new() };
             // The login precedes every session, so the elicitation belongs to the request.
-            let question = client.wire.elicitation(Scope::Request(request), "Who logs in?", form)?;
+            let question = elicitation::form("requestId", json!(request), "Who logs in?", &[])?;
             let answer = client.connection.send_request(question).block_task().await?;
             if answer["action"] != "accept" {
                 return Err(Error::auth_required());

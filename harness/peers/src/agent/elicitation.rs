@@ -3,14 +3,19 @@
 //! The server of a page usually reports a visit to its agent. This agent has no server: the client sends the notification
 //! `_acp-reference/visited`. At the end of the turn, the agent explains how it understood the answer.
 
-use agent_client_protocol::Error;
-use serde_json::Value;
+use agent_client_protocol::{Error, UntypedMessage};
+use serde_json::{Value, json};
 
 use super::{
     intent::{Elicit, ElicitMode},
     turn::{Cancelled, Turn},
-    wire::{Elicitation, Scope},
+    wire::Message,
 };
+
+/// Request for an elicitation, which all versions write alike.
+const CREATE: &str = "elicitation/create";
+/// Notification that a page was visited.
+pub(super) const COMPLETE: &str = "elicitation/complete";
 
 /// Asks the user in a way that the client advertised, and reports the result.
 pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
@@ -30,8 +35,8 @@ pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
 }
 
 async fn ask_by_form(turn: &Turn, choices: Vec<String>) -> Result<Result<String, String>, Cancelled> {
-    let form = Elicitation::Form { field: "name", choices: choices.clone() };
-    let answer = ask(turn, "Which name shall I use?", form).await?;
+    let form = form("sessionId", json!(turn.session.id), "Which name shall I use?", &choices);
+    let answer = turn.ask(form).await?;
     Ok(accepted(answer).and_then(|answer| match &answer["content"]["name"] {
         Value::Null => Err("no name came".to_owned()),
         Value::String(name) if choices.is_empty() || choices.contains(name) => Ok(format!("accepted {name}")),
@@ -43,8 +48,14 @@ async fn ask_by_form(turn: &Turn, choices: Vec<String>) -> Result<Result<String,
 async fn ask_to_visit(turn: &Turn, n_visits: usize) -> Result<Result<String, String>, Cancelled> {
     let visits = (0..n_visits).map(|_| async {
         let id = turn.client.visits.begin();
-        let page = Elicitation::Page { id: id.clone(), url: format!("https://example.org/{id}") };
-        let agreed = accepted(ask(turn, "Please have a look at this page.", page).await?);
+        let page = json!({
+            "sessionId": turn.session.id,
+            "mode": "url",
+            "elicitationId": id,
+            "url": format!("https://example.org/{id}"),
+            "message": "Please have a look at this page.",
+        });
+        let agreed = accepted(turn.ask(UntypedMessage::new(CREATE, page)).await?);
         if agreed.is_err() {
             turn.client.visits.end(&id);
         }
@@ -58,8 +69,14 @@ async fn ask_to_visit(turn: &Turn, n_visits: usize) -> Result<Result<String, Str
     }))
 }
 
-async fn ask(turn: &Turn, message: &str, mode: Elicitation) -> Result<Result<Value, Error>, Cancelled> {
-    turn.ask(turn.client.wire.elicitation(Scope::Session(turn.session.id.clone()), message, mode)).await
+/// Asks for a name by a form, perhaps one of some choices; the scope is a session or a request.
+pub(super) fn form(scope: &str, id: Value, message: &str, choices: &[String]) -> Message {
+    let mut name = json!({"type": "string"});
+    if !choices.is_empty() {
+        name["enum"] = json!(choices);
+    }
+    let schema = json!({"type": "object", "properties": {"name": name}, "required": ["name"]});
+    UntypedMessage::new(CREATE, json!({scope: id, "mode": "form", "requestedSchema": schema, "message": message}))
 }
 
 /// Returns the answer, or the reason if the user did not accept.

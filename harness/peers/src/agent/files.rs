@@ -9,7 +9,7 @@ use super::{
     intent::{ReadFile, WriteFile},
     permission::{self, Answer},
     turn::{Cancelled, Turn},
-    update::{Diff, Location, ToolCall, ToolKind},
+    update::{Diff, Location, ToolCall},
     v1::tools as client_tools,
 };
 
@@ -41,7 +41,7 @@ async fn read_as_tool(turn: &Turn, intent: &ReadFile) -> Result<Result<String, S
     let tool = turn.announce(ToolCall {
         locations: vec![Location { path: path.clone(), line: intent.line }],
         input: Some(json!({"path": path, "line": intent.line, "limit": intent.limit})),
-        ..ToolCall::new("read_file", &title, ToolKind::Read)
+        ..ToolCall::new("read_file", &title, "read")
     });
     tool.begin();
     let text = if turn.client.capabilities().reads_files {
@@ -72,8 +72,8 @@ pub(super) async fn write(turn: &Turn, intent: WriteFile) -> Result<(), Cancelle
     let tool = turn.announce(ToolCall {
         locations: vec![Location { path: path.clone(), line: None }],
         input: Some(json!({"path": path, "content": intent.content})),
-        diff: Some(Diff { path: path.clone(), old, new: intent.content.clone() }),
-        ..ToolCall::new("write_file", &title, ToolKind::Edit)
+        diff: Some(Diff { path: path.clone(), from: None, old, new: intent.content.clone() }),
+        ..ToolCall::new("write_file", &title, "edit")
     });
     if !turn.session.is_inside(&path) {
         tool.fail("the path lies outside of the session's directories");

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
-use super::update::Block;
+use super::{mcp::Variable, update::Block};
 
 const MARK: &str = "acp-intent:";
 
@@ -60,12 +60,16 @@ pub(super) enum Intent {
     MaxTurnRequests,
     Ext,
     Elicit(Elicit),
-    CallMcpTool {
-        server: String,
-        tool: String,
-        #[serde(default)]
-        arguments: Value,
-    },
+    CallMcpTool(CallMcpTool),
+}
+
+/// A tool of an MCP server to call.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct CallMcpTool {
+    pub server: String,
+    pub tool: String,
+    #[serde(default)]
+    pub arguments: Value,
 }
 
 /// A file to read, or part of it; `line` is 1-based.
@@ -135,11 +139,6 @@ fn yes() -> bool {
 
 /// Reads variables from an object, or from the list that the protocol uses.
 fn environment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
-    #[derive(Deserialize)]
-    struct Variable {
-        name: String,
-        value: String,
-    }
     let value = Value::deserialize(deserializer)?;
     match Vec::<Variable>::deserialize(&value) {
         Ok(variables) => Ok(variables.into_iter().map(|variable| (variable.name, variable.value)).collect()),

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -20,25 +21,31 @@ const MCP_VERSION: &str = "2025-06-18";
 /// Time for the handshake; a server that hangs must not hang `session/new`.
 const START_LIMIT: Duration = Duration::from_secs(5);
 
-/// An MCP server that the client configured.
-pub(super) enum McpServer {
-    Stdio {
-        name: String,
-        command: PathBuf,
-        args: Vec<String>,
-        env: Vec<(String, String)>,
-    },
-    Http {
-        name: String,
-        url: String,
-        headers: Vec<(String, String)>,
-    },
-    /// A server on HTTP that answers in one stream of events, in version 1 only.
-    Sse {
-        name: String,
-        url: String,
-        headers: Vec<(String, String)>,
-    },
+/// An MCP server that the client configured: a command, or a URL with headers. All versions write it alike.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct McpServer {
+    name: String,
+    r#type: Option<String>,
+    command: Option<PathBuf>,
+    args: Vec<String>,
+    env: Vec<Variable>,
+    url: String,
+    headers: Vec<Variable>,
+}
+
+/// An environment variable or a header.
+#[derive(Debug, Deserialize)]
+pub(super) struct Variable {
+    pub name: String,
+    pub value: String,
+}
+
+impl McpServer {
+    /// Returns whether the agent has the transport in version 2.
+    pub(super) fn is_known_in_v2(&self) -> bool {
+        self.command.is_some() || self.r#type.as_deref() == Some("http")
+    }
 }
 
 /// An MCP server of one session after its handshake.
@@ -60,14 +67,14 @@ impl McpClient {
     /// Connects to a server, from the session's cwd, and lists its tools.
     pub(super) async fn start(server: &McpServer, cwd: &Path) -> Result<Self, String> {
         let started = timeout(START_LIMIT, async {
-            let (name, way) = match server {
-                McpServer::Stdio { name, command, args, env } => {
-                    (name, Way::Stdio(Stdio::start(command, args, env, cwd)?))
-                }
-                McpServer::Http { name, url, headers } => (name, Way::Http(Http::new(url, headers)?)),
-                McpServer::Sse { name, url, headers } => (name, Way::Sse(Sse::open(url, headers).await?)),
+            let McpServer { url, headers, .. } = server;
+            let way = match (&server.command, server.r#type.as_deref()) {
+                (Some(command), _) => Way::Stdio(Stdio::start(command, &server.args, &server.env, cwd)?),
+                (None, Some("http")) => Way::Http(Http::new(url, headers)?),
+                (None, Some("sse")) => Way::Sse(Sse::open(url, headers).await?),
+                _ => return Err("its transport is unknown".to_owned()),
             };
-            let mut client = Self { name: name.clone(), tools: Vec::new(), way, last_id: 0 };
+            let mut client = Self { name: server.name.clone(), tools: Vec::new(), way, last_id: 0 };
             client.greet().await?;
             Ok(client)
         });
@@ -106,10 +113,16 @@ impl McpClient {
     async fn request(&mut self, method: &str, params: Value) -> Result<Value, String> {
         self.last_id += 1;
         let message = json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params});
-        let mut answer = match &mut self.way {
-            Way::Stdio(stdio) => stdio.request(&message).await?,
-            Way::Http(http) => http.request(&message).await?,
-            Way::Sse(sse) => sse.request(&message).await?,
+        self.way.send(&message).await?;
+        let mut answer = loop {
+            let received = self.way.receive().await?;
+            if received.get("method").is_some() {
+                if let Some(answer) = served(&received) {
+                    self.way.send(&answer).await?;
+                }
+            } else if received["id"] == message["id"] {
+                break received;
+            }
         };
         match answer.get("error") {
             Some(error) => Err(error.to_string()),
@@ -118,11 +131,24 @@ impl McpClient {
     }
 
     async fn notify(&mut self, method: &str) -> Result<(), String> {
-        let message = json!({"jsonrpc": "2.0", "method": method});
-        match &mut self.way {
-            Way::Stdio(stdio) => stdio.send(&message).await,
-            Way::Http(http) => http.notify(&message).await,
-            Way::Sse(sse) => sse.send(&message).await,
+        self.way.send(&json!({"jsonrpc": "2.0", "method": method})).await
+    }
+}
+
+impl Way {
+    async fn send(&mut self, message: &Value) -> Result<(), String> {
+        match self {
+            Self::Stdio(stdio) => stdio.send(message).await,
+            Self::Http(http) => http.send(message).await,
+            Self::Sse(sse) => sse.send(message).await,
+        }
+    }
+
+    async fn receive(&mut self) -> Result<Value, String> {
+        match self {
+            Self::Stdio(stdio) => stdio.receive().await,
+            Self::Http(http) => http.receive().await,
+            Self::Sse(sse) => sse.events.next_message().await,
         }
     }
 }

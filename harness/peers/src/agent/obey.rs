@@ -1,34 +1,35 @@
 //! Carries out intents. A real agent would ask its model for the next action.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     elicitation,
     errors::describe,
     extension, files,
-    intent::{Intent, prompt_text},
+    intent::{CallMcpTool, Intent, prompt_text},
     permission::{self, Answer},
     search, settings, shows, terminal,
     turn::{Cancelled, Turn},
-    update::{Block, Stop, ToolCall, ToolKind, Update},
+    update::{Block, Diff, Location, Stop, ToolCall, Update},
 };
 
 /// Time between two chunks of a busy turn.
 const BEAT: Duration = Duration::from_millis(10);
 const BUSY: Duration = Duration::from_secs(30);
-const TOOL_KINDS: [(ToolKind, &str); 10] = [
-    (ToolKind::Read, "Read"),
-    (ToolKind::Edit, "Edit"),
-    (ToolKind::Delete, "Delete"),
-    (ToolKind::Move, "Move"),
-    (ToolKind::Search, "Search"),
-    (ToolKind::Execute, "Execute"),
-    (ToolKind::Think, "Think"),
-    (ToolKind::Fetch, "Fetch"),
-    (ToolKind::SwitchMode, "Switch mode"),
-    (ToolKind::Other, "Other"),
+/// The kinds of tool calls, and a title for each.
+const TOOL_KINDS: [(&str, &str); 10] = [
+    ("read", "Read"),
+    ("edit", "Edit"),
+    ("delete", "Delete"),
+    ("move", "Move"),
+    ("search", "Search"),
+    ("execute", "Execute"),
+    ("think", "Think"),
+    ("fetch", "Fetch"),
+    ("switch_mode", "Switch mode"),
+    ("other", "Other"),
 ];
 
 /// Obeys one intent and returns the stop reason of the turn.
@@ -37,7 +38,7 @@ pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[Block]) -> Resul
         Intent::Say { text } => turn.say(&text.unwrap_or_else(|| prompt_text(prompt))),
         Intent::Think { text } => {
             let text = text.unwrap_or_else(|| "I think.".to_owned());
-            turn.session.update(Update::Thought { id: turn.next_message_id(), text });
+            turn.session.update(Update::Thought(turn.next_message_id(), text));
             turn.say("I thought about it.");
         }
         Intent::Plan => shows::plan(turn),
@@ -68,14 +69,18 @@ pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[Block]) -> Resul
         Intent::Compact => shows::compact(turn),
         Intent::ToolKinds => {
             for (kind, title) in TOOL_KINDS {
-                let tool = turn.announce(ToolCall::new("demonstrate", title, kind));
+                let mut call = ToolCall::new("demonstrate", title, kind);
+                if kind == "move" {
+                    show_move(turn, &mut call);
+                }
+                let tool = turn.announce(call);
                 tool.begin();
                 tool.complete("done", None);
             }
             turn.say("I used a tool of every kind.");
         }
         Intent::FailTool => {
-            let tool = turn.announce(ToolCall::new("fail", "Fail", ToolKind::Other));
+            let tool = turn.announce(ToolCall::new("fail", "Fail", "other"));
             tool.begin();
             tool.fail("this tool always fails");
             turn.say("The tool failed.");
@@ -89,9 +94,17 @@ pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[Block]) -> Resul
         Intent::MaxTurnRequests => return end(turn, "I asked the model too often.", Stop::MaxTurnRequests),
         Intent::Ext => extension::exchange(turn).await?,
         Intent::Elicit(wish) => elicitation::elicit(turn, wish).await?,
-        Intent::CallMcpTool { server, tool, arguments } => call_mcp_tool(turn, &server, &tool, arguments).await?,
+        Intent::CallMcpTool(call) => call_mcp_tool(turn, call).await?,
     }
     Ok(Stop::EndTurn)
+}
+
+/// Adds the move of an invented file to a tool call.
+fn show_move(turn: &Turn, call: &mut ToolCall) {
+    let [from, path] = ["old.txt", "new.txt"].map(|name| turn.session.resolve(Path::new(name)));
+    let text = "moved\n".to_owned();
+    call.locations = vec![Location { path: path.clone(), line: Some(1) }];
+    call.diff = Some(Diff { path, from: Some(from), old: Some(text.clone()), new: text });
 }
 
 fn end(turn: &Turn, text: &str, stop: Stop) -> Result<Stop, Cancelled> {
@@ -101,7 +114,7 @@ fn end(turn: &Turn, text: &str, stop: Stop) -> Result<Stop, Cancelled> {
 
 async fn ask_permission(turn: &Turn) -> Result<(), Cancelled> {
     let title = "Ask for permission";
-    let tool = turn.announce(ToolCall::new("ask", title, ToolKind::Other));
+    let tool = turn.announce(ToolCall::new("ask", title, "other"));
     let answer = permission::ask_once(turn, &tool, title, None).await?;
     match answer {
         Answer::Allowed => {
@@ -129,12 +142,13 @@ async fn keep_busy(turn: &Turn, time: Duration, chunks: Option<u64>) -> Result<(
     Ok(())
 }
 
-async fn call_mcp_tool(turn: &Turn, server: &str, name: &str, arguments: Value) -> Result<(), Cancelled> {
+async fn call_mcp_tool(turn: &Turn, call: CallMcpTool) -> Result<(), Cancelled> {
+    let CallMcpTool { server, tool: name, arguments } = call;
     let title = format!("{server}: {name}");
-    let call = ToolCall { input: Some(arguments.clone()), ..ToolCall::new(name, &title, ToolKind::Other) };
+    let call = ToolCall { input: Some(arguments.clone()), ..ToolCall::new(&name, &title, "other") };
     let tool = turn.announce(call);
     tool.begin();
-    match turn.unless_cancelled(turn.session.call_mcp_tool(server, name, arguments)).await? {
+    match turn.unless_cancelled(turn.session.call_mcp_tool(&server, &name, arguments)).await? {
         Ok(text) => {
             tool.complete(&*text, json!({"text": text}));
             turn.say(&text);

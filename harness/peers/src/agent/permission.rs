@@ -43,7 +43,7 @@ pub(super) async fn ask(
     title: &str,
     command: Option<(String, PathBuf)>,
 ) -> Result<Answer, Cancelled> {
-    match turn.session.decision(tool.kind) {
+    match turn.session.decision(&tool.kind) {
         Some(true) => Ok(Answer::Allowed),
         Some(false) => Ok(Answer::Rejected),
         None => ask_once(turn, tool, title, command).await,
@@ -98,7 +98,7 @@ fn read(turn: &Turn, tool: &Tool<'_>, answer: &Value) -> Answer {
         _ => (false, false),
     };
     if is_lasting {
-        turn.session.decide(tool.kind, is_allowed);
+        turn.session.decide(&tool.kind, is_allowed);
     }
     if is_allowed { Answer::Allowed } else { Answer::Rejected }
 }

@@ -1,6 +1,7 @@
 //! `session/prompt`: from the accepted prompt to its stop reason.
 
 use agent_client_protocol::Error;
+use serde_json::json;
 
 use super::{
     errors::invalid_params,
@@ -13,13 +14,13 @@ use super::{
 /// Largest number of characters of a session title.
 const TITLE: usize = 60;
 
-/// Refuses a prompt without content, or with content of an unknown type.
-pub(super) fn check(prompt: &[Block]) -> Result<(), Error> {
+/// Returns the prompt; refuses one without content, or with content of an unknown type.
+pub(super) fn check(prompt: Vec<Block>) -> Result<Vec<Block>, Error> {
     if prompt.is_empty() {
         return Err(invalid_params("the prompt is empty"));
     }
     if prompt.iter().all(|block| ["text", "image", "audio", "resource_link", "resource"].contains(&block.kind())) {
-        Ok(())
+        Ok(prompt)
     } else {
         Err(invalid_params("the prompt has content of an unsupported type"))
     }
@@ -31,7 +32,7 @@ pub(super) fn insert(turn: &Turn, content: Vec<Block>) -> String {
     session.change_state(|state| state.foreground = Foreground::Running, None);
     let id = turn.next_message_id();
     let title: String = prompt_text(&content).trim().lines().next().unwrap_or_default().chars().take(TITLE).collect();
-    let message = Update::UserMessage { id: id.clone(), content };
+    let message = Update::UserMessage(id.clone(), content);
     let is_first = {
         let mut record = session.record();
         record.turns += 1;
@@ -47,7 +48,7 @@ pub(super) fn insert(turn: &Turn, content: Vec<Block>) -> String {
     }
     session.update(message);
     if is_first {
-        session.update(Update::Info { title, updated: None });
+        session.update(Update::Alike(json!({"sessionUpdate": "session_info_update", "title": title})));
     }
     id
 }

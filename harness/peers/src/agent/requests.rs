@@ -4,23 +4,24 @@
 
 use std::sync::{Arc, OnceLock};
 
-use agent_client_protocol::{Client as ClientRole, ConnectionTo, Error, Protocol, Responder};
+use agent_client_protocol::{Client as ClientRole, ConnectionTo, Error, Protocol, Responder, UntypedMessage};
 use serde_json::{Value, json};
 
 use super::{
     auth::Login,
-    client::{Capabilities, Client},
+    client::Client,
+    elicitation::COMPLETE,
     errors::{invalid_params, invalid_request},
     extension::{ECHO, VISITED},
     options::Options,
     prompt,
     session::Session,
     sessions::Sessions,
-    settings::{self, Choice},
+    settings,
     turn::Turn,
     update::{Block, Update},
     v1, v2,
-    wire::{Call, Reply, Setup, Wire},
+    wire::{Message, Reply, Wire, alike},
 };
 
 /// The state of the connection.
@@ -40,101 +41,101 @@ impl Agent {
     /// Answers a request, now or in a task.
     pub(super) fn handle<P: Protocol>(
         self: &Arc<Self>,
-        call: Result<Call, Error>,
+        request: Message,
         responder: Responder<Value, P>,
         connection: ConnectionTo<ClientRole>,
     ) -> Result<(), Error> {
-        if let Ok(Call::Initialize(capabilities)) = call {
-            return responder.respond_with_result(self.initialize(capabilities, connection));
+        let UntypedMessage { method, params } = match request {
+            Ok(request) => request,
+            Err(error) => return responder.respond_with_error(error),
+        };
+        if method == "initialize" {
+            return responder.respond_with_result(self.initialize(params, connection));
         }
         let Some(client) = self.client.get().cloned() else {
             return responder.respond_with_error(invalid_request("the connection is not initialized"));
         };
-        let call = match call {
-            Ok(call) => call,
-            Err(error) => return responder.respond_with_error(error),
-        };
         let agent = Arc::clone(self);
-        match call {
-            Call::LogIn { method } => spawn(async move {
-                let id = responder.raw_id().clone();
-                let logged_in = agent.login.log_in(&client, &method, id).await;
+        let id = text(&params, "sessionId");
+        match &*method {
+            "authenticate" | "auth/login" => spawn(async move {
+                let (method, request) = (text(&params, "methodId"), responder.raw_id().clone());
+                let logged_in = agent.login.log_in(&client, &method, request).await;
                 responder.respond_with_result(logged_in.and_then(done))
             }),
-            Call::LogOut => {
+            "logout" | "auth/logout" => {
                 self.login.set(false);
                 responder.respond_with_result(done(()))
             }
-            Call::NewSession(setup) => {
-                spawn(async move { agent.open_session(client, None, setup, false, responder).await })
+            "session/new" => spawn(async move { agent.open_session(client, None, params, responder).await }),
+            "session/load" | "session/resume" => {
+                spawn(async move { agent.open_session(client, Some(id), params, responder).await })
             }
-            Call::OpenSession { session, setup, replays } => {
-                spawn(async move { agent.open_session(client, Some(session), setup, replays, responder).await })
-            }
-            Call::CloseSession { session } => spawn(async move {
-                let closed = agent.sessions.close(&session, client.is_v2()).await;
+            "session/close" => spawn(async move {
+                let closed = agent.sessions.close(&id, client.is_v2()).await;
                 responder.respond_with_result(closed.and_then(done))
             }),
-            Call::DeleteSession { session } => spawn(async move {
-                agent.sessions.delete(&session).await;
+            "session/delete" => spawn(async move {
+                agent.sessions.delete(&id).await;
                 responder.respond_with_result(done(()))
             }),
-            Call::ListSessions { cwd, cursor } => {
+            "session/list" => {
                 let logged_in = self.login.check();
-                responder
-                    .respond_with_result(logged_in.and_then(|()| self.sessions.list(&client, cwd, cursor.as_deref())))
+                responder.respond_with_result(logged_in.and_then(|()| self.sessions.list(&client, &params)))
             }
-            Call::SetMode { session, mode } => match self.set_mode(&session, &mode) {
+            "session/set_mode" => match self.configure(&id, settings::MODE, &params["modeId"]) {
                 Ok(session) => {
-                    responder.respond(json!({}))?;
+                    responder.respond_with_result(done(()))?;
                     session.update(Update::ConfigOptions(settings::of(&session)));
                     Ok(())
                 }
                 Err(error) => responder.respond_with_error(error),
             },
-            Call::SetConfigOption { session, option, value } => match self.set_config_option(&session, &option, &value)
-            {
+            "session/set_config_option" => match self.configure(&id, &text(&params, "configId"), &params["value"]) {
                 Ok(session) => {
                     responder.respond_with_result(self.wire.configured(&settings::of(&session)))?;
-                    if option == settings::MODE {
-                        let mode = session.record().mode.clone();
-                        session.update(Update::Mode(mode));
+                    if params["configId"] == settings::MODE {
+                        session.update(Update::Mode(settings::of(&session).mode));
                     }
                     Ok(())
                 }
                 Err(error) => responder.respond_with_error(error),
             },
-            Call::CancelTool { session, tool } => responder.respond_with_result(
-                self.sessions.get(&session).and_then(|session| cancelled(session.tools.cancel(&tool))),
-            ),
-            Call::CancelTerminal { session, terminal } => responder.respond_with_result(
-                self.sessions.get(&session).and_then(|session| cancelled(session.terminals.cancel(&terminal))),
-            ),
-            Call::Prompt { session, content } => {
-                let session = self.sessions.get(&session);
-                match session.and_then(|session| prompt::check(&content).map(|()| session)) {
-                    Ok(session) => self.prompt(Turn::begin(client, session), content, responder),
+            "tool_call/cancel" => {
+                let cancel = |session: Arc<Session>| session.tools.cancel(&text(&params, "toolCallId"));
+                responder.respond_with_result(self.sessions.get(&id).map(cancel).and_then(cancelled))
+            }
+            "terminal/cancel" => {
+                let cancel = |session: Arc<Session>| session.terminals.cancel(&text(&params, "terminalId"));
+                responder.respond_with_result(self.sessions.get(&id).map(cancel).and_then(cancelled))
+            }
+            "session/prompt" => {
+                let turn = self.sessions.get(&id).map(|session| Turn::begin(client, session));
+                let content = alike(&params["prompt"]);
+                match turn.and_then(|turn| prompt::check(content?).map(|content| (turn, content))) {
+                    Ok((turn, content)) => self.prompt(turn, content, responder),
                     Err(error) => responder.respond_with_error(error),
                 }
             }
-            Call::Extension { method, params } if method == ECHO => responder.respond(json!({"echo": params})),
+            ECHO => responder.respond_with_result(Ok(json!({"echo": params}))),
             _ => responder.respond_with_error(Error::method_not_found()),
         }
     }
 
     /// Handles a notification.
-    pub(super) fn note(&self, call: Call) {
-        match call {
-            Call::Cancel { session } => {
+    pub(super) fn note(&self, notification: Message) {
+        let Ok(UntypedMessage { method, params }) = notification else { return };
+        match &*method {
+            "session/cancel" => {
                 // A cancel for an unknown session has no effect.
-                if let Ok(session) = self.sessions.get(&session) {
+                if let Ok(session) = self.sessions.get(&text(&params, "sessionId")) {
                     session.cancel();
                 }
             }
-            Call::Extension { method, params } if method == VISITED => {
-                let id = params["elicitationId"].as_str().unwrap_or_default();
-                if let Some(client) = self.client.get().filter(|client| client.visits.end(id)) {
-                    client.notify(self.wire.visited(id));
+            VISITED => {
+                let id = text(&params, "elicitationId");
+                if let Some(client) = self.client.get().filter(|client| client.visits.end(&id)) {
+                    client.notify(UntypedMessage::new(COMPLETE, json!({"elicitationId": id})));
                 }
             }
             _ => {}
@@ -146,7 +147,8 @@ impl Agent {
         self.sessions.end_all().await;
     }
 
-    fn initialize(&self, capabilities: Capabilities, connection: ConnectionTo<ClientRole>) -> Reply {
+    fn initialize(&self, params: Value, connection: ConnectionTo<ClientRole>) -> Reply {
+        let capabilities = self.wire.capabilities(params)?;
         let client = self.client.get_or_init(|| Arc::new(Client::new(connection, self.wire)));
         client.set_capabilities(capabilities);
         self.wire.initialized()
@@ -157,14 +159,18 @@ impl Agent {
         &self,
         client: Arc<Client>,
         id: Option<String>,
-        setup: Setup,
-        replays: bool,
+        params: Value,
         responder: Responder<Value, P>,
     ) -> Result<(), Error> {
-        let opened = match (self.login.check(), &id) {
+        let replays = match (responder.method(), params["replayFrom"]["type"].as_str()) {
+            ("session/load", _) | (_, Some("start")) => true,
+            (_, None) => false,
+            _ => return responder.respond_with_error(invalid_params("unknown place to replay from")),
+        };
+        let opened = match (self.login.check().and_then(|()| alike(params)), &id) {
             (Err(error), _) => Err(error),
-            (Ok(()), None) => self.sessions.create(client, setup).await,
-            (Ok(()), Some(id)) => self.sessions.reopen(client, id, setup).await,
+            (Ok(setup), None) => self.sessions.create(client, setup).await,
+            (Ok(setup), Some(id)) => self.sessions.reopen(client, id, setup).await,
         };
         let session = match opened {
             Ok(session) => session,
@@ -185,14 +191,7 @@ impl Agent {
         Ok(())
     }
 
-    fn set_mode(&self, session: &str, mode: &str) -> Result<Arc<Session>, Error> {
-        let session = self.sessions.get(session)?;
-        settings::set_mode(&session, mode)?;
-        self.sessions.save(&session);
-        Ok(session)
-    }
-
-    fn set_config_option(&self, session: &str, option: &str, value: &Choice) -> Result<Arc<Session>, Error> {
+    fn configure(&self, session: &str, option: &str, value: &Value) -> Result<Arc<Session>, Error> {
         let session = self.sessions.get(session)?;
         settings::set_config_option(&session, option, value)?;
         self.sessions.save(&session);
@@ -253,6 +252,11 @@ impl Agent {
 /// The answer to a request that has no other result than its success.
 fn done((): ()) -> Reply {
     Ok(json!({}))
+}
+
+/// Returns a member of params that is a text.
+fn text(params: &Value, name: &str) -> String {
+    params[name].as_str().unwrap_or_default().to_owned()
 }
 
 fn cancelled(is_cancelled: bool) -> Reply {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     turn::Turn,
-    update::{Location, ToolBegins, ToolCall, ToolKind},
+    update::{Location, ToolBegins, ToolCall},
 };
 
 /// Largest number of files that are searched; the agent is not meant for large trees.
@@ -23,7 +23,7 @@ pub(super) fn search(turn: &Turn, text: &str) {
     let tool = turn.announce(ToolCall {
         locations: vec![Location { path: cwd.clone(), line: None }],
         input: Some(json!({"text": text, "cwd": cwd})),
-        ..ToolCall::new("search", &format!("Search for {text}"), ToolKind::Search)
+        ..ToolCall::new("search", &format!("Search for {text}"), "search")
     });
     let hits = find(&cwd, text);
     let place = |hit: &Location| format!("{}:{}", hit.path.display(), hit.line.unwrap_or_default());

@@ -20,7 +20,7 @@ use super::{
     mcp::McpClient,
     store::Record,
     sync::lock,
-    update::{Block, State, Stop, ToolBegins, ToolKind, Update},
+    update::{Block, State, Stop, ToolBegins, Update},
 };
 
 /// Time that a cancelled turn gets to end before its session ends without it.
@@ -43,8 +43,8 @@ pub(super) struct Session {
     cancels: watch::Sender<()>,
     state: Mutex<State>,
     background: Mutex<Vec<JoinHandle<()>>>,
-    /// The "always" answers of the user.
-    decisions: Mutex<Vec<(ToolKind, bool)>>,
+    /// The "always" answers of the user, by the kinds of tool calls.
+    decisions: Mutex<HashMap<String, bool>>,
 }
 
 impl Session {
@@ -122,13 +122,13 @@ impl Session {
     }
 
     /// Returns the user's decision for all calls of this kind.
-    pub(super) fn decision(&self, kind: ToolKind) -> Option<bool> {
-        lock(&self.decisions).iter().find(|(decided, _)| *decided == kind).map(|(_, allowed)| *allowed)
+    pub(super) fn decision(&self, kind: &str) -> Option<bool> {
+        lock(&self.decisions).get(kind).copied()
     }
 
     /// Stores an "always" answer of the user.
-    pub(super) fn decide(&self, kind: ToolKind, allowed: bool) {
-        lock(&self.decisions).push((kind, allowed));
+    pub(super) fn decide(&self, kind: &str, allowed: bool) {
+        lock(&self.decisions).insert(kind.to_owned(), allowed);
     }
 
     /// Runs a task until it ends or the session does.
@@ -160,23 +160,14 @@ impl Session {
     pub(super) fn remember(&self, update: &Update) {
         let mut record = self.record();
         let update = match update {
-            Update::UserMessage { .. }
-            | Update::AgentMessage { .. }
-            | Update::Thought { .. }
-            | Update::ToolCall(_)
-            | Update::ToolEnds(_)
-            | Update::TerminalOpens { .. }
-            | Update::TerminalEnds { .. }
-            | Update::Plan { .. } => update.clone(),
             // In version 1 a later client has no access to the terminals of this one.
             Update::ToolBegins(begins) if !self.client.is_v2() => {
                 Update::ToolBegins(ToolBegins { terminal: None, ..begins.clone() })
             }
-            Update::ToolBegins(_) => update.clone(),
-            Update::AgentMessageChunk { id: message, block } => {
+            Update::AgentMessageChunk(message, block) => {
                 record.updated = clock::now_micros();
                 let same = |update: &mut Update| match update {
-                    Update::AgentMessage { id, content } if id == message => {
+                    Update::AgentMessage(id, content) if id == message => {
                         append(content, block);
                         true
                     }
@@ -185,9 +176,15 @@ impl Session {
                 if record.history.iter_mut().rev().any(same) {
                     return;
                 }
-                Update::AgentMessage { id: message.clone(), content: vec![block.clone()] }
+                Update::AgentMessage(message.clone(), vec![block.clone()])
             }
-            _ => return,
+            Update::TerminalOutput(..)
+            | Update::State(..)
+            | Update::Mode(_)
+            | Update::ConfigOptions(_)
+            | Update::Commands
+            | Update::Alike(_) => return,
+            _ => update.clone(),
         };
         record.updated = clock::now_micros();
         record.history.push(update);

@@ -2,27 +2,56 @@
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use agent_client_protocol::{Error, v1::schema::Error as SchemaError};
 use futures::future::join_all;
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     client::Client,
     errors::{invalid_params, log},
-    mcp::McpClient,
+    mcp::{McpClient, McpServer},
     options::Protocol,
     session::Session,
     store::{Record, Store},
     sync::lock,
-    wire::{Reply, Setup},
+    wire::Reply,
 };
 
 /// Time that all sessions get to end after the client went away.
 const END_LIMIT: Duration = Duration::from_millis(500);
+
+/// The client's settings for opening a session.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Setup {
+    cwd: PathBuf,
+    #[serde(default)]
+    additional_directories: Vec<PathBuf>,
+    #[serde(default)]
+    mcp_servers: Vec<McpServer>,
+}
+
+impl Setup {
+    fn check(&self, is_v2: bool) -> Result<(), Error> {
+        if self.cwd.is_relative() {
+            return Err(invalid_params("cwd is not an absolute path"));
+        }
+        if self.additional_directories.iter().any(|root| root.is_relative()) {
+            return Err(invalid_params("an additional directory is not an absolute path"));
+        }
+        // In version 1 the session continues without such a server.
+        if is_v2 && !self.mcp_servers.iter().all(McpServer::is_known_in_v2) {
+            return Err(invalid_params("an MCP server has a transport that was not advertised"));
+        }
+        Ok(())
+    }
+}
 
 /// All sessions: those that are open on this connection, and those on disk.
 pub(super) struct Sessions {
@@ -42,7 +71,7 @@ impl Sessions {
 
     /// Creates a session.
     pub(super) async fn create(&self, client: Arc<Client>, setup: Setup) -> Result<Arc<Session>, Error> {
-        check(&setup)?;
+        setup.check(client.is_v2())?;
         let session = self.start(client, Record::fresh(), setup).await;
         self.save(&session);
         Ok(session)
@@ -59,7 +88,7 @@ impl Sessions {
         if client.is_v2() && record.cwd != setup.cwd {
             return Err(invalid_params("the session has another working directory"));
         }
-        check(&setup)?;
+        setup.check(client.is_v2())?;
         if let Some(session) = open {
             session.end().await;
         }
@@ -79,11 +108,12 @@ impl Sessions {
     }
 
     /// Lists the saved sessions, newest first, one page at a time.
-    pub(super) fn list(&self, client: &Client, cwd: Option<PathBuf>, cursor: Option<&str>) -> Reply {
-        if client.is_v2() && cwd.as_ref().is_some_and(|cwd| cwd.is_relative()) {
+    pub(super) fn list(&self, client: &Client, params: &Value) -> Reply {
+        let cwd = params["cwd"].as_str().map(Path::new);
+        if client.is_v2() && cwd.is_some_and(Path::is_relative) {
             return Err(invalid_params("cwd is not an absolute path"));
         }
-        let page = self.store.page(cwd.as_deref(), cursor);
+        let page = self.store.page(cwd, params["cursor"].as_str());
         let (records, next) = page.ok_or_else(|| invalid_params("unknown cursor"))?;
         client.wire.listed(&records, next)
     }
@@ -119,7 +149,7 @@ impl Sessions {
     }
 
     async fn start(&self, client: Arc<Client>, record: Record, setup: Setup) -> Arc<Session> {
-        let Setup { cwd, roots, servers } = setup;
+        let Setup { cwd, additional_directories: roots, mcp_servers: servers } = setup;
         let started = join_all(servers.iter().map(|server| McpClient::start(server, &cwd))).await;
         // A session continues without the servers that cannot be used.
         let problem = |problem: &String| log(&format!("an MCP server cannot be used: {problem}"));
@@ -128,16 +158,6 @@ impl Sessions {
         lock(&self.open).insert(session.id.clone(), Arc::clone(&session));
         session
     }
-}
-
-fn check(setup: &Setup) -> Result<(), Error> {
-    if setup.cwd.is_relative() {
-        return Err(invalid_params("cwd is not an absolute path"));
-    }
-    if setup.roots.iter().any(|root| root.is_relative()) {
-        return Err(invalid_params("an additional directory is not an absolute path"));
-    }
-    Ok(())
 }
 
 /// Builds the error for a session that does not exist or is not open, the same in all versions.

@@ -4,6 +4,7 @@
 
 use agent_client_protocol::Error;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{errors::invalid_params, session::Session, turn::Turn, update::Update};
 
@@ -31,13 +32,6 @@ pub(super) struct Settings {
     pub model: String,
     /// `None` if the client does not support boolean config options.
     pub verbose: Option<bool>,
-}
-
-/// A value that the client chose for a config option.
-pub(super) enum Choice {
-    Id(String),
-    Boolean(bool),
-    Unknown,
 }
 
 /// Returns the settings of a session.
@@ -75,14 +69,14 @@ pub(super) fn fall_back(turn: &Turn) -> Option<&'static str> {
 }
 
 /// Sets a config option; an unknown option or value changes nothing.
-pub(super) fn set_config_option(session: &Session, option: &str, value: &Choice) -> Result<(), Error> {
-    match (option, value) {
-        (MODE, Choice::Id(mode)) => set_mode(session, mode)?,
-        (MODEL, Choice::Id(model)) => session.record().model = known(&MODELS, model, "unknown model")?,
-        (VERBOSE, Choice::Boolean(value)) if session.client.capabilities().boolean_options => {
-            session.record().verbose = *value;
+pub(super) fn set_config_option(session: &Session, option: &str, value: &Value) -> Result<(), Error> {
+    match (option, value.as_str(), value.as_bool()) {
+        (MODE, Some(mode), _) => set_mode(session, mode)?,
+        (MODEL, Some(model), _) => session.record().model = known(&MODELS, model, "unknown model")?,
+        (VERBOSE, _, Some(value)) if session.client.capabilities().boolean_options => {
+            session.record().verbose = value;
         }
-        (MODE | MODEL | VERBOSE, _) => return Err(invalid_params("the value does not fit this option")),
+        (MODE | MODEL | VERBOSE, ..) => return Err(invalid_params("the value does not fit this option")),
         _ => return Err(invalid_params("unknown config option")),
     }
     Ok(())

@@ -1,10 +1,11 @@
 //! What the agent shows without a tool: a plan, content, session info, usage, notices and compactions.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
+    clock,
     turn::Turn,
-    update::{Block, PlanEntry, Status, Update},
+    update::{Block, Status, Update},
 };
 
 /// A PNG of one pixel.
@@ -34,13 +35,9 @@ fn show_plan(turn: &Turn, id: &str, n_done: usize, next: Status) {
         step if step == n_done => next,
         _ => Status::Pending,
     };
-    let entry = |(step, (content, priority)): (usize, (&str, &str))| PlanEntry {
-        content: content.to_owned(),
-        priority: priority.to_owned(),
-        status: status(step),
-    };
+    let entry = |(step, (content, priority)): (usize, (&str, &str))| json!({"content": content, "priority": priority, "status": status(step)});
     let entries = STEPS.into_iter().enumerate().map(entry).collect();
-    turn.session.update(Update::Plan { id: id.to_owned(), entries });
+    turn.session.update(Update::Plan(id.to_owned(), entries));
 }
 
 /// Shows one block of each type in one message.
@@ -48,15 +45,22 @@ pub(super) fn content(turn: &Turn) {
     let text = json!({"uri": "file:///embedded.txt", "mimeType": "text/plain", "text": "embedded text"});
     let blob = json!({"uri": "file:///embedded.bin", "mimeType": "application/octet-stream", "blob": BLOB});
     let content = [
-        json!({"type": "text", "text": "Every type of content:"}),
+        json!({"type": "text", "text": "Every type of content:", "annotations": {"priority": 0.5}}),
         json!({"type": "image", "data": PNG, "mimeType": "image/png"}),
         json!({"type": "audio", "data": WAV, "mimeType": "audio/wav"}),
-        json!({"type": "resource_link", "name": "notes.txt", "uri": "file:///notes.txt", "mimeType": "text/plain"}),
+        json!({
+            "type": "resource_link",
+            "name": "notes.txt",
+            "uri": "file:///notes.txt",
+            "mimeType": "text/plain",
+            // Version 1 has no icons.
+            "icons": [{"src": format!("data:image/png;base64,{PNG}"), "mimeType": "image/png"}],
+        }),
         json!({"type": "resource", "resource": text}),
         json!({"type": "resource", "resource": blob}),
     ];
     let content = content.map(Block).into();
-    turn.session.update(Update::AgentMessage { id: turn.next_message_id(), content });
+    turn.session.update(Update::AgentMessage(turn.next_message_id(), content));
 }
 
 /// Gives the session a new title.
@@ -65,9 +69,9 @@ pub(super) fn info(turn: &Turn, title: Option<String>) {
     let updated = {
         let mut record = turn.session.record();
         record.title = Some(title.clone());
-        record.updated
+        clock::iso8601(record.updated)
     };
-    turn.session.update(Update::Info { title, updated: Some(updated) });
+    show(turn, json!({"sessionUpdate": "session_info_update", "title": title, "updatedAt": updated}));
     turn.say("The session has a new title.");
 }
 
@@ -75,7 +79,8 @@ pub(super) fn info(turn: &Turn, title: Option<String>) {
 pub(super) fn usage(turn: &Turn) {
     let n_turns = turn.session.record().turns;
     let cents = f64::from(u32::try_from(n_turns).unwrap_or(u32::MAX));
-    turn.session.update(Update::Usage { used: n_turns * 1_000, size: 200_000, cost: cents / 100.0 });
+    let cost = json!({"amount": cents / 100.0, "currency": "USD"});
+    show(turn, json!({"sessionUpdate": "usage_update", "used": n_turns * 1_000, "size": 200_000, "cost": cost}));
     turn.say("The usage is reported.");
 }
 
@@ -83,7 +88,7 @@ pub(super) fn usage(turn: &Turn) {
 pub(super) fn notice(turn: &Turn, title: Option<String>) {
     let title = title.unwrap_or_else(|| "Reference notice".to_owned());
     if turn.client.capabilities().shows_notices {
-        turn.session.update(Update::Notice { title });
+        show(turn, json!({"sessionUpdate": "notice", "severity": "info", "title": title}));
         turn.say("The notice is shown.");
     } else {
         turn.say(&title);
@@ -94,9 +99,18 @@ pub(super) fn notice(turn: &Turn, title: Option<String>) {
 pub(super) fn compact(turn: &Turn) {
     if turn.client.capabilities().shows_compactions {
         let id = format!("compaction-{}", turn.session.record().turns);
-        turn.session.update(Update::Compaction { id: id.clone(), status: Status::InProgress });
-        turn.session.update(Update::CompactionSummary { id: id.clone(), text: "We spoke of fruit.".to_owned() });
-        turn.session.update(Update::Compaction { id, status: Status::Completed });
+        let update = |status: Status| {
+            show(turn, json!({"sessionUpdate": "compaction_update", "compactionId": id, "status": status}));
+        };
+        update(Status::InProgress);
+        let summary = Block::text("We spoke of fruit.");
+        show(turn, json!({"sessionUpdate": "compaction_summary_chunk", "compactionId": id, "content": summary}));
+        update(Status::Completed);
     }
     turn.say("The context is compacted.");
+}
+
+/// Shows something that all versions write alike.
+fn show(turn: &Turn, update: Value) {
+    turn.session.update(Update::Alike(update));
 }

@@ -19,7 +19,7 @@ use super::{
     sync::lock,
     tool::Tool,
     turn::{Cancelled, Turn},
-    update::{Status, ToolBegins, ToolCall, ToolKind, Update},
+    update::{Status, ToolBegins, ToolCall, Update},
     v1::tools as client_tools,
 };
 
@@ -93,7 +93,7 @@ async fn announce<'turn>(turn: &'turn Turn, intent: &RunCommand) -> Result<Optio
     let cwd = turn.session.resolve(intent.cwd.as_deref().unwrap_or(Path::new("")));
     let tool = turn.announce(ToolCall {
         input: Some(json!({"command": intent.command, "args": intent.args, "cwd": cwd})),
-        ..ToolCall::new("run_command", &line(intent), ToolKind::Execute)
+        ..ToolCall::new("run_command", &line(intent), "execute")
     });
     if intent.ask {
         let answer = permission::ask(turn, &tool, "Run a command", Some((line(intent), cwd.clone()))).await?;
@@ -123,7 +123,7 @@ impl Shown {
     fn open(session: &Arc<Session>, tool: &Tool<'_>, intent: &RunCommand, cwd: &Path) -> Self {
         let id = format!("terminal-of-{}", tool.id);
         let stop = session.terminals.offer(&id);
-        session.update(Update::TerminalOpens { id: id.clone(), command: line(intent), cwd: cwd.to_owned() });
+        session.update(Update::TerminalOpens(id.clone(), line(intent), cwd.to_owned()));
         Self { session: Arc::clone(session), id, stop }
     }
 
@@ -131,13 +131,13 @@ impl Shown {
     async fn run(&self, intent: &RunCommand, cwd: &Path, stop: impl Future<Output = ()>) -> Result<Ran, String> {
         let output = Mutex::default();
         let show = |bytes: &[u8]| {
-            self.session.update(Update::TerminalOutput { id: self.id.clone(), data: BASE64.encode(bytes) });
+            self.session.update(Update::TerminalOutput(self.id.clone(), BASE64.encode(bytes)));
         };
         let ran = process::run(intent, cwd, stop, &output, show).await;
         self.session.terminals.withdraw(&self.id);
         let (code, signal) = ran.as_ref().map_or((None, None), |ran| (ran.code, ran.signal.clone()));
         let output = BASE64.encode(&*lock(&output));
-        self.session.update(Update::TerminalEnds { id: self.id.clone(), output, code, signal });
+        self.session.update(Update::TerminalEnds(self.id.clone(), output, code, signal));
         ran
     }
 }

@@ -8,20 +8,20 @@ use tokio::sync::Notify;
 use super::{
     sync::lock,
     turn::Turn,
-    update::{Status, ToolBegins, ToolCall, ToolEnds, ToolKind, Update},
+    update::{Status, ToolBegins, ToolCall, ToolEnds, Update},
 };
 
 /// An announced tool call.
 pub(super) struct Tool<'turn> {
     turn: &'turn Turn,
     pub id: String,
-    pub kind: ToolKind,
+    pub kind: String,
 }
 
 impl Turn {
     /// Announces a tool call with status `pending`.
     pub(super) fn announce(&self, call: ToolCall) -> Tool<'_> {
-        let tool = Tool { turn: self, id: self.open_tool(), kind: call.kind };
+        let tool = Tool { turn: self, id: self.open_tool(), kind: call.kind.clone() };
         self.session.update(Update::ToolCall(ToolCall { id: tool.id.clone(), ..call }));
         tool
     }
@@ -30,7 +30,7 @@ impl Turn {
     pub(super) fn abandon_tools(&self) {
         let open = std::mem::take(&mut *lock(&self.open_tools));
         for id in open {
-            Tool { turn: self, id, kind: ToolKind::Other }.end(Status::Cancelled, Some("cancelled"), None);
+            Tool { turn: self, id, kind: String::new() }.end(Status::Cancelled, Some("cancelled"), None);
         }
     }
 }

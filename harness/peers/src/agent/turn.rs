@@ -128,7 +128,7 @@ impl Turn {
 
     /// Sends one chunk of a message of the agent.
     pub(super) fn say_part(&self, id: &str, text: &str) {
-        self.session.update(Update::AgentMessageChunk { id: id.to_owned(), block: Block::text(text) });
+        self.session.update(Update::AgentMessageChunk(id.to_owned(), Block::text(text)));
     }
 
     /// Returns an id that no other message of the session has.

@@ -30,72 +30,31 @@ impl Block {
 /// Something that the client gets to see.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Update {
-    UserMessage {
-        id: String,
-        content: Vec<Block>,
-    },
-    AgentMessage {
-        id: String,
-        content: Vec<Block>,
-    },
-    AgentMessageChunk {
-        id: String,
-        block: Block,
-    },
-    Thought {
-        id: String,
-        text: String,
-    },
+    /// The id and content of a message of the user.
+    UserMessage(String, Vec<Block>),
+    /// The id and content of a message of the agent.
+    AgentMessage(String, Vec<Block>),
+    /// One more block of the agent's message with this id.
+    AgentMessageChunk(String, Block),
+    /// The id and text of a thought.
+    Thought(String, String),
     ToolCall(ToolCall),
     ToolBegins(ToolBegins),
     ToolEnds(ToolEnds),
-    TerminalOpens {
-        id: String,
-        command: String,
-        cwd: PathBuf,
-    },
-    /// Output of a terminal, in Base64.
-    TerminalOutput {
-        id: String,
-        data: String,
-    },
-    /// The end of a terminal with its whole output, in Base64.
-    TerminalEnds {
-        id: String,
-        output: String,
-        code: Option<i64>,
-        signal: Option<String>,
-    },
-    Plan {
-        id: String,
-        entries: Vec<PlanEntry>,
-    },
+    /// The id, command line and working directory of a new terminal.
+    TerminalOpens(String, String, PathBuf),
+    /// Output of the terminal with this id, in Base64.
+    TerminalOutput(String, String),
+    /// The whole output of the terminal with this id, in Base64, and the exit code or signal of its command.
+    TerminalEnds(String, String, Option<i64>, Option<String>),
+    /// The id and entries of a plan; all versions write entries alike.
+    Plan(String, Value),
     State(State, Option<Stop>),
     Mode(String),
     ConfigOptions(Settings),
     Commands,
-    /// The title of the session, and when its conversation changed, in microseconds since the Unix epoch.
-    Info {
-        title: String,
-        updated: Option<u64>,
-    },
-    /// Used tokens, the size of the context, and the cost in US dollars.
-    Usage {
-        used: u64,
-        size: u64,
-        cost: f64,
-    },
-    Notice {
-        title: String,
-    },
-    Compaction {
-        id: String,
-        status: Status,
-    },
-    CompactionSummary {
-        id: String,
-        text: String,
-    },
+    /// An update that all versions write alike.
+    Alike(Value),
 }
 
 /// A new tool call.
@@ -104,7 +63,8 @@ pub(super) struct ToolCall {
     pub id: String,
     pub name: String,
     pub title: String,
-    pub kind: ToolKind,
+    /// One of the kinds that all versions have.
+    pub kind: String,
     pub locations: Vec<Location>,
     pub input: Option<Value>,
     pub diff: Option<Diff>,
@@ -112,8 +72,8 @@ pub(super) struct ToolCall {
 
 impl ToolCall {
     /// Describes a tool call that has no details and no id yet.
-    pub(super) fn new(name: &str, title: &str, kind: ToolKind) -> Self {
-        let (name, title) = (name.to_owned(), title.to_owned());
+    pub(super) fn new(name: &str, title: &str, kind: &str) -> Self {
+        let (name, title, kind) = (name.to_owned(), title.to_owned(), kind.to_owned());
         Self { id: String::new(), name, title, kind, locations: Vec::new(), input: None, diff: None }
     }
 }
@@ -140,23 +100,7 @@ pub(super) struct ToolEnds {
     pub could_cancel: bool,
 }
 
-/// The kinds of tool calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum ToolKind {
-    Read,
-    Edit,
-    Delete,
-    Move,
-    Search,
-    Execute,
-    Think,
-    Fetch,
-    SwitchMode,
-    Other,
-}
-
-/// The status of a tool call, a step of a plan or a compaction.
+/// The status of a tool call or a step of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Status {
@@ -179,16 +123,10 @@ pub(super) struct Location {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Diff {
     pub path: PathBuf,
+    /// The earlier path, if the file moves.
+    pub from: Option<PathBuf>,
     pub old: Option<String>,
     pub new: String,
-}
-
-/// A step of a plan.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct PlanEntry {
-    pub content: String,
-    pub priority: String,
-    pub status: Status,
 }
 
 /// The state of a session's work.

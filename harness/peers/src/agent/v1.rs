@@ -10,19 +10,18 @@ use agent_client_protocol::{
     schema::ProtocolVersion,
     v1::{ConnectionTo, schema as acp},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     auth::LOGIN,
     client::Capabilities,
     clock, extension,
-    mcp::McpServer,
     options::Protocol,
     requests::Agent,
-    settings::{COMMANDS, Choice, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
+    settings::{COMMANDS, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
     store::Record,
     update::{Block, Status, Stop, Update},
-    wire::{Call, Elicitation, Message, OPTIONS, Question, Reply, Scope, Setup, Wire, alike, to_reply},
+    wire::{Message, OPTIONS, Question, Reply, Wire, alike, to_reply},
 };
 
 /// Builds the connection of an agent in version 1.
@@ -33,13 +32,13 @@ pub(super) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
         .name("acp-reference-agent")
         .on_receive_request(
             async move |request: acp::ClientRequest, responder, connection: ConnectionTo<ClientRole>| {
-                requests.handle(read_request(request), responder, connection.into_raw())
+                requests.handle(request.to_untyped_message(), responder, connection.into_raw())
             },
             on_receive_request!(),
         )
         .on_receive_notification(
             async move |notification: acp::ClientNotification, _: ConnectionTo<ClientRole>| {
-                notifications.note(read_notification(notification));
+                notifications.note(notification.to_untyped_message());
                 Ok(())
             },
             on_receive_notification!(),
@@ -48,78 +47,6 @@ pub(super) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
             end.shut_down().await;
             Ok(())
         })
-}
-
-fn read_request(request: acp::ClientRequest) -> Result<Call, Error> {
-    Ok(match request {
-        acp::ClientRequest::InitializeRequest(request) => {
-            Call::Initialize(read_capabilities(&request.client_capabilities))
-        }
-        acp::ClientRequest::AuthenticateRequest(request) => Call::LogIn { method: request.method_id.to_string() },
-        acp::ClientRequest::LogoutRequest(_) => Call::LogOut,
-        acp::ClientRequest::NewSessionRequest(request) => Call::NewSession(Setup {
-            cwd: request.cwd,
-            roots: request.additional_directories,
-            servers: read_servers(request.mcp_servers),
-        }),
-        acp::ClientRequest::LoadSessionRequest(request) => Call::OpenSession {
-            session: request.session_id.to_string(),
-            setup: Setup {
-                cwd: request.cwd,
-                roots: request.additional_directories,
-                servers: read_servers(request.mcp_servers),
-            },
-            replays: true,
-        },
-        acp::ClientRequest::ResumeSessionRequest(request) => Call::OpenSession {
-            session: request.session_id.to_string(),
-            setup: Setup {
-                cwd: request.cwd,
-                roots: request.additional_directories,
-                servers: read_servers(request.mcp_servers),
-            },
-            replays: false,
-        },
-        acp::ClientRequest::CloseSessionRequest(request) => {
-            Call::CloseSession { session: request.session_id.to_string() }
-        }
-        acp::ClientRequest::DeleteSessionRequest(request) => {
-            Call::DeleteSession { session: request.session_id.to_string() }
-        }
-        acp::ClientRequest::ListSessionsRequest(request) => {
-            Call::ListSessions { cwd: request.cwd, cursor: request.cursor }
-        }
-        acp::ClientRequest::SetSessionModeRequest(request) => {
-            Call::SetMode { session: request.session_id.to_string(), mode: request.mode_id.to_string() }
-        }
-        acp::ClientRequest::SetSessionConfigOptionRequest(request) => Call::SetConfigOption {
-            session: request.session_id.to_string(),
-            option: request.config_id.to_string(),
-            value: match request.value {
-                acp::SessionConfigOptionValue::ValueId { value } => Choice::Id(value.to_string()),
-                acp::SessionConfigOptionValue::Boolean { value } => Choice::Boolean(value),
-                _ => Choice::Unknown,
-            },
-        },
-        acp::ClientRequest::PromptRequest(request) => {
-            Call::Prompt { session: request.session_id.to_string(), content: alike(request.prompt)? }
-        }
-        acp::ClientRequest::ExtMethodRequest(request) => {
-            Call::Extension { method: request.method.to_string(), params: alike(request.params)? }
-        }
-        _ => Call::Unknown,
-    })
-}
-
-fn read_notification(notification: acp::ClientNotification) -> Call {
-    match notification {
-        acp::ClientNotification::CancelNotification(cancel) => Call::Cancel { session: cancel.session_id.to_string() },
-        acp::ClientNotification::ExtNotification(notification) => Call::Extension {
-            method: notification.method.to_string(),
-            params: alike(notification.params).unwrap_or_default(),
-        },
-        _ => Call::Unknown,
-    }
 }
 
 fn read_capabilities(found: &acp::ClientCapabilities) -> Capabilities {
@@ -139,32 +66,6 @@ fn read_capabilities(found: &acp::ClientCapabilities) -> Capabilities {
     }
 }
 
-/// Reads MCP servers, without those that have an unknown transport.
-fn read_servers(servers: Vec<acp::McpServer>) -> Vec<McpServer> {
-    let read = |server| {
-        Some(match server {
-            acp::McpServer::Stdio(server) => McpServer::Stdio {
-                name: server.name,
-                command: server.command,
-                args: server.args,
-                env: server.env.into_iter().map(|variable| (variable.name, variable.value)).collect(),
-            },
-            acp::McpServer::Http(server) => McpServer::Http {
-                name: server.name,
-                url: server.url,
-                headers: server.headers.into_iter().map(|header| (header.name, header.value)).collect(),
-            },
-            acp::McpServer::Sse(server) => McpServer::Sse {
-                name: server.name,
-                url: server.url,
-                headers: server.headers.into_iter().map(|header| (header.name, header.value)).collect(),
-            },
-            _ => return None,
-        })
-    };
-    servers.into_iter().filter_map(read).collect()
-}
-
 /// Answers a prompt when its turn has ended.
 pub(super) fn prompted(stop: Stop) -> Reply {
     match stop {
@@ -179,6 +80,11 @@ pub(super) struct V1;
 impl Wire for V1 {
     fn version(&self) -> Protocol {
         Protocol::V1
+    }
+
+    fn capabilities(&self, params: Value) -> Result<Capabilities, Error> {
+        let request: acp::InitializeRequest = alike(params)?;
+        Ok(read_capabilities(&request.client_capabilities))
     }
 
     fn initialized(&self) -> Reply {
@@ -239,27 +145,6 @@ impl Wire for V1 {
         let call = acp::ToolCallUpdate::new(question.tool.clone(), acp::ToolCallUpdateFields::new());
         acp::RequestPermissionRequest::new(session.to_owned(), call, alike(OPTIONS)?).to_untyped_message()
     }
-
-    fn elicitation(&self, scope: Scope, message: &str, mode: Elicitation) -> Message {
-        let scope: acp::ElicitationScope = match scope {
-            Scope::Session(session) => acp::ElicitationSessionScope::new(session).into(),
-            Scope::Request(id) => acp::ElicitationRequestScope::new(id).into(),
-        };
-        let mode: acp::ElicitationMode = match mode {
-            Elicitation::Form { field, choices } => {
-                let choices = (!choices.is_empty()).then_some(choices);
-                let property = acp::StringPropertySchema::new().enum_values(choices);
-                acp::ElicitationFormMode::new(scope, acp::ElicitationSchema::new().property(field, property, true))
-                    .into()
-            }
-            Elicitation::Page { id, url } => acp::ElicitationUrlMode::new(scope, id, url).into(),
-        };
-        UntypedMessage::new("elicitation/create", acp::CreateElicitationRequest::new(mode, message))
-    }
-
-    fn visited(&self, elicitation: &str) -> Message {
-        acp::CompleteElicitationNotification::new(elicitation.to_owned()).to_untyped_message()
-    }
 }
 
 /// Returns the config options; only some clients support boolean ones.
@@ -282,22 +167,22 @@ fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
         Ok(acp::ContentChunk::new(alike(block)?).message_id(acp::MessageId::new(id)))
     };
     Ok(vec![match update {
-        Update::UserMessage { id, content } => {
+        Update::UserMessage(id, content) => {
             let chunks = content.iter().map(|block| chunk(id, block).map(acp::SessionUpdate::UserMessageChunk));
             return chunks.collect();
         }
-        Update::AgentMessage { id, content } => {
+        Update::AgentMessage(id, content) => {
             let chunks = content.iter().map(|block| chunk(id, block).map(acp::SessionUpdate::AgentMessageChunk));
             return chunks.collect();
         }
-        Update::AgentMessageChunk { id, block } => acp::SessionUpdate::AgentMessageChunk(chunk(id, block)?),
-        Update::Thought { id, text } => acp::SessionUpdate::AgentThoughtChunk(chunk(id, &Block::text(text))?),
+        Update::AgentMessageChunk(id, block) => acp::SessionUpdate::AgentMessageChunk(chunk(id, block)?),
+        Update::Thought(id, text) => acp::SessionUpdate::AgentThoughtChunk(chunk(id, &Block::text(text))?),
         Update::ToolCall(call) => {
             let diff = call.diff.iter().map(|diff| {
                 acp::ToolCallContent::Diff(acp::Diff::new(&diff.path, &diff.new).old_text(diff.old.clone()))
             });
             let new = acp::ToolCall::new(call.id.clone(), &call.title)
-                .kind(alike(call.kind)?)
+                .kind(alike(&call.kind)?)
                 .content(diff.collect())
                 .locations(alike(&call.locations)?)
                 .raw_input(call.input.clone());
@@ -323,7 +208,7 @@ fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
                 .raw_output(ends.output.clone());
             acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(ends.id.clone(), fields))
         }
-        Update::Plan { entries, .. } => acp::SessionUpdate::Plan(acp::Plan::new(alike(entries)?)),
+        Update::Plan(_, entries) => acp::SessionUpdate::Plan(acp::Plan::new(alike(entries)?)),
         Update::Mode(mode) => acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.clone())),
         Update::ConfigOptions(settings) => {
             acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(config_options(settings)))
@@ -336,29 +221,10 @@ fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
             });
             acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands.into()))
         }
-        Update::Info { title, updated } => {
-            let info = acp::SessionInfoUpdate::new().title(title.clone());
-            acp::SessionUpdate::SessionInfoUpdate(match updated {
-                Some(updated) => info.updated_at(clock::iso8601(*updated)),
-                None => info,
-            })
-        }
-        Update::Usage { used, size, cost } => {
-            acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(*used, *size).cost(acp::Cost::new(*cost, "USD")))
-        }
-        Update::Notice { title } => {
-            acp::SessionUpdate::Notice(acp::Notice::new(acp::NoticeSeverity::Info, title.clone()))
-        }
-        Update::Compaction { id, status } => {
-            acp::SessionUpdate::CompactionUpdate(acp::CompactionUpdate::new(id.clone(), alike(status)?))
-        }
-        Update::CompactionSummary { id, text } => acp::SessionUpdate::CompactionSummaryChunk(
-            acp::CompactionSummaryChunk::new(id.clone(), acp::ContentBlock::from(text.clone())),
-        ),
+        Update::Alike(update) => alike(update)?,
         // Version 1 has neither terminals of the agent nor a state of a session.
-        Update::TerminalOpens { .. }
-        | Update::TerminalOutput { .. }
-        | Update::TerminalEnds { .. }
-        | Update::State(..) => return Ok(Vec::new()),
+        Update::TerminalOpens(..) | Update::TerminalOutput(..) | Update::TerminalEnds(..) | Update::State(..) => {
+            return Ok(Vec::new());
+        }
     }])
 }

@@ -10,21 +10,18 @@ use agent_client_protocol::{
     schema::{MaybeUndefined, ProtocolVersion},
     v2::{ConnectionTo, schema as acp},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     auth::LOGIN,
     client::Capabilities,
-    clock,
-    errors::invalid_params,
-    extension,
-    mcp::McpServer,
+    clock, extension,
     options::Protocol,
     requests::Agent,
-    settings::{COMMANDS, Choice, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
+    settings::{COMMANDS, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
     store::Record,
-    update::{Foreground, Location, State, Status, Stop, ToolCall, ToolEnds, Update},
-    wire::{Call, Elicitation, Message, OPTIONS, Question, Reply, Scope, Setup, Wire, alike, to_reply},
+    update::{Foreground, State, Status, Stop, ToolCall, ToolEnds, Update},
+    wire::{Message, OPTIONS, Question, Reply, Wire, alike, to_reply},
 };
 
 /// Builds the connection of an agent in version 2.
@@ -35,13 +32,13 @@ pub(super) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
         .name("acp-reference-agent")
         .on_receive_request(
             async move |request: acp::ClientRequest, responder, connection: ConnectionTo<ClientRole>| {
-                requests.handle(read_request(request), responder, connection.into_raw())
+                requests.handle(request.to_untyped_message(), responder, connection.into_raw())
             },
             on_receive_request!(),
         )
         .on_receive_notification(
             async move |notification: acp::ClientNotification, _: ConnectionTo<ClientRole>| {
-                notifications.note(read_notification(notification));
+                notifications.note(notification.to_untyped_message());
                 Ok(())
             },
             on_receive_notification!(),
@@ -50,71 +47,6 @@ pub(super) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
             end.shut_down().await;
             Ok(())
         })
-}
-
-fn read_request(request: acp::ClientRequest) -> Result<Call, Error> {
-    Ok(match request {
-        acp::ClientRequest::InitializeRequest(request) => Call::Initialize(read_capabilities(&request.capabilities)),
-        acp::ClientRequest::LoginAuthRequest(request) => Call::LogIn { method: request.method_id.to_string() },
-        acp::ClientRequest::LogoutAuthRequest(_) => Call::LogOut,
-        acp::ClientRequest::NewSessionRequest(request) => {
-            Call::NewSession(read_setup(request.cwd, request.additional_directories, request.mcp_servers)?)
-        }
-        acp::ClientRequest::ResumeSessionRequest(request) => Call::OpenSession {
-            session: request.session_id.to_string(),
-            replays: match request.replay_from {
-                None => false,
-                Some(acp::ReplayFrom::Start(_)) => true,
-                Some(_) => return Err(invalid_params("unknown place to replay from")),
-            },
-            setup: read_setup(request.cwd, request.additional_directories, request.mcp_servers)?,
-        },
-        acp::ClientRequest::CloseSessionRequest(request) => {
-            Call::CloseSession { session: request.session_id.to_string() }
-        }
-        acp::ClientRequest::DeleteSessionRequest(request) => {
-            Call::DeleteSession { session: request.session_id.to_string() }
-        }
-        acp::ClientRequest::ListSessionsRequest(request) => Call::ListSessions {
-            cwd: request.cwd.map(|cwd| cwd.0),
-            cursor: request.cursor.map(|cursor| cursor.to_string()),
-        },
-        acp::ClientRequest::SetSessionConfigOptionRequest(request) => Call::SetConfigOption {
-            session: request.session_id.to_string(),
-            option: request.config_id.to_string(),
-            value: match request.value {
-                acp::SessionConfigOptionValue::Id { value } => Choice::Id(value.to_string()),
-                acp::SessionConfigOptionValue::Boolean { value } => Choice::Boolean(value),
-                _ => Choice::Unknown,
-            },
-        },
-        acp::ClientRequest::CancelToolCallRequest(request) => {
-            Call::CancelTool { session: request.session_id.to_string(), tool: request.tool_call_id.to_string() }
-        }
-        acp::ClientRequest::CancelTerminalRequest(request) => {
-            Call::CancelTerminal { session: request.session_id.to_string(), terminal: request.terminal_id.to_string() }
-        }
-        acp::ClientRequest::PromptRequest(request) => {
-            Call::Prompt { session: request.session_id.to_string(), content: alike(request.prompt)? }
-        }
-        acp::ClientRequest::ExtMethodRequest(request) => {
-            Call::Extension { method: request.method.to_string(), params: alike(request.params)? }
-        }
-        _ => Call::Unknown,
-    })
-}
-
-fn read_notification(notification: acp::ClientNotification) -> Call {
-    match notification {
-        acp::ClientNotification::CancelSessionNotification(cancel) => {
-            Call::Cancel { session: cancel.session_id.to_string() }
-        }
-        acp::ClientNotification::ExtNotification(notification) => Call::Extension {
-            method: notification.method.to_string(),
-            params: alike(notification.params).unwrap_or_default(),
-        },
-        _ => Call::Unknown,
-    }
 }
 
 /// Reads the capabilities of the client. In version 2 the agent has files and terminals itself.
@@ -133,29 +65,6 @@ fn read_capabilities(found: &acp::ClientCapabilities) -> Capabilities {
     }
 }
 
-fn read_setup(
-    cwd: acp::AbsolutePath,
-    roots: Vec<acp::AbsolutePath>,
-    servers: Vec<acp::McpServer>,
-) -> Result<Setup, Error> {
-    let read = |server| match server {
-        acp::McpServer::Stdio(server) => Ok(McpServer::Stdio {
-            name: server.name,
-            command: server.command.0,
-            args: server.args,
-            env: server.env.into_iter().map(|variable| (variable.name, variable.value)).collect(),
-        }),
-        acp::McpServer::Http(server) => Ok(McpServer::Http {
-            name: server.name,
-            url: server.url,
-            headers: server.headers.into_iter().map(|header| (header.name, header.value)).collect(),
-        }),
-        _ => Err(invalid_params("an MCP server has a transport that was not advertised")),
-    };
-    let servers = servers.into_iter().map(read).collect::<Result<_, _>>()?;
-    Ok(Setup { cwd: cwd.0, roots: roots.into_iter().map(|root| root.0).collect(), servers })
-}
-
 /// Answers a prompt when it is inserted into the conversation.
 pub(super) fn prompted(message: &str) -> Reply {
     to_reply(acp::PromptResponse::new(message.to_owned()))
@@ -167,6 +76,11 @@ pub(super) struct V2;
 impl Wire for V2 {
     fn version(&self) -> Protocol {
         Protocol::V2
+    }
+
+    fn capabilities(&self, params: Value) -> Result<Capabilities, Error> {
+        let request: acp::InitializeRequest = alike(params)?;
+        Ok(read_capabilities(&request.capabilities))
     }
 
     fn initialized(&self) -> Reply {
@@ -241,27 +155,6 @@ impl Wire for V2 {
             .subject(subject)
             .to_untyped_message()
     }
-
-    fn elicitation(&self, scope: Scope, message: &str, mode: Elicitation) -> Message {
-        let scope: acp::ElicitationScope = match scope {
-            Scope::Session(session) => acp::ElicitationSessionScope::new(session).into(),
-            Scope::Request(id) => acp::ElicitationRequestScope::new(alike::<acp::RequestId>(id)?).into(),
-        };
-        let mode: acp::ElicitationMode = match mode {
-            Elicitation::Form { field, choices } => {
-                let choices = (!choices.is_empty()).then_some(choices);
-                let property = acp::StringPropertySchema::new().enum_values(choices);
-                acp::ElicitationFormMode::new(scope, acp::ElicitationSchema::new().property(field, property, true))
-                    .into()
-            }
-            Elicitation::Page { id, url } => acp::ElicitationUrlMode::new(scope, id, url).into(),
-        };
-        UntypedMessage::new("elicitation/create", acp::CreateElicitationRequest::new(mode, message))
-    }
-
-    fn visited(&self, elicitation: &str) -> Message {
-        acp::CompleteElicitationNotification::new(elicitation.to_owned()).to_untyped_message()
-    }
 }
 
 fn config_options(settings: &Settings) -> Vec<acp::SessionConfigOption> {
@@ -288,16 +181,16 @@ fn commands() -> Vec<acp::AvailableCommand> {
 
 fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
     Ok(vec![match update {
-        Update::UserMessage { id, content } => {
+        Update::UserMessage(id, content) => {
             acp::SessionUpdate::UserMessage(acp::UserMessage::new(id.clone()).content(alike::<Vec<_>>(content)?))
         }
-        Update::AgentMessage { id, content } => {
+        Update::AgentMessage(id, content) => {
             acp::SessionUpdate::AgentMessage(acp::AgentMessage::new(id.clone()).content(alike::<Vec<_>>(content)?))
         }
-        Update::AgentMessageChunk { id, block } => {
+        Update::AgentMessageChunk(id, block) => {
             acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(alike(block)?, id.clone()))
         }
-        Update::Thought { id, text } => {
+        Update::Thought(id, text) => {
             let content = vec![acp::ContentBlock::from(text.clone())];
             acp::SessionUpdate::AgentThought(acp::AgentThought::new(id.clone()).content(content))
         }
@@ -308,7 +201,7 @@ fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
                 update = update.content(vec![acp::ToolCallContent::Terminal(acp::Terminal::new(terminal.clone()))]);
             }
             if let Some(locations) = &begins.locations {
-                update = update.locations(write_locations(locations));
+                update = update.locations(alike::<Vec<_>>(locations)?);
             }
             if begins.can_cancel {
                 update = update
@@ -317,25 +210,26 @@ fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
             acp::SessionUpdate::ToolCallUpdate(update)
         }
         Update::ToolEnds(ends) => return write_tool_end(ends),
-        Update::TerminalOpens { id, command, cwd } => {
+        Update::TerminalOpens(id, command, cwd) => {
             let capabilities = acp::TerminalCapabilities::new().cancel(acp::TerminalCancelCapabilities::new());
             let update = acp::TerminalUpdate::new(id.clone())
                 .command(command.clone())
                 .cwd(acp::AbsolutePath::new(cwd))
+                .size(acp::TerminalSize::new(80, 24))
                 .capabilities(capabilities);
             acp::SessionUpdate::TerminalUpdate(update)
         }
-        Update::TerminalOutput { id, data } => {
+        Update::TerminalOutput(id, data) => {
             acp::SessionUpdate::TerminalOutputChunk(acp::TerminalOutputChunk::new(id.clone(), data.clone()))
         }
-        Update::TerminalEnds { id, output, code, signal } => {
+        Update::TerminalEnds(id, output, code, signal) => {
             let update = acp::TerminalUpdate::new(id.clone())
                 .output(acp::TerminalOutput::new(output.clone()))
                 .exit_status(acp::TerminalExitStatus::new().exit_code(*code).signal(signal.clone()))
                 .capabilities(MaybeUndefined::Null);
             acp::SessionUpdate::TerminalUpdate(update)
         }
-        Update::Plan { id, entries } => {
+        Update::Plan(id, entries) => {
             let items = acp::PlanItems::new(id.clone(), alike(entries)?);
             acp::SessionUpdate::PlanUpdate(acp::PlanUpdate::new(acp::PlanUpdateContent::Items(items)))
         }
@@ -344,25 +238,7 @@ fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
             acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(config_options(settings)))
         }
         Update::Commands => acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands())),
-        Update::Info { title, updated } => {
-            let info = acp::SessionInfoUpdate::new().title(title.clone());
-            acp::SessionUpdate::SessionInfoUpdate(match updated {
-                Some(updated) => info.updated_at(clock::iso8601(*updated)),
-                None => info,
-            })
-        }
-        Update::Usage { used, size, cost } => {
-            acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(*used, *size).cost(acp::Cost::new(*cost, "USD")))
-        }
-        Update::Notice { title } => {
-            acp::SessionUpdate::Notice(acp::Notice::new(acp::NoticeSeverity::Info, title.clone()))
-        }
-        Update::Compaction { id, status } => {
-            acp::SessionUpdate::CompactionUpdate(acp::CompactionUpdate::new(id.clone(), alike(status)?))
-        }
-        Update::CompactionSummary { id, text } => acp::SessionUpdate::CompactionSummaryChunk(
-            acp::CompactionSummaryChunk::new(id.clone(), acp::ContentBlock::from(text.clone())),
-        ),
+        Update::Alike(update) => alike(update)?,
         // In version 2 the mode is only a config option.
         Update::Mode(_) => return Ok(Vec::new()),
     }])
@@ -372,10 +248,10 @@ fn write_tool_call(call: &ToolCall) -> Result<acp::ToolCallUpdate, Error> {
     let mut update = acp::ToolCallUpdate::new(call.id.clone())
         .name(call.name.clone())
         .title(call.title.clone())
-        .kind(alike::<acp::ToolKind>(call.kind)?)
+        .kind(alike::<acp::ToolKind>(&call.kind)?)
         .status(acp::ToolCallStatus::Pending);
     if !call.locations.is_empty() {
-        update = update.locations(write_locations(&call.locations));
+        update = update.locations(alike::<Vec<_>>(&call.locations)?);
     }
     if let Some(input) = &call.input {
         update = update.raw_input(input.clone());
@@ -384,14 +260,6 @@ fn write_tool_call(call: &ToolCall) -> Result<acp::ToolCallUpdate, Error> {
         update = update.content(vec![acp::ToolCallContent::Diff(patch::write(diff))]);
     }
     Ok(update)
-}
-
-/// Line 0 is not one in version 2.
-fn write_locations(locations: &[Location]) -> Vec<acp::ToolCallLocation> {
-    let write = |location: &Location| {
-        acp::ToolCallLocation::new(acp::AbsolutePath::new(&location.path)).line(location.line.filter(|line| *line > 0))
-    };
-    locations.iter().map(write).collect()
 }
 
 /// Adds the text to the content, and then the final status. A tool call that was cancelled needs no text.

@@ -1,22 +1,15 @@
-//! The border between the agent and the protocol.
+//! The border between the agent and the versions of the protocol.
 //!
-//! The agent itself knows no type of a protocol version. `v1` and `v2` read the requests of the client as a [`Call`], and
-//! write what the agent answers and sends through [`Wire`].
+//! The versions name most members of their messages alike. The agent reads those as JSON, after the SDK has checked that they
+//! fit their version. What differs is written by `v1` and `v2` through [`Wire`].
 
 use std::path::PathBuf;
 
-use agent_client_protocol::{Error, RawJsonRpcId, UntypedMessage};
+use agent_client_protocol::{Error, UntypedMessage};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{
-    client::Capabilities,
-    mcp::McpServer,
-    options::Protocol,
-    settings::{Choice, Settings},
-    store::Record,
-    update::{Block, Update},
-};
+use super::{client::Capabilities, options::Protocol, settings::Settings, store::Record, update::Update};
 
 /// A message to the client.
 pub(super) type Message = Result<UntypedMessage, Error>;
@@ -27,6 +20,9 @@ pub(super) type Reply = Result<Value, Error>;
 pub(super) trait Wire: Send + Sync {
     /// The version.
     fn version(&self) -> Protocol;
+
+    /// Reads the capabilities of the client in the params of `initialize`.
+    fn capabilities(&self, params: Value) -> Result<Capabilities, Error>;
 
     /// Answers `initialize`.
     fn initialized(&self) -> Reply;
@@ -45,77 +41,6 @@ pub(super) trait Wire: Send + Sync {
 
     /// Asks for permission.
     fn permission(&self, session: &str, question: &Question) -> Message;
-
-    /// Asks the user something else.
-    fn elicitation(&self, scope: Scope, message: &str, mode: Elicitation) -> Message;
-
-    /// Reports that a page was visited.
-    fn visited(&self, elicitation: &str) -> Message;
-}
-
-/// A request or notification of the client.
-pub(super) enum Call {
-    Initialize(Capabilities),
-    LogIn {
-        method: String,
-    },
-    LogOut,
-    NewSession(Setup),
-    /// Opens a session again, and sends its history if `replays`.
-    OpenSession {
-        session: String,
-        setup: Setup,
-        replays: bool,
-    },
-    CloseSession {
-        session: String,
-    },
-    DeleteSession {
-        session: String,
-    },
-    ListSessions {
-        cwd: Option<PathBuf>,
-        cursor: Option<String>,
-    },
-    SetMode {
-        session: String,
-        mode: String,
-    },
-    SetConfigOption {
-        session: String,
-        option: String,
-        value: Choice,
-    },
-    CancelTool {
-        session: String,
-        tool: String,
-    },
-    CancelTerminal {
-        session: String,
-        terminal: String,
-    },
-    Prompt {
-        session: String,
-        content: Vec<Block>,
-    },
-    /// Cancels the turn of a session; a notification.
-    Cancel {
-        session: String,
-    },
-    /// A message of an extension with its params.
-    Extension {
-        method: String,
-        params: Value,
-    },
-    /// Something that this agent does not implement.
-    Unknown,
-}
-
-/// The client's settings for opening a session.
-pub(super) struct Setup {
-    pub cwd: PathBuf,
-    pub roots: Vec<PathBuf>,
-    pub servers: Vec<McpServer>,
 }
 
 /// The subject of a permission request.
@@ -141,21 +66,6 @@ pub(super) struct PermissionOption {
     pub option_id: &'static str,
     pub name: &'static str,
     pub kind: &'static str,
-}
-
-/// The owner of an elicitation.
-pub(super) enum Scope {
-    Session(String),
-    /// A request that precedes every session.
-    Request(RawJsonRpcId),
-}
-
-/// The way in which the user answers an elicitation.
-pub(super) enum Elicitation {
-    /// A form with one text field, perhaps with choices.
-    Form { field: &'static str, choices: Vec<String> },
-    /// A page to visit.
-    Page { id: String, url: String },
 }
 
 /// Converts data to a type of the SDK with the same JSON, or back.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use sse_stream::SseStream;
 use tokio::net::TcpStream;
 
-use super::{MCP_VERSION, served};
+use super::{MCP_VERSION, Variable};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const EVENTS: &str = "text/event-stream";
@@ -24,37 +24,48 @@ pub(super) struct Http {
     /// The session id of the server.
     session: Option<String>,
     greeted: bool,
+    answers: Answers,
+}
+
+/// What the server sends after a request.
+enum Answers {
+    None,
+    One(Value),
+    Stream(Events),
 }
 
 impl Http {
-    pub(super) fn new(url: &str, headers: &[(String, String)]) -> Result<Self, String> {
-        Ok(Self { place: Place::new(url, headers)?, session: None, greeted: false })
+    pub(super) fn new(url: &str, headers: &[Variable]) -> Result<Self, String> {
+        Ok(Self { place: Place::new(url, headers)?, session: None, greeted: false, answers: Answers::None })
     }
 
-    /// Sends a request and returns its answer.
-    pub(super) async fn request(&mut self, request: &Value) -> Result<Value, String> {
-        let response = self.post(request).await?;
-        let kind = header(&response, "content-type");
-        if !kind.is_some_and(|kind| kind.starts_with(EVENTS)) {
-            let body = response.into_body().collect().await.map_err(|error| error.to_string())?;
-            return serde_json::from_slice(&body.to_bytes()).map_err(|error| error.to_string());
+    /// Sends one message.
+    pub(super) async fn send(&mut self, message: &Value) -> Result<(), String> {
+        let response = self.post(message).await?;
+        if message.get("method").is_none() || message.get("id").is_none() {
+            return Ok(());
         }
-        let mut events = Events(SseStream::new(response.into_body()));
-        loop {
-            let message: Value = serde_json::from_str(&events.next().await?.1).map_err(|error| error.to_string())?;
-            if message.get("method").is_some() {
-                if let Some(answer) = served(&message) {
-                    self.notify(&answer).await?;
-                }
-            } else if message["id"] == request["id"] {
-                return Ok(message);
+        let is_stream = header(&response, "content-type").is_some_and(|kind| kind.starts_with(EVENTS));
+        self.answers = if is_stream {
+            Answers::Stream(Events(SseStream::new(response.into_body())))
+        } else {
+            let body = response.into_body().collect().await.map_err(|error| error.to_string())?;
+            Answers::One(serde_json::from_slice(&body.to_bytes()).map_err(|error| error.to_string())?)
+        };
+        Ok(())
+    }
+
+    /// Waits for the next message after a request.
+    pub(super) async fn receive(&mut self) -> Result<Value, String> {
+        match std::mem::replace(&mut self.answers, Answers::None) {
+            Answers::None => Err("the server has not answered".to_owned()),
+            Answers::One(answer) => Ok(answer),
+            Answers::Stream(mut events) => {
+                let message = events.next_message().await;
+                self.answers = Answers::Stream(events);
+                message
             }
         }
-    }
-
-    /// Sends a message that gets no answer.
-    pub(super) async fn notify(&mut self, message: &Value) -> Result<(), String> {
-        self.post(message).await.map(drop)
     }
 
     async fn post(&mut self, message: &Value) -> Result<Response<Incoming>, String> {
@@ -76,12 +87,12 @@ impl Http {
 /// A server that answers in a stream of events.
 pub(super) struct Sse {
     messages: Place,
-    events: Events,
+    pub events: Events,
 }
 
 impl Sse {
     /// Opens the stream; its first event contains the URL for messages.
-    pub(super) async fn open(url: &str, headers: &[(String, String)]) -> Result<Self, String> {
+    pub(super) async fn open(url: &str, headers: &[Variable]) -> Result<Self, String> {
         let place = Place::new(url, headers)?;
         let response = place.ask("GET", &[("accept", EVENTS)], String::new()).await?;
         let mut events = Events(SseStream::new(response.into_body()));
@@ -93,22 +104,6 @@ impl Sse {
         }
     }
 
-    /// Sends a request, waits for its answer, and answers the server's requests meanwhile.
-    pub(super) async fn request(&mut self, request: &Value) -> Result<Value, String> {
-        self.send(request).await?;
-        loop {
-            let data = self.events.next().await?.1;
-            let Ok(message) = serde_json::from_str::<Value>(&data) else { continue };
-            if message.get("method").is_some() {
-                if let Some(answer) = served(&message) {
-                    self.send(&answer).await?;
-                }
-            } else if message["id"] == request["id"] {
-                return Ok(message);
-            }
-        }
-    }
-
     /// Sends one message.
     pub(super) async fn send(&mut self, message: &Value) -> Result<(), String> {
         self.messages.ask("POST", &[JSON], message.to_string()).await.map(drop)
@@ -116,7 +111,7 @@ impl Sse {
 }
 
 /// A stream of server-sent events.
-struct Events(SseStream<Incoming>);
+pub(super) struct Events(SseStream<Incoming>);
 
 impl Events {
     /// Waits for the next event with data; returns its kind and its data.
@@ -125,6 +120,15 @@ impl Events {
             let event = self.0.next().await.ok_or("the stream ended")?.map_err(|error| error.to_string())?;
             if let Some(data) = event.data {
                 return Ok((event.event, data));
+            }
+        }
+    }
+
+    /// Waits for the next message; events that are not JSON are ignored.
+    pub(super) async fn next_message(&mut self) -> Result<Value, String> {
+        loop {
+            if let Ok(message) = serde_json::from_str(&self.next().await?.1) {
+                return Ok(message);
             }
         }
     }
@@ -137,12 +141,13 @@ struct Place {
 }
 
 impl Place {
-    fn new(url: &str, headers: &[(String, String)]) -> Result<Self, String> {
+    fn new(url: &str, headers: &[Variable]) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|_| format!("{url} is not a URL"))?;
         if uri.scheme_str() != Some("http") {
             return Err(format!("{url} does not begin with http:"));
         }
-        Ok(Self { uri, headers: headers.to_vec() })
+        let headers = headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
+        Ok(Self { uri, headers })
     }
 
     /// Returns another URL of the same server.

@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::served;
+use super::Variable;
 use crate::group::Group;
 
 /// Time for a server to exit by itself once its stdin is closed.
@@ -23,9 +23,9 @@ pub(super) struct Stdio {
 
 impl Stdio {
     /// Starts a server in the session's cwd.
-    pub(super) fn start(program: &Path, args: &[String], env: &[(String, String)], cwd: &Path) -> Result<Self, String> {
+    pub(super) fn start(program: &Path, args: &[String], env: &[Variable], cwd: &Path) -> Result<Self, String> {
         let mut command = Command::new(program);
-        command.args(args).envs(env.iter().cloned());
+        command.args(args).envs(env.iter().map(|variable| (&variable.name, &variable.value)));
         if cwd.is_dir() {
             command.current_dir(cwd);
         }
@@ -37,18 +37,11 @@ impl Stdio {
         Ok(Self { group, stdin, lines: BufReader::new(stdout).lines() })
     }
 
-    /// Sends a request, waits for its answer, and answers the server's requests meanwhile.
-    pub(super) async fn request(&mut self, request: &Value) -> Result<Value, String> {
-        self.send(request).await?;
+    /// Waits for the next message; lines that are not JSON are ignored.
+    pub(super) async fn receive(&mut self) -> Result<Value, String> {
         loop {
             let line = self.lines.next_line().await.map_err(|error| error.to_string())?;
-            let line = line.ok_or("the server ended")?;
-            let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
-            if message.get("method").is_some() {
-                if let Some(answer) = served(&message) {
-                    self.send(&answer).await?;
-                }
-            } else if message["id"] == request["id"] {
+            if let Ok(message) = serde_json::from_str(&line.ok_or("the server ended")?) {
                 return Ok(message);
             }
         }

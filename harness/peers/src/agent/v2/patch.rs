@@ -1,7 +1,7 @@
 //! The change of a file, with a patch in Git's format.
 
 use agent_client_protocol::v2::schema::{
-    Diff as SchemaDiff, DiffChange, DiffChangeOperation, DiffFileType, DiffPatch, DiffPathChange,
+    Diff as SchemaDiff, DiffChange, DiffChangeOperation, DiffFileType, DiffPatch, DiffPathChange, DiffPathPairChange,
 };
 use similar::TextDiff;
 
@@ -10,15 +10,25 @@ use crate::agent::update::Diff;
 /// Writes the change of a file, with absolute paths in the patch.
 pub(super) fn write(diff: &Diff) -> SchemaDiff {
     let place = DiffPathChange::new(&diff.path);
-    let operation =
-        if diff.old.is_some() { DiffChangeOperation::Modify(place) } else { DiffChangeOperation::Add(place) };
+    let operation = match (&diff.from, &diff.old) {
+        (Some(from), _) => DiffChangeOperation::Move(DiffPathPairChange::new(from, &diff.path)),
+        (None, Some(_)) => DiffChangeOperation::Modify(place),
+        (None, None) => DiffChangeOperation::Add(place),
+    };
     let mut written = SchemaDiff::new(vec![DiffChange::new(operation).file_type(DiffFileType::Text)]);
     let path = diff.path.to_string_lossy();
     // Git quotes such a path; this agent leaves the patch out.
     if !path.contains(|c: char| c == '"' || c == '\\' || !c.is_ascii() || c.is_ascii_control()) {
-        written.patch = Some(DiffPatch::new(text(&path, diff.old.as_deref(), &diff.new)));
+        written.patch = Some(DiffPatch::new(match &diff.from {
+            Some(from) => rename(&from.to_string_lossy(), &path),
+            None => text(&path, diff.old.as_deref(), &diff.new),
+        }));
     }
     written
+}
+
+fn rename(from: &str, path: &str) -> String {
+    format!("diff --git {from} {path}\nsimilarity index 100%\nrename from {from}\nrename to {path}\n")
 }
 
 fn text(path: &str, old: Option<&str>, new: &str) -> String {
