@@ -49,8 +49,8 @@ async fn ask_to_visit(turn: &Turn, n_visits: usize) -> Result<Result<String, Str
     let visits = (0..n_visits).map(|_| async {
         let id = turn.client.visits.begin();
         let page = json!({
-            "sessionId": turn.session.id,
             "mode": "url",
+            "sessionId": turn.session.id,
             "elicitationId": id,
             "url": format!("https://example.org/{id}"),
             "message": "Please have a look at this page.",
@@ -76,7 +76,7 @@ pub(super) fn form(scope: &str, id: Value, message: &str, choices: &[String]) ->
         name["enum"] = json!(choices);
     }
     let schema = json!({"type": "object", "properties": {"name": name}, "required": ["name"]});
-    UntypedMessage::new(CREATE, json!({scope: id, "mode": "form", "requestedSchema": schema, "message": message}))
+    UntypedMessage::new(CREATE, json!({"mode": "form", scope: id, "requestedSchema": schema, "message": message}))
 }
 
 /// Returns the answer, or the reason if the user did not accept.

@@ -151,7 +151,7 @@ impl Intent {
     pub(super) fn of_prompt(prompt: &[Block]) -> Result<Self, String> {
         let mut texts = prompt.iter().filter_map(Block::as_text);
         let lines = texts.clone().flat_map(str::lines);
-        if let Some(json) = lines.filter_map(|line| line.trim().strip_prefix(MARK)).last() {
+        if let Some(json) = lines.filter_map(|line| line.trim().strip_prefix(MARK)).next_back() {
             return serde_json::from_str(json).map_err(|error| format!("intent not understood: {error}"));
         }
         Ok(texts.next().and_then(slash_command).unwrap_or(Self::Say { text: None }))

@@ -49,23 +49,6 @@ pub(super) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
         })
 }
 
-fn read_capabilities(found: &acp::ClientCapabilities) -> Capabilities {
-    let session = found.session.as_ref();
-    let options = session.and_then(|session| session.config_options.as_ref());
-    let elicitation = found.elicitation.as_ref();
-    Capabilities {
-        reads_files: found.fs.read_text_file,
-        writes_files: found.fs.write_text_file,
-        has_terminals: found.terminal,
-        boolean_options: options.is_some_and(|options| options.boolean.is_some()),
-        elicits_forms: elicitation.is_some_and(|elicitation| elicitation.form.is_some()),
-        opens_urls: elicitation.is_some_and(|elicitation| elicitation.url.is_some()),
-        knows_extension: extension::is_in(found.meta.as_ref()),
-        shows_notices: session.is_some_and(|session| session.notices.is_some()),
-        shows_compactions: session.is_some_and(|session| session.compaction.is_some()),
-    }
-}
-
 /// Answers a prompt when its turn has ended.
 pub(super) fn prompted(stop: Stop) -> Reply {
     match stop {
@@ -83,8 +66,21 @@ impl Wire for V1 {
     }
 
     fn capabilities(&self, params: Value) -> Result<Capabilities, Error> {
-        let request: acp::InitializeRequest = alike(params)?;
-        Ok(read_capabilities(&request.client_capabilities))
+        let found = alike::<acp::InitializeRequest>(params)?.client_capabilities;
+        let session = found.session.as_ref();
+        let options = session.and_then(|session| session.config_options.as_ref());
+        let elicitation = found.elicitation.as_ref();
+        Ok(Capabilities {
+            reads_files: found.fs.read_text_file,
+            writes_files: found.fs.write_text_file,
+            has_terminals: found.terminal,
+            boolean_options: options.is_some_and(|options| options.boolean.is_some()),
+            elicits_forms: elicitation.is_some_and(|elicitation| elicitation.form.is_some()),
+            opens_urls: elicitation.is_some_and(|elicitation| elicitation.url.is_some()),
+            knows_extension: extension::is_in(found.meta.as_ref()),
+            shows_notices: session.is_some_and(|session| session.notices.is_some()),
+            shows_compactions: session.is_some_and(|session| session.compaction.is_some()),
+        })
     }
 
     fn initialized(&self) -> Reply {

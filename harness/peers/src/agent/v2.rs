@@ -49,22 +49,6 @@ pub(super) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
         })
 }
 
-/// Reads the capabilities of the client. In version 2 the agent has files and terminals itself.
-fn read_capabilities(found: &acp::ClientCapabilities) -> Capabilities {
-    let elicitation = found.elicitation.as_ref();
-    Capabilities {
-        reads_files: false,
-        writes_files: false,
-        has_terminals: false,
-        boolean_options: true,
-        elicits_forms: elicitation.is_some_and(|elicitation| elicitation.form.is_some()),
-        opens_urls: elicitation.is_some_and(|elicitation| elicitation.url.is_some()),
-        knows_extension: extension::is_in(found.meta.as_ref()),
-        shows_notices: true,
-        shows_compactions: true,
-    }
-}
-
 /// Answers a prompt when it is inserted into the conversation.
 pub(super) fn prompted(message: &str) -> Reply {
     to_reply(acp::PromptResponse::new(message.to_owned()))
@@ -79,8 +63,20 @@ impl Wire for V2 {
     }
 
     fn capabilities(&self, params: Value) -> Result<Capabilities, Error> {
-        let request: acp::InitializeRequest = alike(params)?;
-        Ok(read_capabilities(&request.capabilities))
+        let found = alike::<acp::InitializeRequest>(params)?.capabilities;
+        let elicitation = found.elicitation.as_ref();
+        Ok(Capabilities {
+            // In version 2 the agent has files and terminals itself.
+            reads_files: false,
+            writes_files: false,
+            has_terminals: false,
+            boolean_options: true,
+            elicits_forms: elicitation.is_some_and(|elicitation| elicitation.form.is_some()),
+            opens_urls: elicitation.is_some_and(|elicitation| elicitation.url.is_some()),
+            knows_extension: extension::is_in(found.meta.as_ref()),
+            shows_notices: true,
+            shows_compactions: true,
+        })
     }
 
     fn initialized(&self) -> Reply {
