@@ -5,45 +5,40 @@
 //!
 //! - `options` and `act`: the user's settings and acts
 //! - `run`, `launch`, `transport` and `end`: the agent's process, and the connection to it by the SDK
-//! - `state`, with `agent`, `connection`, `session` and `question`: the client's state
-//! - `user`: converts acts to requests, with one file for each part of the specification: `initialize`, `authenticate`,
-//!   `session_setup`, `mcp`, `session_list`, `config_options`, `prompt` and `content`
-//! - `serve` and `update`: the requests and notifications of the agent, with `fs`, `terminal`, `permission`,
-//!   `elicitation` and `form`
-//! - `v2`: the same client in version 2 of the protocol, a draft
+//! - `major`, with `v1` and `v2`: what differs between the versions of the protocol. Each version reads the requests and
+//!   updates of the agent, and hands them to the rest of the client, which is the same for both
+//! - `state`, with `connection`, `session` and `question`: the client's state
+//! - `user`: converts acts to requests, with one file for each part of the specification: `authenticate`,
+//!   `session_setup`, `config_options`, `prompt` and `content`
+//! - `question` and `form`: questions of the agent to the user
+//! - `fs` and `terminal`: the files and terminals of the client, which only version 1 has
 
 mod act;
-mod agent;
 mod authenticate;
 mod config_options;
 mod connection;
 mod content;
-mod elicitation;
 mod end;
 mod errors;
 mod form;
 mod fs;
-mod initialize;
 mod launch;
-mod mcp;
+mod major;
 mod options;
 mod output;
-mod permission;
 mod prompt;
 mod question;
 mod run;
-mod serve;
 mod session;
-mod session_list;
 mod session_setup;
 mod state;
 mod terminal;
 mod transport;
-mod update;
 mod user;
+mod v1;
 mod v2;
 
-pub use agent::TerminalLogin;
 pub use launch::{AgentProcess, AgentProgram, Launcher, Pipes};
+pub use major::TerminalLogin;
 pub use options::{Feature, Options, Permission};
 pub use run::run;

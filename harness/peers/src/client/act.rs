@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One act of the user.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -62,7 +62,7 @@ pub(super) enum Act {
     CustomRequest {
         method: String,
     },
-    /// Answers the oldest open permission request.
+    /// Answers the oldest open permission request that offers the option.
     Decide {
         option_id: String,
     },
@@ -100,7 +100,7 @@ pub(super) enum Attachment {
 }
 
 /// The new value of a config option.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub(super) enum OptionValue {
     Flag(bool),

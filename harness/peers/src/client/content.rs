@@ -1,13 +1,17 @@
-//! The content blocks of prompts.
+//! The content blocks of prompts, which are the same in all versions of the protocol.
 
-use std::{fmt::Write as _, fs, path::Path};
+use std::{fs, path::Path};
 
 use agent_client_protocol::v1::schema::{
-    AudioContent, ContentBlock, EmbeddedResource, EmbeddedResourceResource, ImageContent, PromptCapabilities,
-    ResourceLink, TextResourceContents,
+    AudioContent, ContentBlock, EmbeddedResource, EmbeddedResourceResource, ImageContent, ResourceLink,
+    TextResourceContents,
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-use super::{act::Attachment, output::log};
+use super::{act::Attachment, major::Capabilities, output::log};
+
+/// The bytes that are escaped in the path of a URI.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A picture of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=";
@@ -26,12 +30,12 @@ struct Attached {
 }
 
 /// Builds the content of a prompt, without the attachments that the agent does not accept.
-pub(super) fn prompt(takes: &PromptCapabilities, cwd: &Path, text: String, attach: &[Attachment]) -> Vec<ContentBlock> {
+pub(super) fn prompt(takes: &Capabilities, cwd: &Path, text: String, attach: &[Attachment]) -> Vec<ContentBlock> {
     let attached = attach.iter().filter_map(|attachment| block(*attachment, takes, cwd));
     std::iter::once(ContentBlock::from(text)).chain(attached).collect()
 }
 
-fn block(attachment: Attachment, takes: &PromptCapabilities, cwd: &Path) -> Option<ContentBlock> {
+fn block(attachment: Attachment, takes: &Capabilities, cwd: &Path) -> Option<ContentBlock> {
     match attachment {
         Attachment::Image if takes.image => Some(ContentBlock::Image(ImageContent::new(PNG, "image/png"))),
         Attachment::Audio if takes.audio => Some(ContentBlock::Audio(AudioContent::new(WAV, "audio/wav"))),
@@ -68,18 +72,9 @@ fn file_in(cwd: &Path) -> Attached {
     Attached { name, uri: file_uri(&path), text }
 }
 
-/// Writes a path as a URI, with special characters escaped.
+/// Writes a path as a URI.
 fn file_uri(path: &Path) -> String {
-    let mut uri = String::from("file://");
-    for byte in path.as_os_str().as_encoded_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
-            uri.push(char::from(*byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(uri, "%{byte:02X}");
-        }
-    }
-    uri
+    format!("file://{}", percent_encode(path.as_os_str().as_encoded_bytes(), ESCAPED))
 }
 
 #[cfg(test)]
@@ -89,8 +84,8 @@ mod tests {
     #[test]
     fn content_follows_the_capabilities() {
         let cwd = Path::new("/nowhere at all");
-        let none = PromptCapabilities::new();
-        let all = PromptCapabilities::new().image(true).audio(true).embedded_context(true);
+        let none = Capabilities::default();
+        let all = Capabilities { image: true, audio: true, embedded_context: true, ..Capabilities::default() };
         assert!(block(Attachment::Image, &none, cwd).is_none());
         assert!(block(Attachment::Audio, &none, cwd).is_none());
         assert!(matches!(block(Attachment::File, &none, cwd), Some(ContentBlock::ResourceLink(_))));

@@ -8,16 +8,10 @@ use std::{
     sync::Mutex,
 };
 
-use agent_client_protocol::{
-    Error, ErrorCode,
-    v1::schema::{ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest, WriteTextFileResponse},
-};
+use agent_client_protocol::{Error, ErrorCode};
 use serde_json::json;
 
-use super::{
-    errors::invalid,
-    session::{Sessions, lock},
-};
+use super::{errors::invalid, session::lock};
 
 /// The files of the user, on disk or in unsaved buffers.
 #[derive(Debug)]
@@ -31,32 +25,22 @@ impl Files {
         Self { unsaved: keeps_unsaved.then(Mutex::default) }
     }
 
-    /// Reads a file, or some of its lines.
-    pub(super) fn read(
-        &self,
-        sessions: &Sessions,
-        request: &ReadTextFileRequest,
-    ) -> Result<ReadTextFileResponse, Error> {
-        sessions.named(&request.session_id)?;
-        let path = absolute(&request.path)?;
+    /// Returns the text of a file, or `limit` of its lines from the 1-based `line` on.
+    pub(super) fn read(&self, path: &Path, line: Option<u32>, limit: Option<u32>) -> Result<String, Error> {
+        let path = absolute(path)?;
         let unsaved = self.unsaved.as_ref().and_then(|texts| lock(texts).get(path).cloned());
         let text = unsaved.map_or_else(|| read_text(path), Ok).map_err(|error| refusal(path, &error))?;
-        Ok(ReadTextFileResponse::new(window(&text, request.line, request.limit)))
+        Ok(window(&text, line, limit))
     }
 
     /// Writes a file.
-    pub(super) fn write(
-        &self,
-        sessions: &Sessions,
-        request: &WriteTextFileRequest,
-    ) -> Result<WriteTextFileResponse, Error> {
-        sessions.named(&request.session_id)?;
-        let path = absolute(&request.path)?;
+    pub(super) fn write(&self, path: &Path, content: String) -> Result<(), Error> {
+        let path = absolute(path)?;
         match &self.unsaved {
-            Some(texts) => drop(lock(texts).insert(path.to_owned(), request.content.clone())),
-            None => write_text(path, &request.content).map_err(|error| refusal(path, &error))?,
+            Some(texts) => drop(lock(texts).insert(path.to_owned(), content)),
+            None => write_text(path, &content).map_err(|error| refusal(path, &error))?,
         }
-        Ok(WriteTextFileResponse::new())
+        Ok(())
     }
 }
 

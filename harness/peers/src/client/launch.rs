@@ -13,7 +13,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{TerminalLogin, options::Options};
+use super::{major::TerminalLogin, options::Options};
 use crate::group::Group;
 
 /// Time for the agent to exit after its input was closed.

@@ -2,11 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent_client_protocol::{
-    Error,
-    v1::schema::{CancelNotification, PromptRequest},
-};
-use serde_json::Value;
+use agent_client_protocol::Error;
+use serde_json::{Value, json};
 
 use super::{
     act::Attachment,
@@ -22,28 +19,29 @@ const QUIT_LIMIT: Duration = Duration::from_secs(1);
 
 /// Sends a prompt once the session is idle, and does not wait for the end of the turn.
 pub(super) async fn prompt(client: &Arc<Client>, text: String, attach: &[Attachment]) -> Result<(), Trouble> {
-    let session = client.sessions.current().ok_or_else(|| Trouble::refused("no session is open"))?;
-    session.idle().await;
-    let takes = &client.agent().capabilities.prompt_capabilities;
-    let request = PromptRequest::new(session.id.clone(), content::prompt(takes, &session.cwd, text, attach));
-    client.sessions.begin_turn(&session);
-    let (noted, ended) = (Arc::clone(client), Arc::clone(&session));
-    match client.connection.begin::<Value>("session/prompt", request, move |answer| end(&noted, &ended, answer)) {
-        Ok(handle) => {
-            session.set_prompt(Some(handle));
-            Ok(())
-        }
-        Err(error) => {
-            client.sessions.end_turn(&session);
-            Err(Trouble::failed("session/prompt", &error))
-        }
-    }
+    let id = client.sessions.current()?;
+    client.sessions.idle(Some(&id)).await;
+    let cwd = client.sessions.read(&id, |session| session.cwd.clone()).flatten().unwrap_or_default();
+    let blocks = content::prompt(&client.agent().takes, &cwd, text, attach);
+    let turn = if client.major.response_ends_turn() { Turn::Running } else { Turn::Prompted };
+    client.sessions.change(&id, |session| session.turn = turn);
+    let (noted, session) = (Arc::clone(client), id.clone());
+    let params = json!({"sessionId": id, "prompt": blocks});
+    let sent = client.connection.begin("session/prompt", params, move |answer| note(&noted, &session, answer));
+    let (prompt, failure) = sent.map_or_else(|error| (None, Some(error)), |prompt| (Some(prompt), None));
+    client.sessions.change(&id, |session| match prompt {
+        Some(prompt) => session.prompt = Some(prompt),
+        None => session.end_turn(),
+    });
+    failure.map_or(Ok(()), |error| Err(Trouble::failed("session/prompt", &error)))
 }
 
 /// Runs a slash command, which is a prompt that begins with its name.
 pub(super) async fn command(client: &Arc<Client>, name: &str, input: Option<&str>) -> Result<(), Trouble> {
     let name = name.strip_prefix('/').unwrap_or(name);
-    if client.sessions.current().is_some_and(|session| session.lacks_command(name)) {
+    let lacks = |names: &Vec<String>| names.iter().all(|known| known != name);
+    let session = client.sessions.current()?;
+    if client.sessions.read(&session, |session| session.commands.as_ref().is_some_and(lacks)) == Some(true) {
         return Err(Trouble::refused(format!("the agent has no command `{name}`")));
     }
     let text = match input.filter(|input| !input.is_empty()) {
@@ -53,55 +51,80 @@ pub(super) async fn command(client: &Arc<Client>, name: &str, input: Option<&str
     prompt(client, text, &[]).await
 }
 
-/// Ends a turn with any stop reason.
-fn end(client: &Client, session: &Session, answer: Result<Value, Error>) {
-    client.printer.end_line();
-    if let Err(error) = answer {
+/// Handles the response to a prompt, with any stop reason.
+fn note(client: &Client, session: &str, answer: Result<Value, Error>) {
+    let ends = answer.is_err() || client.major.response_ends_turn();
+    let was_cancelling = client.sessions.change(session, |session| {
+        let was_cancelling = session.is_cancelling;
+        session.prompt = None;
+        if ends {
+            session.end_turn();
+        }
+        was_cancelling
+    });
+    if ends {
+        client.printer.end_line();
+    }
+    match answer {
         // The error that an agent may answer to $/cancel_request.
-        let is_cancelled = error.code.value() == -32800 && session.turn() == Turn::Cancelling;
-        if !is_cancelled {
+        Err(error) if !(was_cancelling && error.code.value() == -32800) => {
             log(&format!("the turn failed: {}", describe(&error)));
             client.fail();
         }
+        _ => {}
     }
-    client.sessions.end_turn(session);
 }
 
 /// Stops the running turn of the current session.
 pub(super) fn cancel(client: &Client) -> Result<(), Trouble> {
-    stop(client, &*running(client)?);
+    stop(client, &running(client)?);
     Ok(())
 }
 
 /// Cancels the turn of a session, and with it the open questions about it.
-fn stop(client: &Client, session: &Session) {
-    session.set_turn(Turn::Cancelling);
+fn stop(client: &Client, session: &str) {
+    client.sessions.change(session, |session| session.is_cancelling = true);
     // This fails only if the connection has ended.
-    let _ = client.connection.notify("session/cancel", CancelNotification::new(session.id.clone()));
-    client.questions.dismiss(&session.id);
+    let _ = client.connection.notify("session/cancel", json!({"sessionId": session}));
+    client.questions.dismiss(session);
 }
 
 /// Cancels the open prompt of the current session with `$/cancel_request`.
 pub(super) fn cancel_request(client: &Client) -> Result<(), Trouble> {
-    let session = running(client)?;
-    let prompt = session.prompt().ok_or_else(|| Trouble::refused("no prompt is open"))?;
-    session.set_turn(Turn::Cancelling);
+    let id = running(client)?;
+    let prompt = client.sessions.read(&id, |session| session.prompt.clone()).flatten();
+    let prompt = prompt.ok_or_else(|| Trouble::refused("no prompt is open"))?;
+    client.sessions.change(&id, |session| session.is_cancelling = true);
     let sent = prompt.cancel();
-    client.questions.dismiss(&session.id);
+    client.questions.dismiss(&id);
     sent.map_err(|error| Trouble::failed("$/cancel_request", &error))
 }
 
-fn running(client: &Client) -> Result<Arc<Session>, Trouble> {
-    let session = client.sessions.current().ok_or_else(|| Trouble::refused("no session is open"))?;
-    if session.turn() == Turn::Idle {
-        return Err(Trouble::refused("no turn runs in the session"));
-    }
-    Ok(session)
+fn running(client: &Client) -> Result<String, Trouble> {
+    let id = client.sessions.current()?;
+    let is_idle = client.sessions.read(&id, |session| session.turn == Turn::Idle) != Some(false);
+    if is_idle { Err(Trouble::refused("no turn runs in the session")) } else { Ok(id) }
+}
+
+/// Cancels the last of the session's tool calls or terminals that the agent offers to cancel.
+pub(super) async fn cancel_offered(
+    client: &Client,
+    method: &str,
+    member: &str,
+    offered: impl Fn(&Session) -> &[String],
+) -> Result<(), Trouble> {
+    let id = client.sessions.current()?;
+    let last = client.sessions.read(&id, |session| offered(session).last().cloned()).flatten();
+    let last = last.ok_or_else(|| Trouble::refused(format!("the agent offers no {method}")))?;
+    client.act(method, json!({"sessionId": id, member: last})).await
 }
 
 /// Cancels all running turns and waits briefly; the end of the connection stops longer ones.
 pub(super) async fn quit(client: &Client) {
-    let sessions = client.sessions.all();
-    sessions.iter().filter(|session| session.turn() == Turn::Running).for_each(|session| stop(client, session));
-    let _ = tokio::time::timeout(QUIT_LIMIT, client.sessions.turns_ended()).await;
+    for session in client.sessions.busy() {
+        if client.sessions.read(&session, |session| session.is_cancelling) == Some(false) {
+            stop(client, &session);
+        }
+    }
+    let _ = tokio::time::timeout(QUIT_LIMIT, client.sessions.idle(None)).await;
 }

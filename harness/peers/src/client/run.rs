@@ -3,23 +3,19 @@
 use std::{process::ExitCode, sync::Arc};
 
 use agent_client_protocol::{
-    Agent, Client as ClientRole, Error, on_receive_notification, on_receive_request,
-    v1::{
-        ConnectionTo,
-        schema::{AgentNotification, AgentRequest},
-    },
+    Agent, Builder, Client as ClientRole, ConnectionTo, Error, HandleConnectionClose, HandleDispatchFrom, Protocol,
+    RunWithConnectionTo,
 };
 
 use super::{
     Launcher, Options, end,
     errors::describe,
-    options::Protocol,
+    options,
     output::log,
-    serve,
     state::Client,
-    transport, update,
+    transport,
     user::{self, Acts, End},
-    v2,
+    v1, v2,
 };
 
 /// Runs the client until its user has no more acts, or it cannot continue.
@@ -48,11 +44,15 @@ async fn serve_user(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bo
     let mut acts = Acts::open(&options);
     let mut well = true;
     loop {
-        let (end, has_failed) = if options.protocol == Protocol::V2 {
-            v2::connect(&options, launcher, &mut acts).await?
-        } else {
-            let client = Arc::new(Client::new(options.clone(), Arc::clone(launcher)));
-            (connect(&client, &mut acts).await?, client.has_failed())
+        let (end, has_failed) = match options.protocol {
+            options::Protocol::V1 => {
+                let client = Arc::new(Client::new(&v1::V1, options.clone(), Arc::clone(launcher)));
+                (connect(&client, v1::builder(&client), &mut acts).await?, client.has_failed())
+            }
+            options::Protocol::V2 => {
+                let client = Arc::new(Client::new(&v2::V2, options.clone(), Arc::clone(launcher)));
+                (connect(&client, v2::builder(&client), &mut acts).await?, client.has_failed())
+            }
         };
         well &= !has_failed;
         if end == End::Done {
@@ -62,36 +62,29 @@ async fn serve_user(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bo
 }
 
 /// Serves the user on one connection; the result is the reason for its end.
-async fn connect(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
+async fn connect<P: Protocol>(
+    client: &Arc<Client>,
+    builder: Builder<
+        ClientRole,
+        impl HandleDispatchFrom<Agent> + 'static,
+        impl RunWithConnectionTo<Agent> + 'static,
+        impl HandleConnectionClose<Agent> + 'static,
+        P,
+    >,
+    acts: &mut Acts,
+) -> Result<End, String> {
     let started = client.launcher.start();
     let (mut process, pipes) = started.map_err(|error| format!("the agent cannot be started: {error}"))?;
     let (transport, writer) = transport::open(pipes);
-    let (requests, notifications) = (Arc::clone(client), Arc::clone(client));
-    let served = ClientRole
-        .v1()
-        .name("acp-reference-client")
-        .on_receive_request(
-            async move |request: AgentRequest, responder, _: ConnectionTo<Agent>| {
-                serve::handle(&requests, request, responder)
-            },
-            on_receive_request!(),
-        )
-        .on_receive_notification(
-            async move |notification: AgentNotification, _: ConnectionTo<Agent>| {
-                update::note(&notifications, notification);
-                Ok(())
-            },
-            on_receive_notification!(),
-        )
-        .connect_with(transport, async |connection: ConnectionTo<Agent>| {
-            let raw = connection.into_raw();
-            client.connection.set(raw.clone());
-            let user = user::run(client, acts);
-            let end = end::wait(user, &raw, &mut process, || client.has_failed()).await;
-            shut_down(client).await;
-            Ok::<_, Error>(end)
-        })
-        .await;
+    let served = builder.name("acp-reference-client").connect_with(transport, async |connection| {
+        let connection: ConnectionTo<Agent> = connection.into();
+        client.connection.set(connection.clone());
+        let user = user::run(client, acts);
+        let end = end::wait(user, &connection, &mut process, || client.has_failed()).await;
+        shut_down(client).await;
+        Ok::<_, Error>(end)
+    });
+    let served = served.await;
     let end = match served {
         Ok(end) => end,
         // Writing to an exited agent may fail first.

@@ -1,241 +1,178 @@
-//! The open sessions: their directories, settings and turns.
+//! The sessions of a connection: their directories, settings and turns.
 
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use agent_client_protocol::{
-    Error, RequestCancellationHandle,
-    v1::schema::{SessionConfigOption, SessionId, SessionModeState},
-};
-use serde::Deserialize as _;
-use serde_json::Value;
-use tokio::sync::watch;
+use agent_client_protocol::{Error, RequestCancellationHandle};
+use serde::Deserialize;
+use tokio::sync::Notify;
 
-use super::errors::invalid;
+use super::{errors::invalid, state::Trouble};
 
-/// The state of the turn of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The turn of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Turn {
+    #[default]
     Idle,
+    /// A prompt was sent, and the agent has not reported work yet.
+    Prompted,
     Running,
-    /// The user stopped the turn, and the agent has not answered yet.
-    Cancelling,
 }
 
-/// The choices in a session, as the results of session/new, load and resume list them.
+/// The settings of a session that the user can change.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Choices {
-    pub modes: Option<SessionModeState>,
-    /// `None` if the agent has no config options.
-    pub options: Option<Vec<SessionConfigOption>>,
+pub(super) struct Settings {
+    pub modes: Vec<String>,
+    pub options: Vec<ConfigOption>,
 }
 
-impl Choices {
-    /// Reads the choices from a result, without options of unknown types.
-    pub(super) fn read(result: &Value) -> Self {
-        let modes = result.get("modes").and_then(|modes| SessionModeState::deserialize(modes).ok());
-        let options = result.get("configOptions").and_then(Value::as_array);
-        let known = |options: &Vec<Value>| {
-            options.iter().filter_map(|option| SessionConfigOption::deserialize(option).ok()).collect()
-        };
-        Self { modes, options: options.map(known) }
-    }
+/// A config option.
+#[derive(Debug, Clone)]
+pub(super) struct ConfigOption {
+    pub id: String,
+    pub is_mode: bool,
+    /// The ids of the values of a select option, or `None` for a boolean option.
+    pub values: Option<Vec<String>>,
 }
 
-/// One open session.
-#[derive(Debug)]
+/// One session.
+#[derive(Debug, Default)]
 pub(super) struct Session {
-    pub id: SessionId,
-    pub cwd: PathBuf,
-    choices: Mutex<Choices>,
+    /// Its directory, once the session is open; updates may come before the result that opens it.
+    pub cwd: Option<PathBuf>,
+    pub settings: Settings,
     /// The names in the last list of slash commands; `None` before the first list.
-    commands: Mutex<Option<Vec<String>>>,
-    turn: watch::Sender<Turn>,
-    prompt: Mutex<Option<RequestCancellationHandle>>,
-    is_closing: AtomicBool,
+    pub commands: Option<Vec<String>>,
+    pub turn: Turn,
+    /// The user stopped the turn.
+    pub is_cancelling: bool,
+    /// The user closes the session.
+    pub is_closing: bool,
+    /// The prompt without a response.
+    pub prompt: Option<RequestCancellationHandle>,
+    /// The messages of which chunks were printed.
+    pub printed: Vec<String>,
+    /// The tool calls that can be cancelled, the last offer last.
+    pub tools: Vec<String>,
+    /// The terminals that can be cancelled, the last offer last.
+    pub terminals: Vec<String>,
 }
 
 impl Session {
-    pub(super) fn new(id: SessionId, cwd: PathBuf) -> Self {
-        Self {
-            id,
-            cwd,
-            choices: Mutex::default(),
-            commands: Mutex::default(),
-            turn: watch::channel(Turn::Idle).0,
-            prompt: Mutex::default(),
-            is_closing: AtomicBool::new(false),
-        }
+    /// Ends the turn.
+    pub(super) fn end_turn(&mut self) {
+        self.turn = Turn::Idle;
+        self.is_cancelling = false;
+        self.prompt = None;
     }
 
-    pub(super) fn choices(&self) -> Choices {
-        lock(&self.choices).clone()
-    }
-
-    pub(super) fn change(&self, change: impl FnOnce(&mut Choices)) {
-        change(&mut lock(&self.choices));
-    }
-
-    /// Replaces the list of slash commands.
-    pub(super) fn set_commands(&self, names: Vec<String>) {
-        *lock(&self.commands) = Some(names);
-    }
-
-    /// Returns whether the agent removed a command from its list, or never had it there.
-    pub(super) fn lacks_command(&self, name: &str) -> bool {
-        lock(&self.commands).as_ref().is_some_and(|names| names.iter().all(|known| known != name))
-    }
-
-    pub(super) fn turn(&self) -> Turn {
-        *self.turn.borrow()
-    }
-
-    pub(super) fn set_turn(&self, turn: Turn) {
-        self.turn.send_replace(turn);
-    }
-
-    /// Waits until no turn runs in this session.
-    pub(super) async fn idle(&self) {
-        // Fails only without a sender, which lives as long as the session.
-        let _ = self.turn.subscribe().wait_for(|turn| *turn == Turn::Idle).await;
-    }
-
-    /// Sets or clears the handle that cancels the open prompt.
-    pub(super) fn set_prompt(&self, prompt: Option<RequestCancellationHandle>) {
-        *lock(&self.prompt) = prompt;
-    }
-
-    pub(super) fn prompt(&self) -> Option<RequestCancellationHandle> {
-        lock(&self.prompt).clone()
-    }
-
-    /// Records that the user closes the session.
-    pub(super) fn close(&self) {
-        self.is_closing.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns whether the user stopped the turn or closes the session, so that questions are pointless.
+    /// Returns whether questions of the agent have no purpose any more.
     pub(super) fn is_given_up(&self) -> bool {
-        self.turn() == Turn::Cancelling || self.is_closing.load(Ordering::Relaxed)
+        self.is_cancelling || self.is_closing
+    }
+
+    fn is_open(&self) -> bool {
+        self.cwd.is_some()
     }
 }
 
 /// An entry in the agent's list of sessions.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Listed {
+    pub session_id: String,
     pub cwd: PathBuf,
-    pub directories: Vec<PathBuf>,
+    #[serde(default)]
+    pub additional_directories: Vec<PathBuf>,
 }
 
-/// The sessions that this connection knows.
-#[derive(Debug)]
+/// The sessions that this connection knows, by id.
+#[derive(Debug, Default)]
 pub(super) struct Sessions {
     known: Mutex<Known>,
-    n_running: watch::Sender<usize>,
+    changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    open: HashMap<SessionId, Arc<Session>>,
-    current: Option<SessionId>,
-    listed: HashMap<SessionId, Listed>,
-}
-
-impl Default for Sessions {
-    fn default() -> Self {
-        Self { known: Mutex::default(), n_running: watch::channel(0).0 }
-    }
+    sessions: HashMap<String, Session>,
+    listed: HashMap<String, Listed>,
+    current: Option<String>,
 }
 
 impl Sessions {
-    /// Finds an open session.
-    pub(super) fn find(&self, id: &SessionId) -> Option<Arc<Session>> {
-        lock(&self.known).open.get(id).cloned()
+    /// Reads an open session.
+    pub(super) fn read<T>(&self, id: &str, read: impl FnOnce(&Session) -> T) -> Option<T> {
+        lock(&self.known).sessions.get(id).filter(|session| session.is_open()).map(read)
     }
 
-    /// Returns the session that a request of the agent names.
-    pub(super) fn named(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
-        self.find(id).ok_or_else(|| invalid("unknown session"))
+    /// Changes a session, which may not be open yet.
+    pub(super) fn change<T>(&self, id: &str, change: impl FnOnce(&mut Session) -> T) -> T {
+        let changed = change(lock(&self.known).sessions.entry(id.to_owned()).or_default());
+        self.changed.notify_waiters();
+        changed
+    }
+
+    /// Replaces a session and returns the earlier one.
+    pub(super) fn replace(&self, id: &str, session: Option<Session>) -> Option<Session> {
+        let mut known = lock(&self.known);
+        let earlier = match session {
+            Some(session) => known.sessions.insert(id.to_owned(), session),
+            None => known.sessions.remove(id),
+        };
+        drop(known);
+        self.changed.notify_waiters();
+        earlier
+    }
+
+    /// Returns an error unless the session that a request of the agent names is open.
+    pub(super) fn check(&self, id: &str) -> Result<(), Error> {
+        self.read(id, |_| ()).ok_or_else(|| invalid("unknown session"))
     }
 
     /// Returns the session that the user works in.
-    pub(super) fn current(&self) -> Option<Arc<Session>> {
-        let known = lock(&self.known);
-        known.current.as_ref().and_then(|id| known.open.get(id)).cloned()
+    pub(super) fn current(&self) -> Result<String, Trouble> {
+        let current = lock(&self.known).current.clone();
+        let current = current.filter(|id| self.read(id, |_| ()).is_some());
+        current.ok_or_else(|| Trouble::refused("no session is open"))
     }
 
-    /// Makes a session the current one.
-    pub(super) fn make_current(&self, id: &SessionId) {
-        lock(&self.known).current = Some(id.clone());
-    }
-
-    pub(super) fn all(&self) -> Vec<Arc<Session>> {
-        lock(&self.known).open.values().cloned().collect()
-    }
-
-    /// Opens a session to requests; returns the earlier one with its id.
-    pub(super) fn add(&self, session: Arc<Session>) -> Option<Arc<Session>> {
-        lock(&self.known).open.insert(session.id.clone(), session)
-    }
-
-    pub(super) fn remove(&self, id: &SessionId) {
-        lock(&self.known).open.remove(id);
+    pub(super) fn make_current(&self, id: &str) {
+        lock(&self.known).current = Some(id.to_owned());
     }
 
     /// Returns the latest entry about a session in the agent's list.
-    pub(super) fn listed(&self, id: &SessionId) -> Option<Listed> {
+    pub(super) fn listed(&self, id: &str) -> Option<Listed> {
         lock(&self.known).listed.get(id).cloned()
     }
 
-    pub(super) fn set_listed(&self, id: SessionId, listed: Listed) {
-        lock(&self.known).listed.insert(id, listed);
+    pub(super) fn add_listed(&self, listed: Listed) {
+        lock(&self.known).listed.insert(listed.session_id.clone(), listed);
     }
 
-    pub(super) fn begin_turn(&self, session: &Session) {
-        session.set_turn(Turn::Running);
-        self.n_running.send_modify(|n_running| *n_running += 1);
+    /// Returns the open sessions with a turn.
+    pub(super) fn busy(&self) -> Vec<String> {
+        let known = lock(&self.known);
+        let busy = known.sessions.iter().filter(|(_, session)| session.is_open() && session.turn != Turn::Idle);
+        busy.map(|(id, _)| id.clone()).collect()
     }
 
-    pub(super) fn end_turn(&self, session: &Session) {
-        session.set_prompt(None);
-        session.set_turn(Turn::Idle);
-        self.n_running.send_modify(|n_running| *n_running = n_running.saturating_sub(1));
-    }
-
-    /// Waits until no turn runs.
-    pub(super) async fn turns_ended(&self) {
-        // Fails only without a sender, which lives as long as the sessions.
-        let _ = self.n_running.subscribe().wait_for(|n_running| *n_running == 0).await;
-    }
-
-    /// Returns whether a turn runs in any session.
-    pub(super) fn is_busy(&self) -> bool {
-        *self.n_running.borrow() > 0
+    /// Waits until a session has no turn, or all if none is given.
+    pub(super) async fn idle(&self, id: Option<&str>) {
+        loop {
+            let changed = self.changed.notified();
+            if !self.busy().iter().any(|busy| id.is_none_or(|id| id == busy)) {
+                return;
+            }
+            changed.await;
+        }
     }
 }
 
 /// Locks, also after a panic elsewhere.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn leaves_out_options_of_unknown_types() {
-        let known = json!({"id": "a", "name": "A", "type": "boolean", "currentValue": true, "category": "_mine"});
-        let choices = Choices::read(&json!({"configOptions": [{"id": "b", "name": "B", "type": "dial"}, known]}));
-        assert!(choices.modes.is_none());
-        assert_eq!(choices.options.map(|options| options.len()), Some(1));
-    }
 }

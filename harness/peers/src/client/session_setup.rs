@@ -1,51 +1,56 @@
-//! `session/new`, `session/load`, `session/resume`, `session/close` and `session/delete`.
+//! The requests that open, list, close and delete sessions.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use agent_client_protocol::{
     Error, ErrorCode,
-    v1::schema::{
-        CloseSessionRequest, DeleteSessionRequest, LoadSessionRequest, McpServer, NewSessionRequest,
-        ResumeSessionRequest, SessionId,
-    },
+    v1::schema::{McpServer, McpServerStdio},
 };
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::{
     authenticate,
     errors::failed,
-    mcp,
+    major::{Place, Start},
     output::log,
-    session::{Choices, Session, Turn},
+    session::{Listed, Session, Turn},
     state::{Client, Trouble},
 };
 
+/// The most pages that are read; an agent that always has a next one must not hold the client forever.
+const MAX_PAGES: usize = 10_000;
+
 /// Opens another session, after a login if the agent requires one.
 pub(super) async fn new_session(client: &Arc<Client>) -> Result<(), Trouble> {
-    let opened = match open(client).await {
+    client.require("sessions", |takes| takes.sessions)?;
+    let opened = match open_new(client).await {
         Err(error) if error.code == ErrorCode::AUTH_REQUIRED => {
             authenticate::log_in(client).await?;
-            open(client).await
+            open_new(client).await
         }
         opened => opened,
     };
     opened.map_err(|error| Trouble::failed("session/new", &error))
 }
 
-async fn open(client: &Arc<Client>) -> Result<(), Error> {
+async fn open_new(client: &Arc<Client>) -> Result<(), Error> {
     let cwd = client.cwd();
-    let request = NewSessionRequest::new(&cwd)
-        .mcp_servers(mcp_servers(client))
-        .additional_directories(directories(client, &client.options.directories.0));
+    let place = place(client, cwd.clone(), &client.options.directories.0);
+    let (method, params) = client.major.open(&Start::New, place);
     let noted = Arc::clone(client);
-    let answer = client.connection.call::<Value>("session/new", request, move |answer| {
+    let answer = client.connection.call(method, params, move |answer| {
         let Ok(answer) = answer else { return };
         let Some(id) = answer["sessionId"].as_str() else { return };
-        let session = Session::new(SessionId::new(id), cwd);
-        session.change(|choices| *choices = Choices::read(answer));
-        noted.sessions.make_current(&session.id);
-        noted.sessions.add(Arc::new(session));
+        noted.sessions.change(id, |session| {
+            session.cwd = Some(cwd);
+            session.settings = noted.major.settings(answer);
+        });
+        noted.sessions.make_current(id);
     });
     match answer.await? {
         answer if answer["sessionId"].is_string() => Ok(()),
@@ -54,128 +59,153 @@ async fn open(client: &Arc<Client>) -> Result<(), Error> {
 }
 
 /// Opens an old session with its history.
-pub(super) async fn load(client: &Arc<Client>, id: SessionId) -> Result<(), Trouble> {
-    if !client.agent().capabilities.load_session {
-        return Err(Trouble::refused("the agent does not advertise session/load"));
-    }
-    let (cwd, directories) = place(client, &id)?;
-    let request =
-        LoadSessionRequest::new(id.clone(), &cwd).mcp_servers(mcp_servers(client)).additional_directories(directories);
-    reattach(client, "session/load", request, Session::new(id, cwd)).await
+pub(super) async fn load(client: &Arc<Client>, id: String) -> Result<(), Trouble> {
+    client.require("session/load", |takes| takes.load)?;
+    reopen(client, &id, Start::Load(id.clone())).await
 }
 
 /// Opens an old session without its history.
-pub(super) async fn resume(client: &Arc<Client>, id: SessionId) -> Result<(), Trouble> {
-    if client.agent().capabilities.session_capabilities.resume.is_none() {
-        return Err(Trouble::refused("the agent does not advertise session/resume"));
-    }
-    let (cwd, directories) = place(client, &id)?;
-    let servers = mcp_servers(client);
-    let has_none = servers.is_empty();
-    let request = ResumeSessionRequest::new(id.clone(), &cwd).mcp_servers(servers).additional_directories(directories);
-    let mut request = serde_json::to_value(request).map_err(|error| Trouble::refused(error.to_string()))?;
-    if has_none {
-        // The SDK omits an empty list, and the text of the protocol requires it.
-        request["mcpServers"] = json!([]);
-    }
-    reattach(client, "session/resume", request, Session::new(id, cwd)).await
+pub(super) async fn resume(client: &Arc<Client>, id: String) -> Result<(), Trouble> {
+    client.require("session/resume", |takes| takes.resume)?;
+    reopen(client, &id, Start::Resume(id.clone())).await
 }
 
-/// Returns the directory of an old session, and the additional ones to open it with.
-fn place(client: &Client, id: &SessionId) -> Result<(PathBuf, Vec<PathBuf>), Trouble> {
-    let open = client.sessions.find(id);
-    if open.as_ref().is_some_and(|session| session.turn() != Turn::Idle) {
+/// Opens an old session, which is open to the agent's requests and updates before the answer comes.
+async fn reopen(client: &Arc<Client>, id: &str, start: Start) -> Result<(), Trouble> {
+    let open = client.sessions.read(id, |session| (session.cwd.clone(), session.turn));
+    if open.as_ref().is_some_and(|(_, turn)| *turn != Turn::Idle) {
         return Err(Trouble::refused("a turn of that session runs"));
     }
     let listed = client.sessions.listed(id);
-    let known = open.map(|session| session.cwd.clone()).or_else(|| listed.as_ref().map(|listed| listed.cwd.clone()));
+    let known = open.and_then(|(cwd, _)| cwd).or_else(|| listed.as_ref().map(|listed| listed.cwd.clone()));
+    let cwd = known.unwrap_or_else(|| client.cwd());
     let own = &client.options.directories.0;
-    let wanted = match listed {
-        Some(listed) if own.is_empty() => listed.directories,
-        _ => own.clone(),
-    };
-    Ok((known.unwrap_or_else(|| client.cwd()), directories(client, &wanted)))
-}
-
-/// Loads or resumes: the session is open to the agent's requests and updates before the answer comes.
-async fn reattach(
-    client: &Arc<Client>,
-    method: &'static str,
-    request: impl Serialize,
-    session: Session,
-) -> Result<(), Trouble> {
-    let session = Arc::new(session);
-    let before = client.sessions.add(Arc::clone(&session));
-    let noted = Arc::clone(client);
-    let answer = client.connection.call::<Value>(method, request, move |answer| match answer {
+    let directories =
+        listed.filter(|_| own.is_empty()).map_or_else(|| own.clone(), |listed| listed.additional_directories);
+    let (method, params) = client.major.open(&start, place(client, cwd.clone(), &directories));
+    let earlier = client.sessions.replace(id, Some(Session { cwd: Some(cwd), ..Session::default() }));
+    let (noted, session) = (Arc::clone(client), id.to_owned());
+    let answer = client.connection.call(method, params, move |answer| match answer {
         Ok(answer) => {
-            session.change(|choices| *choices = Choices::read(answer));
-            noted.sessions.make_current(&session.id);
-            noted.sessions.add(session);
+            noted.sessions.change(&session, |session| session.settings = noted.major.settings(answer));
+            noted.sessions.make_current(&session);
         }
-        Err(_) => match before {
-            Some(before) => drop(noted.sessions.add(before)),
-            None => noted.sessions.remove(&session.id),
-        },
+        Err(_) => drop(noted.sessions.replace(&session, earlier)),
     });
     answer.await.map(drop).map_err(|error| Trouble::failed(method, &error))
 }
 
 /// Closes an open session.
-pub(super) async fn close(client: &Arc<Client>, id: SessionId) -> Result<(), Trouble> {
-    let session = client.sessions.find(&id).ok_or_else(|| Trouble::refused("unknown session"))?;
-    if client.agent().capabilities.session_capabilities.close.is_none() {
-        return Err(Trouble::refused("the agent does not advertise session/close"));
+pub(super) async fn close(client: &Client, id: &str) -> Result<(), Trouble> {
+    client.sessions.check(id).map_err(|_| Trouble::refused("unknown session"))?;
+    client.require("session/close", |takes| takes.close)?;
+    client.sessions.change(id, |session| session.is_closing = true);
+    client.questions.dismiss(id);
+    // Separate tasks answer the dismissed questions, before the request.
+    tokio::task::yield_now().await;
+    let closed = client.connection.call("session/close", json!({"sessionId": id}), |_| ()).await;
+    match closed {
+        // A session that the agent does not know is closed.
+        Err(error) if error.code != ErrorCode::RESOURCE_NOT_FOUND => {
+            return Err(Trouble::failed("session/close", &error));
+        }
+        _ => {}
     }
-    session.close();
-    client.questions.dismiss(&id);
-    end(client, "session/close", CloseSessionRequest::new(id.clone()), id.clone()).await?;
-    client.terminals.release_session(&id).await;
+    client.sessions.replace(id, None);
+    client.terminals.release_session(id).await;
     Ok(())
 }
 
 /// Deletes a session from the agent's list.
-pub(super) async fn delete(client: &Arc<Client>, id: SessionId) -> Result<(), Trouble> {
-    if client.agent().capabilities.session_capabilities.delete.is_none() {
-        return Err(Trouble::refused("the agent does not advertise session/delete"));
-    }
-    if client.sessions.find(&id).is_none() && client.sessions.listed(&id).is_none() {
+pub(super) async fn delete(client: &Client, id: &str) -> Result<(), Trouble> {
+    client.require("session/delete", |takes| takes.delete)?;
+    if client.sessions.check(id).is_err() && client.sessions.listed(id).is_none() {
         return Err(Trouble::refused("that session is neither open nor listed"));
     }
-    end(client, "session/delete", DeleteSessionRequest::new(id.clone()), id).await
-}
-
-/// Sends a request that ends a session, and removes the session when the agent has ended it.
-async fn end(client: &Arc<Client>, method: &str, request: impl Serialize, id: SessionId) -> Result<(), Trouble> {
-    let noted = Arc::clone(client);
-    let answer = client.connection.call::<Value>(method, request, move |answer| {
-        if answer.is_ok() {
-            noted.sessions.remove(&id);
-        }
-    });
-    answer.await.map(drop).map_err(|error| Trouble::failed(method, &error))
+    client.act("session/delete", json!({"sessionId": id})).await?;
+    client.sessions.replace(id, None);
+    Ok(())
 }
 
 /// Makes an open session the current one.
-pub(super) fn switch(client: &Client, id: &SessionId) -> Result<(), Trouble> {
-    if client.sessions.find(id).is_none() {
-        return Err(Trouble::refused("that session is not open"));
-    }
+pub(super) fn switch(client: &Client, id: &str) -> Result<(), Trouble> {
+    client.sessions.check(id).map_err(|_| Trouble::refused("that session is not open"))?;
     client.sessions.make_current(id);
     Ok(())
 }
 
-fn mcp_servers(client: &Client) -> Vec<McpServer> {
-    mcp::servers(&client.options.mcp_servers.0, &client.agent().capabilities.mcp_capabilities)
+/// A page of the agent's list of sessions.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    sessions: Vec<Listed>,
+    next_cursor: Option<String>,
 }
 
-/// Returns those of the user's additional directories that may be sent.
-fn directories(client: &Client, wanted: &[PathBuf]) -> Vec<PathBuf> {
-    if client.agent().capabilities.session_capabilities.additional_directories.is_some() {
-        return wanted.to_vec();
+/// Reads all pages of the list, or of the sessions in one directory.
+pub(super) async fn list(client: &Client, dir: Option<&str>) -> Result<(), Trouble> {
+    client.require("session/list", |takes| takes.list)?;
+    let mut params = json!({});
+    if let Some(dir) = dir {
+        params["cwd"] = json!(client.cwd().join(dir));
     }
-    if !wanted.is_empty() {
+    for _ in 0..MAX_PAGES {
+        let page = client.connection.call("session/list", params.clone(), |_| ()).await;
+        let page = page.and_then(|page| Page::deserialize(page).map_err(Error::into_internal_error));
+        let page = page.map_err(|error| Trouble::failed("session/list", &error))?;
+        for session in page.sessions {
+            log(&format!("session {} in {}", session.session_id, session.cwd.display()));
+            client.sessions.add_listed(session);
+        }
+        match page.next_cursor {
+            Some(next) => params["cursor"] = next.into(),
+            None => return Ok(()),
+        }
+    }
+    Err(Trouble::refused(format!("the list has more than {MAX_PAGES} pages")))
+}
+
+/// Describes the surroundings of a session, without what the agent does not take.
+fn place(client: &Client, cwd: PathBuf, directories: &[PathBuf]) -> Place {
+    let takes = &client.agent().takes;
+    let fitting = |server: &McpServer| match server {
+        McpServer::Http(server) if !takes.mcp_http => left_out(&server.name, "the agent takes no http servers"),
+        McpServer::Sse(server) if !takes.mcp_sse => left_out(&server.name, "the agent takes no sse servers"),
+        McpServer::Stdio(server) if !takes.mcp_stdio => left_out(&server.name, "the agent starts no servers"),
+        McpServer::Stdio(server) => located(server.clone()),
+        server => Some(server.clone()),
+    };
+    let servers = client.options.mcp_servers.0.iter().filter_map(fitting).collect();
+    let directories = if takes.additional_directories || directories.is_empty() {
+        directories.to_vec()
+    } else {
         log("additional directories left out: the agent takes none");
+        Vec::new()
+    };
+    Place { cwd, directories, servers }
+}
+
+/// Makes the command of a server absolute, as the user's shell would find it.
+fn located(mut server: McpServerStdio) -> Option<McpServer> {
+    let found = if server.command.is_absolute() { Some(server.command.clone()) } else { find(&server.command) };
+    match found {
+        Some(command) => {
+            server.command = command;
+            Some(McpServer::Stdio(server))
+        }
+        None => left_out(&server.name, "its command is not found"),
     }
-    Vec::new()
+}
+
+fn find(command: &Path) -> Option<PathBuf> {
+    if command.components().count() > 1 {
+        return std::path::absolute(command).ok();
+    }
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(command)).find(|path| path.is_absolute() && path.is_file())
+}
+
+fn left_out(name: &str, why: &str) -> Option<McpServer> {
+    log(&format!("MCP server `{name}` left out: {why}"));
+    None
 }

@@ -9,11 +9,11 @@ use std::{
 };
 
 use super::{
-    agent::AgentInfo,
     connection::Connection,
     errors::describe,
     fs::Files,
     launch::Launcher,
+    major::{AgentInfo, Capabilities, Major},
     options::{Feature, Options},
     output::Printer,
     question::Questions,
@@ -23,6 +23,7 @@ use super::{
 
 /// The state of the client; each part has its own file.
 pub(super) struct Client {
+    pub major: &'static dyn Major,
     pub options: Options,
     pub launcher: Arc<dyn Launcher>,
     pub connection: Connection,
@@ -31,15 +32,17 @@ pub(super) struct Client {
     pub files: Files,
     pub terminals: Terminals,
     pub printer: Printer,
-    agent: OnceLock<AgentInfo>,
+    /// The answer to `initialize`.
+    pub agent: OnceLock<AgentInfo>,
     /// The directory of the user.
     cwd: Mutex<PathBuf>,
     has_failed: AtomicBool,
 }
 
 impl Client {
-    pub(super) fn new(options: Options, launcher: Arc<dyn Launcher>) -> Self {
+    pub(super) fn new(major: &'static dyn Major, options: Options, launcher: Arc<dyn Launcher>) -> Self {
         Self {
+            major,
             files: Files::new(options.unsaved),
             cwd: Mutex::new(options.cwd.clone()),
             options,
@@ -71,15 +74,16 @@ impl Client {
         }
     }
 
-    /// Stores the answer to `initialize`.
-    pub(super) fn set_agent(&self, agent: AgentInfo) {
-        self.agent.get_or_init(|| agent);
-    }
-
     /// Returns the agent's description of itself; before `initialize`, an agent without capabilities.
     pub(super) fn agent(&self) -> &AgentInfo {
         static UNKNOWN: OnceLock<AgentInfo> = OnceLock::new();
         self.agent.get().unwrap_or_else(|| UNKNOWN.get_or_init(AgentInfo::default))
+    }
+
+    /// Refuses an act unless the agent advertises the method that it needs.
+    pub(super) fn require(&self, method: &str, has: impl FnOnce(&Capabilities) -> bool) -> Result<(), Trouble> {
+        let is_advertised = has(&self.agent().takes);
+        is_advertised.then_some(()).ok_or_else(|| Trouble::refused(format!("the agent does not advertise {method}")))
     }
 
     /// Records a failure that does not end the client.

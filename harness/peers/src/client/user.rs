@@ -2,15 +2,16 @@
 
 use std::{collections::VecDeque, io::BufRead as _, sync::Arc, thread};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::{
     act::Act,
-    authenticate, config_options, elicitation, initialize,
+    authenticate, config_options,
+    errors::describe,
     options::Options,
     output::log,
-    permission, prompt, session_list, session_setup,
+    prompt, question, session_setup,
     state::{Client, Trouble},
 };
 
@@ -65,7 +66,7 @@ impl Acts {
 
 /// Does the user's acts as long as one connection can serve them; fails if continuing makes no sense.
 pub(super) async fn run(client: &Arc<Client>, acts: &mut Acts) -> Result<End, String> {
-    initialize::initialize(client).await?;
+    initialize(client).await?;
     match session_setup::new_session(client).await {
         Ok(()) => {}
         Err(Trouble::LoggedIn) => return Ok(End::LoggedIn),
@@ -77,26 +78,35 @@ pub(super) async fn run(client: &Arc<Client>, acts: &mut Acts) -> Result<End, St
             return Ok(End::Done);
         }
         match perform(client, act).await {
+            Ok(()) => {}
             Err(Trouble::LoggedIn) => {
-                client.sessions.turns_ended().await;
+                client.sessions.idle(None).await;
                 return Ok(End::LoggedIn);
             }
-            done => tell(client, done),
+            Err(Trouble::Refused(reason)) => log(&format!("not done: {reason}")),
+            Err(Trouble::Failed(reason)) => {
+                client.fail();
+                log(&reason);
+            }
         }
     }
-    client.sessions.turns_ended().await;
+    client.sessions.idle(None).await;
     Ok(End::Done)
 }
 
-fn tell(client: &Client, done: Result<(), Trouble>) {
-    match done {
-        Ok(()) | Err(Trouble::LoggedIn) => {}
-        Err(Trouble::Refused(reason)) => log(&format!("not done: {reason}")),
-        Err(Trouble::Failed(reason)) => {
-            client.fail();
-            log(&reason);
+/// Agrees with the agent on the version, and exchanges the capabilities.
+async fn initialize(client: &Arc<Client>) -> Result<(), String> {
+    let noted = Arc::clone(client);
+    let answer = client.connection.call("initialize", client.major.initialize(&client.options), move |answer| {
+        if let Ok(answer) = answer {
+            noted.agent.get_or_init(|| noted.major.agent(answer));
         }
+    });
+    let answer = answer.await.map_err(|error| format!("initialize failed: {}", describe(&error)))?;
+    if answer["protocolVersion"] != client.major.number() {
+        return Err(format!("the agent wants protocol version {}", answer["protocolVersion"]));
     }
+    Ok(())
 }
 
 /// Sends the agent a custom request; the error of an unknown method is a valid answer.
@@ -106,40 +116,40 @@ async fn custom_request(client: &Client, method: &str) -> Result<(), Trouble> {
             "`{method}` is not a custom method: it does not begin with an underscore"
         )));
     }
-    let answer = client.connection.call::<Value>(method, json!({}), |_| ()).await;
+    let answer = client.connection.call(method, json!({}), |_| ()).await;
     answer.map_or_else(|error| log(&format!("{method}: {error}")), |result| log(&format!("{method}: {result}")));
     Ok(())
 }
 
 async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
-    let Client { sessions, questions, .. } = &**client;
     match act {
         Act::Prompt { text, attach } => prompt::prompt(client, text, &attach).await,
         Act::Command { name, input } => prompt::command(client, &name, input.as_deref()).await,
         Act::Cancel => prompt::cancel(client),
         Act::CancelRequest => prompt::cancel_request(client),
+        Act::CancelTool => {
+            prompt::cancel_offered(client, "tool_call/cancel", "toolCallId", |session| &session.tools).await
+        }
+        Act::CancelTerminal => {
+            prompt::cancel_offered(client, "terminal/cancel", "terminalId", |session| &session.terminals).await
+        }
         Act::NewSession { cwd } => {
             client.go_to(cwd);
             session_setup::new_session(client).await
         }
-        Act::Load { session_id } => session_setup::load(client, session_id.into()).await,
-        Act::Resume { session_id } => session_setup::resume(client, session_id.into()).await,
-        Act::Close { session_id } => session_setup::close(client, session_id.into()).await,
-        Act::Delete { session_id } => session_setup::delete(client, session_id.into()).await,
-        Act::Switch { session_id } => session_setup::switch(client, &session_id.into()),
-        Act::List { dir } => session_list::list(client, dir.as_deref()).await,
-        Act::SetMode { mode_id } => config_options::set_mode(client, &mode_id).await,
+        Act::Load { session_id } => session_setup::load(client, session_id).await,
+        Act::Resume { session_id } => session_setup::resume(client, session_id).await,
+        Act::Close { session_id } => session_setup::close(client, &session_id).await,
+        Act::Delete { session_id } => session_setup::delete(client, &session_id).await,
+        Act::Switch { session_id } => session_setup::switch(client, &session_id),
+        Act::List { dir } => session_setup::list(client, dir.as_deref()).await,
+        Act::SetMode { mode_id } => config_options::set_mode(client, mode_id).await,
         Act::SetOption { config_id, value } => config_options::set_option(client, &config_id, value).await,
         Act::Authenticate { method_id } => authenticate::authenticate(client, &method_id).await,
         Act::Logout => authenticate::log_out(client).await,
         Act::CustomRequest { method } => custom_request(client, &method).await,
-        Act::Decide { option_id } => {
-            permission::decide(sessions, questions, &option_id).await.map_err(Trouble::Refused)
-        }
-        Act::Answer { action } => {
-            elicitation::answer_oldest(sessions, questions, action).await.map_err(Trouble::Refused)
-        }
-        Act::CancelTool | Act::CancelTerminal => Err(Trouble::refused("version 1 of the protocol has no such request")),
+        Act::Decide { option_id } => question::decide(client, &option_id).await,
+        Act::Answer { action } => question::answer(client, action).await,
         Act::Quit => Ok(()),
     }
 }

@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use agent_client_protocol::v1::schema::TerminalExitStatus;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{io::AsyncReadExt as _, process::ChildStdout, sync::watch, task::JoinHandle, time::timeout};
 
@@ -21,12 +20,19 @@ const MAX_PIPE: usize = 2 * 1024 * 1024;
 /// How long a killed command may take to exit; only one that is stuck in the kernel takes longer.
 const KILLED: Duration = Duration::from_secs(2);
 
+/// The exit of a command: one of both is there, if the system tells.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Exit {
+    pub code: Option<i32>,
+    pub signal: Option<String>,
+}
+
 /// A started command; dropping it kills its group.
 #[derive(Debug)]
 pub(super) struct Command {
     group: Option<Pid>,
-    pub tail: Arc<Mutex<Tail>>,
-    end: watch::Receiver<Option<TerminalExitStatus>>,
+    tail: Arc<Mutex<Tail>>,
+    exit: watch::Receiver<Option<Exit>>,
     pump: JoinHandle<()>,
 }
 
@@ -41,20 +47,25 @@ impl Command {
         let output = ChildStdout::from_std(std::process::ChildStdout::from(std::os::fd::OwnedFd::from(reader)))?;
         let id = group.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let tail = Arc::new(Mutex::new(tail));
-        let (report, end) = watch::channel(None);
+        let (report, exit) = watch::channel(None);
         let pump = Pump { group, output, tail: Arc::clone(&tail) };
-        Ok(Self { group: id, tail, end, pump: tokio::spawn(pump.run(report)) })
+        Ok(Self { group: id, tail, exit, pump: tokio::spawn(pump.run(report)) })
     }
 
-    /// Returns the exit status of the command, if it has exited.
-    pub(super) fn end(&self) -> Option<TerminalExitStatus> {
-        self.end.borrow().clone()
+    /// Returns the output so far, and whether its beginning was dropped.
+    pub(super) fn output(&self) -> (String, bool) {
+        lock(&self.tail).read()
+    }
+
+    /// Returns the exit of the command, if it has exited.
+    pub(super) fn exit(&self) -> Option<Exit> {
+        self.exit.borrow().clone()
     }
 
     /// Waits for the exit; `None` if the command was dropped before.
-    pub(super) fn ended(&self) -> impl Future<Output = Option<TerminalExitStatus>> + Send + use<> {
-        let mut end = self.end.clone();
-        async move { end.wait_for(Option::is_some).await.ok()?.clone() }
+    pub(super) fn exited(&self) -> impl Future<Output = Option<Exit>> + Send + use<> {
+        let mut exit = self.exit.clone();
+        async move { exit.wait_for(Option::is_some).await.ok()?.clone() }
     }
 
     /// Kills the whole group and does not wait.
@@ -69,7 +80,7 @@ impl Command {
     pub(super) async fn kill(&self) {
         self.signal();
         // After the limit, the best available answer is that it was killed.
-        let _ = timeout(KILLED, self.ended()).await;
+        let _ = timeout(KILLED, self.exited()).await;
         // The wait for the exit gets its answer before the kill.
         tokio::task::yield_now().await;
     }
@@ -92,7 +103,7 @@ struct Pump {
 impl Pump {
     /// Reports the exit once the tail has all output of the command itself, even if another process holds the pipe, and
     /// continues to read.
-    async fn run(mut self, report: watch::Sender<Option<TerminalExitStatus>>) {
+    async fn run(mut self, report: watch::Sender<Option<Exit>>) {
         let Self { group, output, tail } = &mut self;
         let exit = tokio::select! {
             exit = group.child.wait() => exit,
@@ -100,7 +111,7 @@ impl Pump {
         };
         catch_up(output, tail);
         lock(tail).finish();
-        report.send_replace(Some(exit.map_or_else(|_| TerminalExitStatus::new(), |exit| status(&exit))));
+        report.send_replace(Some(exit.map_or_else(|_| Exit::default(), |exit| status(&exit))));
         read_to_end(output, tail).await;
         // Dropping the group kills it, so it must live as long as the command.
         std::future::pending::<()>().await;
@@ -133,29 +144,14 @@ fn catch_up(output: &ChildStdout, tail: &Mutex<Tail>) {
     }
 }
 
-fn status(exit: &ExitStatus) -> TerminalExitStatus {
-    let signal = exit.signal().map(signal_name);
-    TerminalExitStatus::new().exit_code(exit.code().map(i32::cast_unsigned)).signal(signal)
+fn status(exit: &ExitStatus) -> Exit {
+    Exit { code: exit.code(), signal: exit.signal().map(signal_name) }
 }
 
 fn signal_name(number: i32) -> String {
-    let names = [
-        (Signal::HUP, "SIGHUP"),
-        (Signal::INT, "SIGINT"),
-        (Signal::QUIT, "SIGQUIT"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::TRAP, "SIGTRAP"),
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::USR1, "SIGUSR1"),
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::USR2, "SIGUSR2"),
-        (Signal::PIPE, "SIGPIPE"),
-        (Signal::ALARM, "SIGALRM"),
-        (Signal::TERM, "SIGTERM"),
-    ];
-    let known = names.into_iter().find(|(signal, _)| signal.as_raw() == number);
-    known.map_or_else(|| format!("SIG{number}"), |(_, name)| name.to_owned())
+    // The numbers that are the same on all systems.
+    let names =
+        ["HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "", "FPE", "KILL", "", "SEGV", "", "PIPE", "ALRM", "TERM"];
+    let name = usize::try_from(number - 1).ok().and_then(|at| names.get(at)).filter(|name| !name.is_empty());
+    name.map_or_else(|| format!("SIG{number}"), |name| format!("SIG{name}"))
 }

@@ -3,77 +3,53 @@
 /// Bytes kept if the request sets no limit, so that no command can fill the memory.
 pub(super) const DEFAULT_LIMIT: usize = 64 * 1024 * 1024;
 
-/// The last bytes of a command's output, as text.
+/// The last bytes of a command's output.
 #[derive(Debug)]
 pub(super) struct Tail {
     limit: usize,
-    text: String,
-    /// The incomplete character at the end.
-    partial: Vec<u8>,
+    bytes: Vec<u8>,
     was_cut: bool,
+    is_complete: bool,
 }
 
 impl Tail {
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, text: String::new(), partial: Vec::new(), was_cut: false }
+        Self { limit, bytes: Vec::new(), was_cut: false, is_complete: false }
     }
 
-    /// Appends output of the command; bytes that are not UTF-8 become replacement characters.
+    /// Appends output of the command, and drops bytes far outside of the limit, rarely enough to cost little.
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.partial.extend_from_slice(bytes);
-        let bytes = std::mem::take(&mut self.partial);
-        let mut chunks = bytes.utf8_chunks().peekable();
-        while let Some(chunk) = chunks.next() {
-            self.text.push_str(chunk.valid());
-            self.partial.extend_from_slice(chunk.invalid());
-            if chunks.peek().is_some() || !may_continue(&self.partial) {
-                self.flush_partial();
-            }
+        self.bytes.extend_from_slice(bytes);
+        let most = self.limit.max(64 * 1024);
+        if self.bytes.len() / 2 > most {
+            self.bytes.drain(..self.bytes.len() - most);
+            self.was_cut = true;
         }
-        self.shrink();
     }
 
-    /// Ends the output.
+    /// Ends the output of the command itself.
     pub(super) fn finish(&mut self) {
-        self.flush_partial();
+        self.is_complete = true;
     }
 
-    /// Returns the output within the limit, and whether any was dropped.
+    /// Returns the output within the limit, and whether any was dropped; bytes that are not UTF-8 become replacement
+    /// characters.
     pub(super) fn read(&self) -> (String, bool) {
-        let excess = self.text.len().saturating_sub(self.limit);
-        (self.text[boundary_from(&self.text, excess)..].to_owned(), self.was_cut || excess > 0)
-    }
-
-    fn flush_partial(&mut self) {
-        if !std::mem::take(&mut self.partial).is_empty() {
-            self.text.push(char::REPLACEMENT_CHARACTER);
-        }
-    }
-
-    /// Drops text that is outside the limit, rarely enough to cost little.
-    fn shrink(&mut self) {
-        if self.text.len() / 2 <= self.limit.max(64 * 1024) {
-            return;
-        }
-        let start = boundary_before(&self.text, self.text.len() - self.limit);
-        self.was_cut |= start > 0;
-        self.text.drain(..start);
+        let end = self.bytes.len() - if self.is_complete { 0 } else { n_unfinished(&self.bytes) };
+        let text = String::from_utf8_lossy(&self.bytes[..end]);
+        let excess = text.len().saturating_sub(self.limit);
+        let start = (excess..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+        (text[start..].to_owned(), self.was_cut || excess > 0)
     }
 }
 
-/// Returns whether bytes begin a character that more bytes could complete.
-fn may_continue(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
-}
-
-/// Returns the character boundary at the index or before it.
-fn boundary_before(text: &str, index: usize) -> usize {
-    (0..=index.min(text.len())).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0)
-}
-
-/// Returns the character boundary at the index or after it.
-fn boundary_from(text: &str, index: usize) -> usize {
-    (index..text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len())
+/// Returns the number of bytes at the end that begin a character.
+fn n_unfinished(bytes: &[u8]) -> usize {
+    let end = &bytes[bytes.len().saturating_sub(3)..];
+    let begins = |end: &[u8]| {
+        std::str::from_utf8(end).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    (1..=end.len()).find(|n| begins(&end[end.len() - n..])).unwrap_or(0)
 }
 
 #[cfg(test)]
