@@ -4,77 +4,30 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// One act of the user.
+/// One act of the user; the README of the package describes them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "act", rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(super) enum Act {
-    /// Sends a prompt in the current session.
-    Prompt {
-        text: String,
-        #[serde(default)]
-        attach: Vec<Attachment>,
-    },
-    /// Stops the running turn of the current session.
+    Prompt { text: String, attach: Option<Vec<Attachment>> },
     Cancel,
-    /// Opens another session, which becomes the current one. The user goes to the directory first, if there is one.
-    NewSession {
-        cwd: Option<PathBuf>,
-    },
-    Load {
-        session_id: String,
-    },
-    Resume {
-        session_id: String,
-    },
-    Close {
-        session_id: String,
-    },
-    Delete {
-        session_id: String,
-    },
-    /// Makes an open session the current one.
-    Switch {
-        session_id: String,
-    },
-    /// Reads all pages of the list of sessions, or of those in one directory.
-    List {
-        dir: Option<String>,
-    },
-    SetMode {
-        mode_id: String,
-    },
-    SetOption {
-        config_id: String,
-        value: OptionValue,
-    },
-    /// Runs a slash command.
-    Command {
-        name: String,
-        input: Option<String>,
-    },
-    Authenticate {
-        method_id: String,
-    },
+    NewSession { cwd: Option<PathBuf> },
+    Load { session_id: String },
+    Resume { session_id: String },
+    Close { session_id: String },
+    Delete { session_id: String },
+    Switch { session_id: String },
+    List { dir: Option<String> },
+    SetMode { mode_id: String },
+    SetOption { config_id: String, value: OptionValue },
+    Command { name: String, input: Option<String> },
+    Authenticate { method_id: String },
     Logout,
-    /// Cancels the open prompt of the current session with `$/cancel_request`.
     CancelRequest,
-    /// Sends a request that is not a method of the protocol.
-    CustomRequest {
-        method: String,
-    },
-    /// Answers the oldest open permission request that offers the option.
-    Decide {
-        option_id: String,
-    },
-    /// Answers the oldest open elicitation.
-    Answer {
-        action: Action,
-    },
-    /// Cancels the last tool call of the current session that can be cancelled; in version 2 only.
+    CustomRequest { method: String },
+    Decide { option_id: String },
+    Answer { action: Action },
     CancelTool,
-    /// Cancels the last terminal of the current session that can be cancelled; in version 2 only.
     CancelTerminal,
-    /// Ends the client.
     Quit,
 }
 
@@ -117,7 +70,7 @@ mod tests {
         let attach = vec![Attachment::Image, Attachment::Mention];
         assert_eq!(
             act(r#"{"act":"prompt","text":"hi","attach":["image","mention"]}"#),
-            Act::Prompt { text: "hi".into(), attach }
+            Act::Prompt { text: "hi".into(), attach: Some(attach) }
         );
         assert_eq!(act(r#"{"act":"cancel-request"}"#), Act::CancelRequest);
         assert_eq!(act(r#"{"act":"load","sessionId":"s 1"}"#), Act::Load { session_id: "s 1".into() });

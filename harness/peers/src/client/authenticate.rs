@@ -34,14 +34,14 @@ async fn log_in_with(client: &Client, method: &AuthMethod) -> Result<(), Trouble
             Ok(()) => Err(Trouble::LoggedIn),
             Err(error) => Err(Trouble::Failed(format!("the login `{id}` failed: {error}"))),
         },
-        AuthKind::Agent => client.act(client.major.login_methods().0, json!({"methodId": id})).await,
+        AuthKind::Agent => client.act(client.major.login, json!({"methodId": id})).await,
         _ => Err(Trouble::refused(format!("the login method `{id}` is neither the agent's nor for a terminal"))),
     }
 }
 
 /// Logs out.
 pub(super) async fn log_out(client: &Client) -> Result<(), Trouble> {
-    let method = client.major.login_methods().1;
+    let method = client.major.logout;
     client.require(method, |takes| takes.logout)?;
     client.act(method, json!({})).await
 }

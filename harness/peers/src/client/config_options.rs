@@ -32,14 +32,16 @@ pub(super) async fn set_option(client: &Arc<Client>, id: &str, value: OptionValu
     let option = client.sessions.read(&session, |session| find(&session.settings.options)).flatten();
     let option = option.ok_or_else(|| Trouble::refused(format!("the session has no option `{id}`")))?;
     check(client, &option, &value)?;
-    let mut params = json!({"sessionId": session, "configId": id, "value": value});
-    if let Some(kind) = client.major.type_of(&value) {
+    let mut params = json!({"sessionId": session, "configId": id});
+    let kind = if matches!(value, OptionValue::Flag(_)) { Some("boolean") } else { client.major.choice_type };
+    if let Some(kind) = kind {
         params["type"] = kind.into();
     }
+    params["value"] = json!(value);
     let noted = Arc::clone(client);
     let answer = client.connection.call("session/set_config_option", params, move |answer| {
         if let Ok(answer) = answer {
-            let options = noted.major.settings(answer).options;
+            let options = ConfigOption::read_all(&answer["configOptions"], noted.major.option_id);
             noted.sessions.change(&session, |session| session.settings.options = options);
         }
     });

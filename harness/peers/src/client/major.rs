@@ -2,36 +2,56 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use agent_client_protocol::v1::schema::McpServer;
+use agent_client_protocol::{
+    Builder, Client as ClientRole, Error, JsonRpcNotification, JsonRpcRequest, NullClose, NullHandler, NullRun,
+    Protocol, v1::schema::McpServer,
+};
 use serde_json::Value;
 
-use super::{act::OptionValue, options::Options, session::Settings};
+use super::{options::Options, state::Client};
 
-/// A major version of the protocol: translates the client's data to messages, and results to the client's data.
-pub(super) trait Major: Send + Sync {
-    /// Returns the number of the version.
-    fn number(&self) -> u64;
-
-    /// Returns the methods that log in and out.
-    fn login_methods(&self) -> (&'static str, &'static str);
-
+/// How a major version names things and builds messages.
+pub(super) struct Major {
+    /// Its number in `initialize`.
+    pub number: u64,
+    /// The method that logs in.
+    pub login: &'static str,
+    /// The method that logs out.
+    pub logout: &'static str,
+    /// The member with the id of a config option.
+    pub option_id: &'static str,
+    /// The type of a value of a select option in `session/set_config_option`, if one is sent.
+    pub choice_type: Option<&'static str>,
+    /// Whether the response to a prompt ends the turn; otherwise an update does.
+    pub response_ends_turn: bool,
     /// Builds the params of `initialize`.
-    fn initialize(&self, options: &Options) -> Value;
-
+    pub initialize: fn(&Options) -> Value,
     /// Reads the result of `initialize`; a member of the wrong type counts as missing.
-    fn agent(&self, result: &Value) -> AgentInfo;
-
+    pub agent: fn(&Value) -> AgentInfo,
     /// Builds the request that opens a session.
-    fn open(&self, start: &Start, place: Place) -> (&'static str, Value);
+    pub open: fn(Start, Place) -> (&'static str, Value),
+}
 
-    /// Reads the settings in the result of a request that opens a session or sets an option.
-    fn settings(&self, result: &Value) -> Settings;
+/// A major version in the types of the SDK: translates the messages of the agent to calls of the client.
+pub(super) trait Version {
+    /// What the client needs to know of the version.
+    const MAJOR: Major;
 
-    /// Returns the type of an option's value in `session/set_config_option`, unless it is left out.
-    fn type_of(&self, value: &OptionValue) -> Option<&'static str>;
+    type Protocol: Protocol;
+    type Request: JsonRpcRequest<Response = Value>;
+    type Notification: JsonRpcNotification;
 
-    /// Returns whether the response to a prompt ends the turn; otherwise an update does.
-    fn response_ends_turn(&self) -> bool;
+    /// Begins the client's side of a connection.
+    fn builder() -> Builder<ClientRole, NullHandler, NullRun, NullClose, Self::Protocol>;
+
+    /// Answers a request.
+    fn answer(client: &Client, request: Self::Request) -> impl Future<Output = Result<Value, Error>> + Send;
+
+    /// Returns the answer to a request that the agent cancels before there is another one.
+    fn withdrawn(request: &Self::Request) -> Result<Value, Error>;
+
+    /// Handles a notification, which may come at any time; the SDK ignores unknown ones.
+    fn note(client: &Client, notification: Self::Notification);
 }
 
 /// The way to open a session.

@@ -1,6 +1,6 @@
 //! The command line: the agent, the user's settings, and the features to leave out.
 
-use std::path::{Path, PathBuf};
+use std::path::{self, PathBuf};
 
 use agent_client_protocol::v1::schema::McpServer;
 use serde_json::{Value, json};
@@ -123,10 +123,8 @@ impl Options {
 
     /// Makes the paths absolute.
     pub(super) fn with_absolute_paths(mut self) -> std::io::Result<Self> {
-        let here = std::env::current_dir()?;
-        let absolute = |path: &Path| here.join(path).components().collect::<PathBuf>();
-        self.cwd = absolute(&self.cwd);
-        self.directories.0 = self.directories.0.iter().map(|path| absolute(path)).collect();
+        self.cwd = path::absolute(self.cwd)?;
+        self.directories.0 = self.directories.0.iter().map(path::absolute).collect::<Result<_, _>>()?;
         Ok(self)
     }
 }

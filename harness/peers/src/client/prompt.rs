@@ -23,7 +23,7 @@ pub(super) async fn prompt(client: &Arc<Client>, text: String, attach: &[Attachm
     client.sessions.idle(Some(&id)).await;
     let cwd = client.sessions.read(&id, |session| session.cwd.clone()).flatten().unwrap_or_default();
     let blocks = content::prompt(&client.agent().takes, &cwd, text, attach);
-    let turn = if client.major.response_ends_turn() { Turn::Running } else { Turn::Prompted };
+    let turn = if client.major.response_ends_turn { Turn::Running } else { Turn::Prompted };
     client.sessions.change(&id, |session| session.turn = turn);
     let (noted, session) = (Arc::clone(client), id.clone());
     let params = json!({"sessionId": id, "prompt": blocks});
@@ -53,7 +53,7 @@ pub(super) async fn command(client: &Arc<Client>, name: &str, input: Option<&str
 
 /// Handles the response to a prompt, with any stop reason.
 fn note(client: &Client, session: &str, answer: Result<Value, Error>) {
-    let ends = answer.is_err() || client.major.response_ends_turn();
+    let ends = answer.is_err() || client.major.response_ends_turn;
     let was_cancelling = client.sessions.change(session, |session| {
         let was_cancelling = session.is_cancelling;
         session.prompt = None;

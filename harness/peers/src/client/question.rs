@@ -6,11 +6,12 @@
 use std::{sync::Mutex, time::Duration};
 
 use agent_client_protocol::Error;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 
 use super::{
-    act::Action,
+    act::{Act, Action},
     errors::invalid,
     form,
     options::{Feature, Permission},
@@ -21,64 +22,39 @@ use super::{
 /// The time that an act waits for a question that is still on its way.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
 
-/// An option of a permission request.
-#[derive(Debug)]
-pub(super) struct Choice {
-    pub id: String,
-    /// Whether it allows or rejects; `None` for an unknown kind.
-    pub allows: Option<bool>,
-}
-
-/// The task of an elicitation.
-#[derive(Debug)]
-pub(super) enum Elicitation {
-    /// A form with this schema.
-    Form(Value),
-    /// A visit to a URL.
-    Url,
-    /// A mode that the client does not know.
-    Unknown,
-}
-
-/// The subject of a question.
-#[derive(Debug)]
-enum Subject {
-    /// Permission by one of these options.
-    Permission(Vec<Choice>),
-    Elicitation(Elicitation),
-}
-
-impl Subject {
-    /// Returns the answer without the user.
-    fn turned_down(&self) -> Value {
-        match self {
-            Self::Permission(_) => permission_cancelled(),
-            Self::Elicitation(_) => elicitation_cancelled(),
-        }
-    }
+/// An option of a permission request, which has the same shape in all versions.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PermissionOption {
+    option_id: String,
+    kind: String,
 }
 
 /// An open question; dropping it answers it without the user.
-#[derive(Debug)]
 struct Question {
     session: Option<String>,
-    subject: Subject,
+    /// Returns the answer that an act of the user gives, if any.
+    read: Box<dyn Fn(&Act) -> Option<Value> + Send>,
     answer: oneshot::Sender<Value>,
 }
 
 /// The open questions, oldest first.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Questions {
     open: Mutex<Vec<Question>>,
     asked: Notify,
 }
 
 impl Questions {
-    /// Leaves a question open until the user decides, or stops the turn of the session.
-    async fn hold(&self, session: Option<String>, subject: Subject) -> Value {
-        let turned_down = subject.turned_down();
+    /// Returns the answer of the user, or `turned_down` if the user stops the turn of the session.
+    async fn ask(
+        &self,
+        session: Option<String>,
+        read: impl Fn(&Act) -> Option<Value> + Send + 'static,
+        turned_down: Value,
+    ) -> Value {
         let (answer, answered) = oneshot::channel();
-        lock(&self.open).push(Question { session, subject, answer });
+        lock(&self.open).push(Question { session, read: Box::new(read), answer });
         self.asked.notify_waiters();
         answered.await.unwrap_or(turned_down)
     }
@@ -93,13 +69,13 @@ impl Questions {
         lock(&self.open).clear();
     }
 
-    /// Answers the oldest question for which the user has an answer.
-    async fn answer(&self, answer: impl Fn(&Subject) -> Option<Value>) -> Result<(), Trouble> {
+    /// Answers the oldest question that the act of the user fits.
+    pub(super) async fn answer(&self, act: &Act) -> Result<(), Trouble> {
         let find = || {
             let mut open = lock(&self.open);
             // The agent has withdrawn a question that has no receiver.
             open.retain(|question| !question.answer.is_closed());
-            let found = open.iter().enumerate().find_map(|(at, question)| Some((at, answer(&question.subject)?)));
+            let found = open.iter().enumerate().find_map(|(at, question)| Some((at, (question.read)(act)?)));
             found.map(|(at, answer)| (open.remove(at), answer))
         };
         let asked = async {
@@ -119,36 +95,43 @@ impl Questions {
     }
 }
 
-/// Returns the answer to a permission request.
-pub(super) async fn ask_permission(client: &Client, session: String, choices: Vec<Choice>) -> Result<Value, Error> {
-    client.sessions.check(&session)?;
-    if client.sessions.read(&session, Session::is_given_up) == Some(true) {
-        return Ok(permission_cancelled());
-    }
-    let first = |allows| choices.iter().find(|choice| choice.allows == Some(allows));
+/// Returns the answer to a permission request with these options.
+pub(super) async fn ask_permission(client: &Client, session: &str, options: Value) -> Result<Value, Error> {
+    client.sessions.check(session)?;
+    let options: Vec<PermissionOption> = serde_json::from_value(options).map_err(Error::into_internal_error)?;
+    let first = |kind| options.iter().find(|option| option.kind.starts_with(kind));
     let chosen = match client.options.permission {
-        Permission::Allow => first(true).or(first(false)),
-        Permission::Reject => first(false),
-        Permission::Hold => return Ok(client.questions.hold(Some(session), Subject::Permission(choices)).await),
+        _ if client.sessions.read(session, Session::is_given_up) == Some(true) => None,
+        Permission::Allow => first("allow_").or(first("reject_")),
+        Permission::Reject => first("reject_"),
+        Permission::Hold => {
+            let read = move |act: &Act| match act {
+                Act::Decide { option_id } if options.iter().any(|option| option.option_id == *option_id) => {
+                    Some(selected(option_id))
+                }
+                _ => None,
+            };
+            return Ok(client.questions.ask(Some(session.to_owned()), read, permission_cancelled()).await);
+        }
     };
     // Without a matching option, the user cannot express a decision, and `cancelled` allows nothing.
-    Ok(chosen.map_or_else(permission_cancelled, |choice| selected(&choice.id)))
+    Ok(chosen.map_or_else(permission_cancelled, |option| selected(&option.option_id)))
 }
 
-/// Returns the answer to an elicitation.
-pub(super) async fn elicit(client: &Client, session: Option<String>, task: Elicitation) -> Result<Value, Error> {
-    let (forms, urls) = (client.has(Feature::ElicitationForm), client.has(Feature::ElicitationUrl));
-    if !forms && !urls {
+/// Returns the answer to an elicitation, which has the same shape in all versions.
+pub(super) async fn elicit(client: &Client, request: Value) -> Result<Value, Error> {
+    if !client.has(Feature::ElicitationForm) && !client.has(Feature::ElicitationUrl) {
         return Err(Error::method_not_found());
     }
-    let is_served = match task {
-        Elicitation::Form(_) => forms,
-        Elicitation::Url => urls,
-        Elicitation::Unknown => false,
+    let is_served = match request["mode"].as_str() {
+        Some("form") => client.has(Feature::ElicitationForm),
+        Some("url") => client.has(Feature::ElicitationUrl),
+        _ => false,
     };
     if !is_served {
         return Err(invalid("the mode is not advertised"));
     }
+    let session = request["sessionId"].as_str().map(str::to_owned);
     if let Some(session) = &session {
         client.sessions.check(session)?;
         if client.sessions.read(session, Session::is_given_up) == Some(true) {
@@ -156,28 +139,16 @@ pub(super) async fn elicit(client: &Client, session: Option<String>, task: Elici
         }
     }
     match client.options.permission {
-        Permission::Allow => Ok(reply(&task, Action::Accept)),
-        Permission::Reject => Ok(reply(&task, Action::Decline)),
-        Permission::Hold => Ok(client.questions.hold(session, Subject::Elicitation(task)).await),
+        Permission::Allow => Ok(reply(&request, Action::Accept)),
+        Permission::Reject => Ok(reply(&request, Action::Decline)),
+        Permission::Hold => {
+            let read = move |act: &Act| match act {
+                Act::Answer { action } => Some(reply(&request, *action)),
+                _ => None,
+            };
+            Ok(client.questions.ask(session, read, elicitation_cancelled()).await)
+        }
     }
-}
-
-/// Selects an option of the oldest permission request that offers it.
-pub(super) async fn decide(client: &Client, option: &str) -> Result<(), Trouble> {
-    let answer = |subject: &Subject| match subject {
-        Subject::Permission(choices) => choices.iter().any(|choice| choice.id == option).then(|| selected(option)),
-        Subject::Elicitation(_) => None,
-    };
-    client.questions.answer(answer).await
-}
-
-/// Answers the oldest elicitation.
-pub(super) async fn answer(client: &Client, action: Action) -> Result<(), Trouble> {
-    let answer = |subject: &Subject| match subject {
-        Subject::Permission(_) => None,
-        Subject::Elicitation(task) => Some(reply(task, action)),
-    };
-    client.questions.answer(answer).await
 }
 
 fn selected(option: &str) -> Value {
@@ -195,14 +166,14 @@ pub(super) fn elicitation_cancelled() -> Value {
 }
 
 /// Agrees to a visit, or fills in a form; declines a form that it cannot fill in.
-fn reply(task: &Elicitation, action: Action) -> Value {
-    match (action, task) {
-        (Action::Cancel, _) => elicitation_cancelled(),
-        (Action::Accept, Elicitation::Url) => json!({"action": "accept"}),
-        (Action::Accept, Elicitation::Form(schema)) => match form::fill_in(schema) {
+fn reply(request: &Value, action: Action) -> Value {
+    match action {
+        Action::Cancel => elicitation_cancelled(),
+        Action::Accept if request["mode"] == "url" => json!({"action": "accept"}),
+        Action::Accept => match form::fill_in(&request["requestedSchema"]) {
             Some(content) => json!({"action": "accept", "content": content}),
             None => json!({"action": "decline"}),
         },
-        _ => json!({"action": "decline"}),
+        Action::Decline => json!({"action": "decline"}),
     }
 }

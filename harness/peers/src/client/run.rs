@@ -2,20 +2,21 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use agent_client_protocol::{
-    Agent, Builder, Client as ClientRole, ConnectionTo, Error, HandleConnectionClose, HandleDispatchFrom, Protocol,
-    RunWithConnectionTo,
-};
+use agent_client_protocol::{Agent, ConnectionTo, Error, Protocol, on_receive_notification, on_receive_request};
 
 use super::{
-    Launcher, Options, end,
+    Launcher, Options,
+    connection::respond,
+    end,
     errors::describe,
+    major::Version,
     options,
     output::log,
     state::Client,
     transport,
     user::{self, Acts, End},
-    v1, v2,
+    v1::V1,
+    v2::V2,
 };
 
 /// Runs the client until its user has no more acts, or it cannot continue.
@@ -45,14 +46,8 @@ async fn serve_user(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bo
     let mut well = true;
     loop {
         let (end, has_failed) = match options.protocol {
-            options::Protocol::V1 => {
-                let client = Arc::new(Client::new(&v1::V1, options.clone(), Arc::clone(launcher)));
-                (connect(&client, v1::builder(&client), &mut acts).await?, client.has_failed())
-            }
-            options::Protocol::V2 => {
-                let client = Arc::new(Client::new(&v2::V2, options.clone(), Arc::clone(launcher)));
-                (connect(&client, v2::builder(&client), &mut acts).await?, client.has_failed())
-            }
+            options::Protocol::V1 => connect::<V1>(options.clone(), launcher, &mut acts).await?,
+            options::Protocol::V2 => connect::<V2>(options.clone(), launcher, &mut acts).await?,
         };
         well &= !has_failed;
         if end == End::Done {
@@ -61,27 +56,41 @@ async fn serve_user(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bo
     }
 }
 
-/// Serves the user on one connection; the result is the reason for its end.
-async fn connect<P: Protocol>(
-    client: &Arc<Client>,
-    builder: Builder<
-        ClientRole,
-        impl HandleDispatchFrom<Agent> + 'static,
-        impl RunWithConnectionTo<Agent> + 'static,
-        impl HandleConnectionClose<Agent> + 'static,
-        P,
-    >,
+/// Serves the user on one connection; returns the reason for its end, and whether something failed.
+async fn connect<V: Version>(
+    options: Options,
+    launcher: &Arc<dyn Launcher>,
     acts: &mut Acts,
-) -> Result<End, String> {
-    let started = client.launcher.start();
+) -> Result<(End, bool), String> {
+    let client = Arc::new(Client::new(&V::MAJOR, options, Arc::clone(launcher)));
+    let started = launcher.start();
     let (mut process, pipes) = started.map_err(|error| format!("the agent cannot be started: {error}"))?;
     let (transport, writer) = transport::open(pipes);
-    let served = builder.name("acp-reference-client").connect_with(transport, async |connection| {
+    let (requests, notifications) = (Arc::clone(&client), Arc::clone(&client));
+    let builder = V::builder()
+        .name("acp-reference-client")
+        .on_receive_request(
+            async move |request: V::Request, responder, _: <V::Protocol as Protocol>::Connection<Agent>| {
+                let client = Arc::clone(&requests);
+                let withdrawn = V::withdrawn(&request);
+                respond(responder, async move { V::answer(&client, request).await }, withdrawn);
+                Ok(())
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |notification: V::Notification, _: <V::Protocol as Protocol>::Connection<Agent>| {
+                V::note(&notifications, notification);
+                Ok(())
+            },
+            on_receive_notification!(),
+        );
+    let served = builder.connect_with(transport, async |connection| {
         let connection: ConnectionTo<Agent> = connection.into();
         client.connection.set(connection.clone());
-        let user = user::run(client, acts);
+        let user = user::run(&client, acts);
         let end = end::wait(user, &connection, &mut process, || client.has_failed()).await;
-        shut_down(client).await;
+        shut_down(&client).await;
         Ok::<_, Error>(end)
     });
     let served = served.await;
@@ -89,7 +98,7 @@ async fn connect<P: Protocol>(
         Ok(end) => end,
         // Writing to an exited agent may fail first.
         Err(error) => {
-            shut_down(client).await;
+            shut_down(&client).await;
             let gone = end::broken_off(&mut process).await;
             Err(gone.unwrap_or_else(|| format!("the connection failed: {}", describe(&error))))
         }
@@ -97,7 +106,7 @@ async fn connect<P: Protocol>(
     writer.finish().await;
     process.end().await;
     client.printer.end_line();
-    end
+    Ok((end?, client.has_failed()))
 }
 
 /// Answers the open questions and ends the commands of the agent.

@@ -8,6 +8,7 @@ use std::{
 
 use agent_client_protocol::{Error, RequestCancellationHandle};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::{errors::invalid, state::Trouble};
@@ -29,6 +30,15 @@ pub(super) struct Settings {
     pub options: Vec<ConfigOption>,
 }
 
+impl Settings {
+    /// Reads the result of a request that opens a session.
+    pub(super) fn read(result: &Value, option_id: &str) -> Self {
+        let modes = result["modes"]["availableModes"].as_array().into_iter().flatten();
+        let modes = modes.filter_map(|mode| mode["id"].as_str().map(str::to_owned)).collect();
+        Self { modes, options: ConfigOption::read_all(&result["configOptions"], option_id) }
+    }
+}
+
 /// A config option.
 #[derive(Debug, Clone)]
 pub(super) struct ConfigOption {
@@ -36,6 +46,31 @@ pub(super) struct ConfigOption {
     pub is_mode: bool,
     /// The ids of the values of a select option, or `None` for a boolean option.
     pub values: Option<Vec<String>>,
+}
+
+impl ConfigOption {
+    /// Reads a list of options, which differs between the versions only in the name of the id; leaves out unknown types.
+    pub(super) fn read_all(options: &Value, id: &str) -> Vec<Self> {
+        let read = |option: &Value| {
+            let values = match option["type"].as_str()? {
+                "boolean" => None,
+                "select" => Some(values(&option["options"])),
+                _ => return None,
+            };
+            Some(Self { id: option[id].as_str()?.to_owned(), is_mode: option["category"] == "mode", values })
+        };
+        options.as_array().into_iter().flatten().filter_map(read).collect()
+    }
+}
+
+/// Lists the values of a select option, also those in groups.
+fn values(options: &Value) -> Vec<String> {
+    let options = options.as_array().into_iter().flatten();
+    let in_group = |option: &Value| match option["value"].as_str() {
+        Some(value) => vec![value.to_owned()],
+        None => values(&option["options"]),
+    };
+    options.flat_map(in_group).collect()
 }
 
 /// One session.

@@ -18,7 +18,7 @@ use super::{
     errors::failed,
     major::{Place, Start},
     output::log,
-    session::{Listed, Session, Turn},
+    session::{Listed, Session, Settings, Turn},
     state::{Client, Trouble},
 };
 
@@ -41,14 +41,14 @@ pub(super) async fn new_session(client: &Arc<Client>) -> Result<(), Trouble> {
 async fn open_new(client: &Arc<Client>) -> Result<(), Error> {
     let cwd = client.cwd();
     let place = place(client, cwd.clone(), &client.options.directories.0);
-    let (method, params) = client.major.open(&Start::New, place);
+    let (method, params) = (client.major.open)(Start::New, place);
     let noted = Arc::clone(client);
     let answer = client.connection.call(method, params, move |answer| {
         let Ok(answer) = answer else { return };
         let Some(id) = answer["sessionId"].as_str() else { return };
         noted.sessions.change(id, |session| {
             session.cwd = Some(cwd);
-            session.settings = noted.major.settings(answer);
+            session.settings = Settings::read(answer, noted.major.option_id);
         });
         noted.sessions.make_current(id);
     });
@@ -82,12 +82,12 @@ async fn reopen(client: &Arc<Client>, id: &str, start: Start) -> Result<(), Trou
     let own = &client.options.directories.0;
     let directories =
         listed.filter(|_| own.is_empty()).map_or_else(|| own.clone(), |listed| listed.additional_directories);
-    let (method, params) = client.major.open(&start, place(client, cwd.clone(), &directories));
+    let (method, params) = (client.major.open)(start, place(client, cwd.clone(), &directories));
     let earlier = client.sessions.replace(id, Some(Session { cwd: Some(cwd), ..Session::default() }));
     let (noted, session) = (Arc::clone(client), id.to_owned());
     let answer = client.connection.call(method, params, move |answer| match answer {
         Ok(answer) => {
-            noted.sessions.change(&session, |session| session.settings = noted.major.settings(answer));
+            noted.sessions.change(&session, |session| session.settings = Settings::read(answer, noted.major.option_id));
             noted.sessions.make_current(&session);
         }
         Err(_) => drop(noted.sessions.replace(&session, earlier)),

@@ -23,7 +23,7 @@ use super::{
 
 /// The state of the client; each part has its own file.
 pub(super) struct Client {
-    pub major: &'static dyn Major,
+    pub major: &'static Major,
     pub options: Options,
     pub launcher: Arc<dyn Launcher>,
     pub connection: Connection,
@@ -40,7 +40,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(major: &'static dyn Major, options: Options, launcher: Arc<dyn Launcher>) -> Self {
+    pub(super) fn new(major: &'static Major, options: Options, launcher: Arc<dyn Launcher>) -> Self {
         Self {
             major,
             files: Files::new(options.unsaved),
@@ -76,8 +76,7 @@ impl Client {
 
     /// Returns the agent's description of itself; before `initialize`, an agent without capabilities.
     pub(super) fn agent(&self) -> &AgentInfo {
-        static UNKNOWN: OnceLock<AgentInfo> = OnceLock::new();
-        self.agent.get().unwrap_or_else(|| UNKNOWN.get_or_init(AgentInfo::default))
+        self.agent.get_or_init(AgentInfo::default)
     }
 
     /// Refuses an act unless the agent advertises the method that it needs.

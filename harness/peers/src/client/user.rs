@@ -11,7 +11,7 @@ use super::{
     errors::describe,
     options::Options,
     output::log,
-    prompt, question, session_setup,
+    prompt, session_setup,
     state::{Client, Trouble},
 };
 
@@ -51,7 +51,7 @@ impl Acts {
 
     pub(super) async fn next(&mut self) -> Option<Act> {
         if let Some(text) = self.prompts.pop_front() {
-            return Some(Act::Prompt { text, attach: Vec::new() });
+            return Some(Act::Prompt { text, attach: None });
         }
         loop {
             let line = self.lines.as_mut()?.recv().await?;
@@ -97,13 +97,13 @@ pub(super) async fn run(client: &Arc<Client>, acts: &mut Acts) -> Result<End, St
 /// Agrees with the agent on the version, and exchanges the capabilities.
 async fn initialize(client: &Arc<Client>) -> Result<(), String> {
     let noted = Arc::clone(client);
-    let answer = client.connection.call("initialize", client.major.initialize(&client.options), move |answer| {
+    let answer = client.connection.call("initialize", (client.major.initialize)(&client.options), move |answer| {
         if let Ok(answer) = answer {
-            noted.agent.get_or_init(|| noted.major.agent(answer));
+            noted.agent.get_or_init(|| (noted.major.agent)(answer));
         }
     });
     let answer = answer.await.map_err(|error| format!("initialize failed: {}", describe(&error)))?;
-    if answer["protocolVersion"] != client.major.number() {
+    if answer["protocolVersion"] != client.major.number {
         return Err(format!("the agent wants protocol version {}", answer["protocolVersion"]));
     }
     Ok(())
@@ -123,7 +123,7 @@ async fn custom_request(client: &Client, method: &str) -> Result<(), Trouble> {
 
 async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
     match act {
-        Act::Prompt { text, attach } => prompt::prompt(client, text, &attach).await,
+        Act::Prompt { text, attach } => prompt::prompt(client, text, &attach.unwrap_or_default()).await,
         Act::Command { name, input } => prompt::command(client, &name, input.as_deref()).await,
         Act::Cancel => prompt::cancel(client),
         Act::CancelRequest => prompt::cancel_request(client),
@@ -148,8 +148,7 @@ async fn perform(client: &Arc<Client>, act: Act) -> Result<(), Trouble> {
         Act::Authenticate { method_id } => authenticate::authenticate(client, &method_id).await,
         Act::Logout => authenticate::log_out(client).await,
         Act::CustomRequest { method } => custom_request(client, &method).await,
-        Act::Decide { option_id } => question::decide(client, &option_id).await,
-        Act::Answer { action } => question::answer(client, action).await,
+        Act::Decide { .. } | Act::Answer { .. } => client.questions.answer(&act).await,
         Act::Quit => Ok(()),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{
     io,
-    os::{fd::AsFd as _, unix::process::ExitStatusExt as _},
-    process::{ExitStatus, Stdio},
+    os::unix::process::ExitStatusExt as _,
+    process::Stdio,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -14,8 +14,8 @@ use tokio::{io::AsyncReadExt as _, process::ChildStdout, sync::watch, task::Join
 use super::tail::Tail;
 use crate::{client::session::lock, group::Group};
 
-/// More than a pipe holds, so that one final read finds all output of the command itself.
-const MAX_PIPE: usize = 2 * 1024 * 1024;
+/// How long the rest of the output may take after the exit; only another process that holds the pipe takes longer.
+const REST: Duration = Duration::from_millis(50);
 
 /// How long a killed command may take to exit; only one that is stuck in the kernel takes longer.
 const KILLED: Duration = Duration::from_secs(2);
@@ -48,8 +48,8 @@ impl Command {
         let id = group.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let tail = Arc::new(Mutex::new(tail));
         let (report, exit) = watch::channel(None);
-        let pump = Pump { group, output, tail: Arc::clone(&tail) };
-        Ok(Self { group: id, tail, exit, pump: tokio::spawn(pump.run(report)) })
+        let pump = tokio::spawn(pump(group, output, Arc::clone(&tail), report));
+        Ok(Self { group: id, tail, exit, pump })
     }
 
     /// Returns the output so far, and whether its beginning was dropped.
@@ -93,29 +93,20 @@ impl Drop for Command {
     }
 }
 
-/// Moves output from the pipe to the tail, and watches the command.
-struct Pump {
-    group: Group,
-    output: ChildStdout,
-    tail: Arc<Mutex<Tail>>,
-}
-
-impl Pump {
-    /// Reports the exit once the tail has all output of the command itself, even if another process holds the pipe, and
-    /// continues to read.
-    async fn run(mut self, report: watch::Sender<Option<Exit>>) {
-        let Self { group, output, tail } = &mut self;
-        let exit = tokio::select! {
-            exit = group.child.wait() => exit,
-            () = read_to_end(output, tail) => group.child.wait().await,
-        };
-        catch_up(output, tail);
-        lock(tail).finish();
-        report.send_replace(Some(exit.map_or_else(|_| Exit::default(), |exit| status(&exit))));
-        read_to_end(output, tail).await;
-        // Dropping the group kills it, so it must live as long as the command.
-        std::future::pending::<()>().await;
-    }
+/// Moves output from the pipe to the tail, and reports the exit once the tail has all output of the command itself.
+async fn pump(mut group: Group, mut output: ChildStdout, tail: Arc<Mutex<Tail>>, report: watch::Sender<Option<Exit>>) {
+    let exit = tokio::select! {
+        exit = group.child.wait() => exit,
+        () = read_to_end(&mut output, &tail) => group.child.wait().await,
+    };
+    // After the limit, the rest is not the command's own.
+    let _ = timeout(REST, read_to_end(&mut output, &tail)).await;
+    lock(&tail).finish();
+    let exit = exit.map(|exit| Exit { code: exit.code(), signal: exit.signal().map(signal_name) });
+    report.send_replace(Some(exit.unwrap_or_default()));
+    read_to_end(&mut output, &tail).await;
+    // Dropping the group kills it, so it must live as long as the command.
+    std::future::pending::<()>().await;
 }
 
 async fn read_to_end(output: &mut ChildStdout, tail: &Mutex<Tail>) {
@@ -126,26 +117,6 @@ async fn read_to_end(output: &mut ChildStdout, tail: &Mutex<Tail>) {
             Ok(length) => lock(tail).push(&buffer[..length]),
         }
     }
-}
-
-/// Reads what is in the pipe now, without waiting for more.
-fn catch_up(output: &ChildStdout, tail: &Mutex<Tail>) {
-    let mut buffer = vec![0; 64 * 1024];
-    let mut n_read = 0;
-    while n_read < MAX_PIPE {
-        match rustix::io::read(output.as_fd(), &mut buffer) {
-            Err(rustix::io::Errno::INTR) => {}
-            Ok(0) | Err(_) => return,
-            Ok(length) => {
-                n_read += length;
-                lock(tail).push(&buffer[..length]);
-            }
-        }
-    }
-}
-
-fn status(exit: &ExitStatus) -> Exit {
-    Exit { code: exit.code(), signal: exit.signal().map(signal_name) }
 }
 
 fn signal_name(number: i32) -> String {
