@@ -54,13 +54,10 @@ pub(super) async fn command(client: &Arc<Client>, name: &str, input: Option<&str
 /// Handles the response to a prompt, with any stop reason.
 fn note(client: &Client, session: &str, answer: Result<Value, Error>) {
     let ends = answer.is_err() || client.major.response_ends_turn;
-    let was_cancelling = client.sessions.change(session, |session| {
-        let was_cancelling = session.is_cancelling;
-        session.prompt = None;
-        if ends {
-            session.end_turn();
-        }
-        was_cancelling
+    let was_cancelling = client.sessions.read(session, |session| session.is_cancelling) == Some(true);
+    client.sessions.change(session, |session| match ends {
+        true => session.end_turn(),
+        false => session.prompt = None,
     });
     if ends {
         client.printer.end_line();

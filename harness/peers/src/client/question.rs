@@ -3,19 +3,22 @@
 //! The answers are the same in all versions of the protocol. A URL is never opened: this user agrees to a visit and does not
 //! make it.
 
-use std::{sync::Mutex, time::Duration};
+use std::time::Duration;
 
 use agent_client_protocol::Error;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, oneshot};
+use tokio::{
+    sync::{oneshot, watch},
+    time::timeout,
+};
 
 use super::{
     act::{Act, Action},
     errors::invalid,
     form,
     options::{Feature, Permission},
-    session::{Session, lock},
+    session::Session,
     state::{Client, Trouble},
 };
 
@@ -34,63 +37,57 @@ struct PermissionOption {
 struct Question {
     session: Option<String>,
     /// Returns the answer that an act of the user gives, if any.
-    read: Box<dyn Fn(&Act) -> Option<Value> + Send>,
+    read: Box<dyn Fn(&Act) -> Option<Value> + Send + Sync>,
     answer: oneshot::Sender<Value>,
 }
 
 /// The open questions, oldest first.
 #[derive(Default)]
-pub(super) struct Questions {
-    open: Mutex<Vec<Question>>,
-    asked: Notify,
-}
+pub(super) struct Questions(watch::Sender<Vec<Question>>);
 
 impl Questions {
     /// Returns the answer of the user, or `turned_down` if the user stops the turn of the session.
     async fn ask(
         &self,
         session: Option<String>,
-        read: impl Fn(&Act) -> Option<Value> + Send + 'static,
+        read: impl Fn(&Act) -> Option<Value> + Send + Sync + 'static,
         turned_down: Value,
     ) -> Value {
         let (answer, answered) = oneshot::channel();
-        lock(&self.open).push(Question { session, read: Box::new(read), answer });
-        self.asked.notify_waiters();
+        self.0.send_modify(|open| {
+            // The agent has withdrawn a question that has no receiver.
+            open.retain(|question| !question.answer.is_closed());
+            open.push(Question { session, read: Box::new(read), answer });
+        });
         answered.await.unwrap_or(turned_down)
     }
 
     /// Answers the questions of a session because the user stops its turn or closes it.
     pub(super) fn dismiss(&self, session: &str) {
-        lock(&self.open).retain(|question| question.session.as_deref() != Some(session));
+        self.0.send_modify(|open| open.retain(|question| question.session.as_deref() != Some(session)));
     }
 
     /// Answers all questions because the client ends.
     pub(super) fn dismiss_all(&self) {
-        lock(&self.open).clear();
+        self.0.send_modify(Vec::clear);
     }
 
     /// Answers the oldest question that the act of the user fits.
     pub(super) async fn answer(&self, act: &Act) -> Result<(), Trouble> {
-        let find = || {
-            let mut open = lock(&self.open);
-            // The agent has withdrawn a question that has no receiver.
-            open.retain(|question| !question.answer.is_closed());
-            let found = open.iter().enumerate().find_map(|(at, question)| Some((at, (question.read)(act)?)));
-            found.map(|(at, answer)| (open.remove(at), answer))
-        };
-        let asked = async {
-            loop {
-                let asked = self.asked.notified();
-                if let Some(found) = find() {
-                    return found;
-                }
-                asked.await;
+        let fits = |question: &Question| !question.answer.is_closed() && (question.read)(act).is_some();
+        let mut open = self.0.subscribe();
+        if timeout(ON_ITS_WAY, open.wait_for(|open| open.iter().any(fits))).await.is_err() {
+            return Err(Trouble::refused("no question is open that has this answer"));
+        }
+        self.0.send_modify(|open| {
+            let question = open.iter().position(fits).map(|at| open.remove(at));
+            if let Some(question) = question
+                && let Some(answer) = (question.read)(act)
+            {
+                // This fails only if the agent withdraws the question.
+                let _ = question.answer.send(answer);
             }
-        };
-        let found = tokio::time::timeout(ON_ITS_WAY, asked).await;
-        let (question, answer) = found.map_err(|_| Trouble::refused("no question is open that has this answer"))?;
-        // This fails only if the agent withdraws the question.
-        let _ = question.answer.send(answer);
+        });
         Ok(())
     }
 }

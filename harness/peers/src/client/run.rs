@@ -22,36 +22,30 @@ use super::{
 /// Runs the client until its user has no more acts, or it cannot continue.
 #[must_use]
 pub fn run(options: Options, launcher: Arc<dyn Launcher>) -> ExitCode {
-    match run_to_end(options, &launcher) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(reason) => {
-            log(&reason);
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Runs the client; the result is an error if something failed.
-fn run_to_end(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bool, String> {
-    let options = options.with_absolute_paths().map_err(|error| format!("no working directory: {error}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
-    runtime.block_on(serve_user(options, launcher))
+    let served = runtime.map_err(|error| error.to_string()).and_then(|runtime| {
+        let options = options.with_absolute_paths().map_err(|error| format!("no working directory: {error}"))?;
+        runtime.block_on(serve_user(options, &launcher))
+    });
+    let went_well = served.unwrap_or_else(|reason| {
+        log(&reason);
+        false
+    });
+    if went_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Does all acts of the user, on a new connection after a login in a terminal.
+/// Does all acts of the user, on a new connection after a login in a terminal; returns whether nothing failed.
 async fn serve_user(options: Options, launcher: &Arc<dyn Launcher>) -> Result<bool, String> {
     let mut acts = Acts::open(&options);
-    let mut well = true;
+    let mut went_well = true;
     loop {
         let (end, has_failed) = match options.protocol {
             options::Protocol::V1 => connect::<V1>(options.clone(), launcher, &mut acts).await?,
             options::Protocol::V2 => connect::<V2>(options.clone(), launcher, &mut acts).await?,
         };
-        well &= !has_failed;
+        went_well &= !has_failed;
         if end == End::Done {
-            return Ok(well);
+            return Ok(went_well);
         }
     }
 }

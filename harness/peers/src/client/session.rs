@@ -9,7 +9,7 @@ use std::{
 use agent_client_protocol::{Error, RequestCancellationHandle};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::{errors::invalid, state::Trouble};
 
@@ -124,12 +124,9 @@ pub(super) struct Listed {
     pub additional_directories: Vec<PathBuf>,
 }
 
-/// The sessions that this connection knows, by id.
+/// The sessions that this connection knows.
 #[derive(Debug, Default)]
-pub(super) struct Sessions {
-    known: Mutex<Known>,
-    changed: Notify,
-}
+pub(super) struct Sessions(watch::Sender<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -138,28 +135,32 @@ struct Known {
     current: Option<String>,
 }
 
+impl Known {
+    /// Lists the open sessions with a turn.
+    fn busy(&self) -> impl Iterator<Item = &String> {
+        let is_busy = |session: &Session| session.is_open() && session.turn != Turn::Idle;
+        self.sessions.iter().filter(move |(_, session)| is_busy(session)).map(|(id, _)| id)
+    }
+}
+
 impl Sessions {
     /// Reads an open session.
     pub(super) fn read<T>(&self, id: &str, read: impl FnOnce(&Session) -> T) -> Option<T> {
-        lock(&self.known).sessions.get(id).filter(|session| session.is_open()).map(read)
+        self.0.borrow().sessions.get(id).filter(|session| session.is_open()).map(read)
     }
 
     /// Changes a session, which may not be open yet.
-    pub(super) fn change<T>(&self, id: &str, change: impl FnOnce(&mut Session) -> T) -> T {
-        let changed = change(lock(&self.known).sessions.entry(id.to_owned()).or_default());
-        self.changed.notify_waiters();
-        changed
+    pub(super) fn change(&self, id: &str, change: impl FnOnce(&mut Session)) {
+        self.0.send_modify(|known| change(known.sessions.entry(id.to_owned()).or_default()));
     }
 
     /// Replaces a session and returns the earlier one.
     pub(super) fn replace(&self, id: &str, session: Option<Session>) -> Option<Session> {
-        let mut known = lock(&self.known);
-        let earlier = match session {
-            Some(session) => known.sessions.insert(id.to_owned(), session),
-            None => known.sessions.remove(id),
-        };
-        drop(known);
-        self.changed.notify_waiters();
+        let mut earlier = None;
+        self.0.send_modify(|known| {
+            earlier = known.sessions.remove(id);
+            known.sessions.extend(session.map(|session| (id.to_owned(), session)));
+        });
         earlier
     }
 
@@ -170,40 +171,33 @@ impl Sessions {
 
     /// Returns the session that the user works in.
     pub(super) fn current(&self) -> Result<String, Trouble> {
-        let current = lock(&self.known).current.clone();
-        let current = current.filter(|id| self.read(id, |_| ()).is_some());
-        current.ok_or_else(|| Trouble::refused("no session is open"))
+        let current = self.0.borrow().current.clone();
+        current.filter(|id| self.check(id).is_ok()).ok_or_else(|| Trouble::refused("no session is open"))
     }
 
     pub(super) fn make_current(&self, id: &str) {
-        lock(&self.known).current = Some(id.to_owned());
+        self.0.send_modify(|known| known.current = Some(id.to_owned()));
     }
 
     /// Returns the latest entry about a session in the agent's list.
     pub(super) fn listed(&self, id: &str) -> Option<Listed> {
-        lock(&self.known).listed.get(id).cloned()
+        self.0.borrow().listed.get(id).cloned()
     }
 
     pub(super) fn add_listed(&self, listed: Listed) {
-        lock(&self.known).listed.insert(listed.session_id.clone(), listed);
+        self.0.send_modify(|known| drop(known.listed.insert(listed.session_id.clone(), listed)));
     }
 
-    /// Returns the open sessions with a turn.
+    /// Lists the open sessions with a turn.
     pub(super) fn busy(&self) -> Vec<String> {
-        let known = lock(&self.known);
-        let busy = known.sessions.iter().filter(|(_, session)| session.is_open() && session.turn != Turn::Idle);
-        busy.map(|(id, _)| id.clone()).collect()
+        self.0.borrow().busy().cloned().collect()
     }
 
     /// Waits until a session has no turn, or all if none is given.
     pub(super) async fn idle(&self, id: Option<&str>) {
-        loop {
-            let changed = self.changed.notified();
-            if !self.busy().iter().any(|busy| id.is_none_or(|id| id == busy)) {
-                return;
-            }
-            changed.await;
-        }
+        let is_idle = |known: &Known| !known.busy().any(|busy| id.is_none_or(|id| id == busy));
+        // This fails only without a sender, which lives as long as the client.
+        let _ = self.0.subscribe().wait_for(is_idle).await;
     }
 }
 

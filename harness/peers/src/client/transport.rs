@@ -163,24 +163,19 @@ mod tests {
 
     #[test]
     fn only_malformed_messages_are_treated_here() {
-        let refused = |id: Value, code, message: &str| Check::Refused(error(&id, code, message));
+        let refused = |code, message: &str| Check::Refused(error(&json!(1), code, message));
+        let failed = Check::Failed(error(&json!(1), -32603, "The response is malformed"));
         let table = [
             (json!({"jsonrpc": "2.0", "id": 1, "method": "m"}), Check::Sound),
             (json!({"jsonrpc": "2.0", "id": "", "method": "m", "params": null}), Check::Sound),
             (json!({"jsonrpc": "2.0", "method": "m"}), Check::Sound),
             (json!({"jsonrpc": "2.0", "method": "m", "params": []}), Check::Ignored),
-            (
-                json!({"jsonrpc": "2.0", "id": 1, "method": "m", "params": "x"}),
-                refused(json!(1), -32602, "Invalid params"),
-            ),
-            (json!({"jsonrpc": "1.0", "id": 1, "method": "m"}), refused(json!(1), -32600, "Invalid request")),
-            (json!({"jsonrpc": "2.0", "id": 1, "method": 5}), refused(json!(1), -32600, "Invalid request")),
-            (json!({"jsonrpc": "2.0", "id": 1}), refused(json!(1), -32600, "Invalid request")),
+            (json!({"jsonrpc": "2.0", "id": 1, "method": "m", "params": "x"}), refused(-32602, "Invalid params")),
+            (json!({"jsonrpc": "1.0", "id": 1, "method": "m"}), refused(-32600, "Invalid request")),
+            (json!({"jsonrpc": "2.0", "id": 1, "method": 5}), refused(-32600, "Invalid request")),
+            (json!({"jsonrpc": "2.0", "id": 1}), refused(-32600, "Invalid request")),
             (json!({"jsonrpc": "2.0", "id": 1, "result": null}), Check::Sound),
-            (
-                json!({"jsonrpc": "2.0", "id": 1, "error": {"code": "x"}}),
-                Check::Failed(error(&json!(1), -32603, "The response is malformed")),
-            ),
+            (json!({"jsonrpc": "2.0", "id": 1, "error": {"code": "x"}}), failed),
             (json!({"jsonrpc": "2.0", "id": 1.5, "method": "m"}), Check::Sound),
             (json!([]), Check::Sound),
             (json!({}), Check::Sound),

@@ -103,7 +103,7 @@ impl Version for V2 {
                 let MaybeUndefined::Value(content) = message.content else { return };
                 let message = message.message_id.to_string();
                 // The client cannot replace printed text.
-                if !sessions.change(id, |session| session.printed.contains(&message)) {
+                if sessions.read(id, |session| session.printed.contains(&message)) != Some(true) {
                     print(client, &content);
                 }
             }
