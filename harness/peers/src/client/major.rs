@@ -48,7 +48,9 @@ pub(super) trait Version {
     fn answer(client: &Client, request: Self::Request) -> impl Future<Output = Result<Value, Error>> + Send;
 
     /// Returns the answer to a request that the agent cancels before there is another one.
-    fn withdrawn(request: &Self::Request) -> Result<Value, Error>;
+    fn withdrawn(_request: &Self::Request) -> Result<Value, Error> {
+        Err(Error::request_cancelled())
+    }
 
     /// Handles a notification, which may come at any time; the SDK ignores unknown ones.
     fn note(client: &Client, notification: Self::Notification);

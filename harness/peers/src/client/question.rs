@@ -33,11 +33,13 @@ struct PermissionOption {
     kind: String,
 }
 
+/// Returns the answer that an act of the user gives to a question, if any.
+type Read = dyn Fn(&Act) -> Option<Value> + Send + Sync;
+
 /// An open question; dropping it answers it without the user.
 struct Question {
     session: Option<String>,
-    /// Returns the answer that an act of the user gives, if any.
-    read: Box<dyn Fn(&Act) -> Option<Value> + Send + Sync>,
+    read: Box<Read>,
     answer: oneshot::Sender<Value>,
 }
 

@@ -25,7 +25,10 @@ pub fn run(options: Options, launcher: Arc<dyn Launcher>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let served = runtime.map_err(|error| error.to_string()).and_then(|runtime| {
         let options = options.with_absolute_paths().map_err(|error| format!("no working directory: {error}"))?;
-        runtime.block_on(serve_user(options, &launcher))
+        let served = runtime.block_on(serve_user(options, &launcher));
+        // A pending read of standard input must not hold the client.
+        runtime.shutdown_background();
+        served
     });
     let went_well = served.unwrap_or_else(|reason| {
         log(&reason);

@@ -1,9 +1,9 @@
 //! The user: converts prompts from the command line, and then acts from standard input, to requests.
 
-use std::{collections::VecDeque, io::BufRead as _, sync::Arc, thread};
+use std::{collections::VecDeque, sync::Arc};
 
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines, Stdin, stdin};
 
 use super::{
     act::Act,
@@ -28,25 +28,14 @@ pub(super) enum End {
 #[derive(Debug)]
 pub(super) struct Acts {
     prompts: VecDeque<String>,
-    lines: Option<mpsc::UnboundedReceiver<String>>,
+    lines: Option<Lines<BufReader<Stdin>>>,
 }
 
 impl Acts {
-    /// Starts to read standard input, if the options require it.
+    /// Reads standard input only if the options require it.
     pub(super) fn open(options: &Options) -> Self {
-        let prompts = options.prompts.clone().into();
-        if !options.acts {
-            return Self { prompts, lines: None };
-        }
-        let (sender, lines) = mpsc::unbounded_channel();
-        thread::spawn(move || {
-            for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { prompts, lines: Some(lines) }
+        let lines = options.acts.then(|| BufReader::new(stdin()).lines());
+        Self { prompts: options.prompts.clone().into(), lines }
     }
 
     pub(super) async fn next(&mut self) -> Option<Act> {
@@ -54,7 +43,7 @@ impl Acts {
             return Some(Act::Prompt { text, attach: None });
         }
         loop {
-            let line = self.lines.as_mut()?.recv().await?;
+            let line = self.lines.as_mut()?.next_line().await.ok()??;
             match serde_json::from_str(&line) {
                 Ok(act) => return Some(act),
                 Err(_) if line.trim().is_empty() => {}

@@ -54,10 +54,6 @@ impl Version for V1 {
         ClientRole.v1()
     }
 
-    fn withdrawn(_: &AgentRequest) -> Result<Value, Error> {
-        Err(Error::request_cancelled())
-    }
-
     async fn answer(client: &Client, request: AgentRequest) -> Result<Value, Error> {
         let Client { sessions, terminals, .. } = client;
         let has_terminals = client.has(Feature::Terminal);
