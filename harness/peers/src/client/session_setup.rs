@@ -96,35 +96,41 @@ async fn reopen(client: &Arc<Client>, id: &str, start: Start) -> Result<(), Trou
 }
 
 /// Closes an open session.
-pub(super) async fn close(client: &Client, id: &str) -> Result<(), Trouble> {
+pub(super) async fn close(client: &Arc<Client>, id: &str) -> Result<(), Trouble> {
     client.sessions.check(id).map_err(|_| Trouble::refused("unknown session"))?;
     client.require("session/close", |takes| takes.close)?;
     client.sessions.change(id, |session| session.is_closing = true);
     client.questions.dismiss(id);
     // Separate tasks answer the dismissed questions, before the request.
     tokio::task::yield_now().await;
-    let closed = client.connection.call("session/close", json!({"sessionId": id}), |_| ()).await;
-    match closed {
-        // A session that the agent does not know is closed.
-        Err(error) if error.code != ErrorCode::RESOURCE_NOT_FOUND => {
-            return Err(Trouble::failed("session/close", &error));
-        }
-        _ => {}
-    }
-    client.sessions.replace(id, None);
+    end(client, "session/close", id).await?;
     client.terminals.release_session(id).await;
     Ok(())
 }
 
 /// Deletes a session from the agent's list.
-pub(super) async fn delete(client: &Client, id: &str) -> Result<(), Trouble> {
+pub(super) async fn delete(client: &Arc<Client>, id: &str) -> Result<(), Trouble> {
     client.require("session/delete", |takes| takes.delete)?;
     if client.sessions.check(id).is_err() && client.sessions.listed(id).is_none() {
         return Err(Trouble::refused("that session is neither open nor listed"));
     }
-    client.act("session/delete", json!({"sessionId": id})).await?;
-    client.sessions.replace(id, None);
-    Ok(())
+    end(client, "session/delete", id).await
+}
+
+/// Sends a request that ends a session, and removes the session before any later message of the agent is handled.
+async fn end(client: &Arc<Client>, method: &str, id: &str) -> Result<(), Trouble> {
+    // The agent does not know a session that has already ended.
+    let has_failed = |error: &Error| error.code != ErrorCode::RESOURCE_NOT_FOUND;
+    let (noted, ended) = (Arc::clone(client), id.to_owned());
+    let answer = client.connection.call(method, json!({"sessionId": id}), move |answer| {
+        if !answer.as_ref().is_err_and(has_failed) {
+            noted.sessions.replace(&ended, None);
+        }
+    });
+    match answer.await {
+        Err(error) if has_failed(&error) => Err(Trouble::failed(method, &error)),
+        _ => Ok(()),
+    }
 }
 
 /// Makes an open session the current one.
