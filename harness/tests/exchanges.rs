@@ -18,7 +18,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::kept::kept;
-use crate::parts;
+use crate::traces::parts;
 
 /// The largest exchange, in messages.
 const LONGEST: usize = 6;
@@ -98,7 +98,8 @@ fn check_file(
     title: &str,
     exchange: impl Fn(&str) -> Option<Vec<String>>,
 ) -> Result<(), Failed> {
-    let mut text = format!("# {title}, made from harness/tests/traces by `ACP_BLESS=1 cargo test --test traces`.\n");
+    let mut text =
+        format!("# {title}, made from harness/tests/traces by `ACP_BLESS=1 cargo test --test it traces/`.\n");
     for requirement in bundle.catalogue().iter().filter(|requirement| requirement.status == Status::Checked) {
         if let Some(lines) = exchange(&requirement.id) {
             text.push_str(&format!("\n{}\n", requirement.id));

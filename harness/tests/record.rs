@@ -1,9 +1,6 @@
 //! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot is the case recorded from it, or the
 //! reason for its absence.
 
-mod kept;
-mod orphans;
-
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -13,21 +10,24 @@ use acp_conformance::diagnostic::{Look, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::record::{Aim, record};
 use acp_conformance::trace::Trace;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
+
+use crate::{kept, orphans};
 
 const FOLDER: &str = "harness/tests/record";
 
-fn main() {
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let entries = fs::read_dir(root.join(FOLDER)).expect("the folder of recordings");
     let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     let known: Vec<String> = files.iter().map(|path| snapshot(path)).collect();
-    let orphans = Trial::test("every-snapshot-has-a-recording", move || Ok(orphans::no_orphans(&snapshots(), &known)?));
-    let recordings =
-        files.into_iter().map(|path| Trial::test(name(&path), move || check(&path)).with_kind("recording"));
-    let mut trials: Vec<Trial> = recordings.chain([orphans.with_kind("snapshots")]).collect();
-    trials.sort_by(|a, b| a.name().cmp(b.name()));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    let orphans =
+        Trial::test("record/every-snapshot-has-a-recording", move || Ok(orphans::no_orphans(&snapshots(), &known)?));
+    let recordings = files
+        .into_iter()
+        .map(|path| Trial::test(format!("record/{}", name(&path)), move || check(&path)).with_kind("recording"));
+    recordings.chain([orphans.with_kind("snapshots")]).collect()
 }
 
 fn name(path: &Path) -> String {

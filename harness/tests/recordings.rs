@@ -1,24 +1,25 @@
 //! The output of `check` for recordings: each `.txt` in `recordings/` begins with a command on files of that folder, followed
 //! by its exit code and output.
 
-mod kept;
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
-fn main() {
+use crate::kept;
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/recordings");
     let files = fs::read_dir(&folder).expect("the folder of recordings").flatten().map(|entry| entry.path());
     let mut trials = Vec::new();
     for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = format!("recordings/{}", path.file_stem().unwrap_or_default().display());
         trials.push(Trial::test(name, move || said_as_written(&path)).with_kind("recording"));
     }
     trials.sort_by(|a, b| a.name().cmp(b.name()));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    trials
 }
 
 fn said_as_written(path: &Path) -> Result<(), Failed> {

@@ -2,36 +2,38 @@
 //! `.txt` begins with a command on files of its folder, followed by its exit code and output. Also commands that change files:
 //! `--update-expected`, the review of transcripts, and `record`.
 
-mod kept;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
+
+use crate::kept;
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests");
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests/regressions");
 
-fn main() {
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let folders = ["regressions", "usage"].map(|folder| fs::read_dir(Path::new(TESTS).join(folder)).expect("a folder"));
     let files = folders.into_iter().flatten().flatten().map(|entry| entry.path());
     let mut trials = Vec::new();
     for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+        let name = format!("{}/{}", folder.display(), path.file_stem().unwrap_or_default().display());
         trials.push(Trial::test(name, move || said_as_written(&path)).with_kind("said"));
     }
-    trials.push(Trial::test("update", update).with_kind("changed"));
-    trials.push(Trial::test("update-makes-a-file", update_makes_a_file).with_kind("changed"));
-    trials.push(Trial::test("review", review).with_kind("changed"));
-    trials.push(Trial::test("record-makes-folders", record_makes_folders).with_kind("changed"));
-    trials.push(Trial::test("ci", nothing_is_written_in_ci).with_kind("changed"));
-    trials.push(Trial::test("completions", completions).with_kind("shell"));
-    trials.push(Trial::test("color", color).with_kind("shell"));
-    trials.push(Trial::test("workflow", workflow).with_kind("changed"));
+    trials.push(Trial::test("regressions/update", update).with_kind("changed"));
+    trials.push(Trial::test("regressions/update-makes-a-file", update_makes_a_file).with_kind("changed"));
+    trials.push(Trial::test("regressions/review", review).with_kind("changed"));
+    trials.push(Trial::test("regressions/record-makes-folders", record_makes_folders).with_kind("changed"));
+    trials.push(Trial::test("regressions/ci", nothing_is_written_in_ci).with_kind("changed"));
+    trials.push(Trial::test("regressions/completions", completions).with_kind("shell"));
+    trials.push(Trial::test("regressions/color", color).with_kind("shell"));
+    trials.push(Trial::test("regressions/workflow", workflow).with_kind("changed"));
     trials.sort_by(|a, b| a.name().cmp(b.name()));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    trials
 }
 
 fn said_as_written(path: &Path) -> Result<(), Failed> {

@@ -7,12 +7,6 @@
 //! Every trace is also redacted, and must get the same judgement. All of them also form one run, whose shards must give the
 //! same results together.
 
-mod conversation;
-mod exchanges;
-mod joined;
-mod kept;
-mod recorded;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,17 +17,20 @@ use acp_conformance::redact::{RedactionKey, redact};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Trace, What};
 use acp_conformance::verdict::Verdict;
-use conversation::{CASE, CLIENT, DRAFT, Reader};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
-fn main() {
+use crate::conversation::{CASE, CLIENT, DRAFT, Reader};
+use crate::{exchanges, joined, recorded};
+
+/// Returns the trials of this file and of those that use the same traces.
+pub fn trials() -> Vec<Trial> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/traces");
     let mut trials = Vec::new();
     let mut paths: Vec<PathBuf> = Vec::new();
     let areas = fs::read_dir(&root).expect("the folder of traces").flatten().map(|entry| entry.path());
     for file in areas.filter(|area| area.is_dir()).flat_map(|area| fs::read_dir(area).into_iter().flatten().flatten()) {
         let path = file.path();
-        let name = path.strip_prefix(&root).unwrap_or(&path).with_extension("").display().to_string();
+        let name = format!("traces/{}", path.strip_prefix(&root).unwrap_or(&path).with_extension("").display());
         let again = path.clone();
         trials.push(Trial::test(format!("{name}-redacted"), move || check_redacted(&again)).with_kind("redaction"));
         let same = path.clone();
@@ -45,13 +42,13 @@ fn main() {
     for &edition in Editions::built_in().all() {
         for party in Party::ALL {
             let paths = paths.clone();
-            let name = format!("all-of-{party}s-in-{}/joined", edition.case_folder());
+            let name = format!("traces/all-of-{party}s-in-{}/joined", edition.case_folder());
             trials.push(Trial::test(name, move || joined::check(&paths, party, edition)).with_kind("shards"));
         }
     }
-    trials.push(Trial::test("exchanges", move || exchanges::check(&paths)).with_kind("kept"));
+    trials.push(Trial::test("traces/exchanges", move || exchanges::check(&paths)).with_kind("kept"));
     trials.sort_by(|a, b| a.name().cmp(b.name()));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    trials
 }
 
 fn check(path: &Path) -> Result<(), Failed> {
@@ -144,12 +141,12 @@ const fn length(what: &What) -> usize {
 }
 
 /// The edition of a trace.
-fn edition(trace: &Trace) -> &'static Edition {
+pub fn edition(trace: &Trace) -> &'static Edition {
     Editions::built_in().of(&trace.header).expect("the edition is built in").edition()
 }
 
 /// Splits a file into the expected verdicts and the conversation.
-fn parts(text: &str) -> Result<(&str, Trace), Failed> {
+pub fn parts(text: &str) -> Result<(&str, Trace), Failed> {
     let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
     let mut reader = Reader::new(wanted);
     conversation.lines().try_for_each(|line| reader.line(line))?;

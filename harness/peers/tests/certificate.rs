@@ -1,47 +1,30 @@
 //! Certificates of the reference agent: they match, and every change of a file is found and named.
-//!
-//! This program is also `certify` and `verify`, as on the command line.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use acp_conformance::certificate::{Integrity, IssueError, Verification, issue, verify};
-use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
 use acp_conformance::edition::V1;
 use acp_conformance::protocol::sha256;
 use acp_conformance::requirement::Level;
 use acp_conformance::results::RunReport;
 use acp_conformance::trace::{Outcome, Trace, What, file_name};
-use acp_conformance::transport::relay;
 use acp_conformance::verdict::{Conformance, Verdict};
-use clap::Parser;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-mod reference;
+use crate::{program, reference};
 
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    // Alone, these words select tests.
-    let command = std::env::args().nth(1);
-    if matches!(command.as_deref(), Some("certify" | "verify")) && std::env::args().len() > 2 {
-        return run(Args::parse(), Editions::built_in())
-            .unwrap_or_else(|error| {
-                report_error(&error);
-                ProgramExit::Usage
-            })
-            .into();
-    }
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let trials: [(&str, fn()); 15] = [
         ("a-certificate-matches", matches),
         ("a-case-that-ran-twice-has-both-traces", ran_twice),
@@ -60,12 +43,12 @@ fn main() -> ExitCode {
         ("an-interrupted-run-leaves-nothing", interrupted),
     ];
     let trials = trials.map(|(name, test)| {
-        Trial::test(name, move || {
+        Trial::test(format!("certificate/{name}"), move || {
             test();
             Ok::<(), Failed>(())
         })
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+    trials.into()
 }
 
 const DIGESTS: &str = "SHA256SUMS";
@@ -87,7 +70,7 @@ fn original() -> &'static Path {
 }
 
 fn command(words: &[&str]) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    let mut command = program::command();
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

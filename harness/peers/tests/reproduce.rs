@@ -1,22 +1,15 @@
 //! The line that reproduces a failure: in another shell and an empty folder it shows the same failure, and after the fix it
 //! exits with 0.
-//!
-//! This program is also the command line.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use acp_conformance::cli::{Args, ProgramExit, report_error, run};
-use acp_conformance::edition::Editions;
-use acp_conformance::transport::relay;
-use clap::Parser;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
-mod reference;
-
-use reference::{AGENT, CLIENT};
+use crate::program;
+use crate::reference::{AGENT, CLIENT};
 
 /// Faults of the reference agent.
 const AGENT_FAULTS: [&str; 15] = [
@@ -46,34 +39,24 @@ const CLIENT_FAULTS: [&str; 5] = [
     "client-banner",
 ];
 
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    // Alone, these words select tests.
-    let command = std::env::args().nth(1);
-    if matches!(command.as_deref(), Some("agent" | "client")) && std::env::args().len() > 2 {
-        return run(Args::parse(), Editions::built_in())
-            .unwrap_or_else(|error| {
-                report_error(&error);
-                ProgramExit::Usage
-            })
-            .into();
-    }
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let faults = |party: &'static str, faults: &'static [&'static str]| {
-        faults.iter().map(move |fault| Trial::test(format!("{party}/{fault}"), move || reproduces(party, fault)))
+        faults
+            .iter()
+            .map(move |fault| Trial::test(format!("reproduce/{party}/{fault}"), move || reproduces(party, fault)))
     };
-    let options = Trial::test("options-and-paths", || {
+    let options = Trial::test("reproduce/options-and-paths", || {
         options_and_paths();
         Ok(())
     });
-    let project = Trial::test("project-file", || {
+    let project = Trial::test("reproduce/project-file", || {
         project_file();
         Ok(())
     });
     let faults = faults("agent", &AGENT_FAULTS).chain(faults("client", &CLIENT_FAULTS));
     let trials = faults.chain([options, project]).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
 /// The line reproduces the failure of a subject with a fault, and exits with 0 without the fault.
@@ -146,15 +129,16 @@ fn project_file() {
     assert!(said(&output).contains("nothing says which program to start"), "{}", said(&output));
 }
 
-/// Returns this program, in this folder, with the reference client on its PATH.
+/// Returns the program, in this folder, with the reference client on its PATH.
 fn program(here: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    let mut command = program::command();
     command.current_dir(here).stdin(Stdio::null()).env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache"));
     command
 }
 
 fn shell(here: &Path, line: &str) -> Output {
     let mut command = Command::new("sh");
+    program::mark(&mut command);
     command.args(["-c", line]).current_dir(here).stdin(Stdio::null());
     command.env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache")).output().expect("a shell")
 }

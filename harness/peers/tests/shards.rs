@@ -1,37 +1,18 @@
 //! Runs in shards: their joined report equals that of `check` on all of their traces, and has the results of the whole run.
-//!
-//! This program is also the command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Output, Stdio};
 
-use acp_conformance::cli::{Args, ProgramExit, report_error, run};
-use acp_conformance::edition::Editions;
 use acp_conformance::results::RunReport;
-use acp_conformance::transport::relay;
-use clap::Parser;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
-mod reference;
+use crate::program;
+use crate::reference::{AGENT, CLIENT};
 
-use reference::{AGENT, CLIENT};
-
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    // Alone, these words select tests.
-    let command = std::env::args().nth(1);
-    if matches!(command.as_deref(), Some("agent" | "client" | "merge" | "check")) && std::env::args().len() > 2 {
-        return run(Args::parse(), Editions::built_in())
-            .unwrap_or_else(|error| {
-                report_error(&error);
-                ProgramExit::Usage
-            })
-            .into();
-    }
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let trials: [(&str, fn()); 8] = [
         ("an-agent-in-two", agent_in_two),
         ("an-agent-that-fails-in-three", failing_agent_in_three),
@@ -43,12 +24,12 @@ fn main() -> ExitCode {
         ("every-form-is-written", forms),
     ];
     let trials = trials.map(|(name, test)| {
-        Trial::test(name, move || {
+        Trial::test(format!("shards/{name}"), move || {
             test();
             Ok::<(), Failed>(())
         })
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+    trials.into()
 }
 
 /// Some cases that take little time.
@@ -225,7 +206,7 @@ impl Run {
     fn command(&self, words: &[&str]) -> Output {
         let here = Path::new(CLIENT).parent().expect("the folder of the reference peers");
         let path = std::env::join_paths([here.to_owned()].into_iter().chain(paths())).expect("a path");
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        let mut command = program::command();
         command.args(words).current_dir(self.dir.path()).env("PATH", path);
         command.stdin(Stdio::null()).output().expect("this program starts")
     }

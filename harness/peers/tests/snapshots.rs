@@ -4,14 +4,7 @@
 //! The messages of these cases have one order, see `acp_conformance::trace::normalised`: each side has at most one open
 //! request, and every message of the subject is awaited.
 
-#[path = "../../tests/kept.rs"]
-mod kept;
-#[path = "../../tests/orphans.rs"]
-mod orphans;
-mod reference;
-
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use acp_conformance::case::{Case, embedded};
@@ -24,9 +17,10 @@ use acp_conformance::results::{Collector, FindingReport, RunReport};
 use acp_conformance::run::run_case;
 use acp_conformance::snapshot;
 use acp_conformance::trace::{Renamer, Trace};
-use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
+
+use crate::{kept, orphans, reference};
 
 /// The cases whose transcripts are kept, one or two for each area.
 const CASES: [&str; 19] = [
@@ -86,17 +80,15 @@ const REPORTS: [(&str, Run, Render); 8] = [
 
 type Render = fn(&RunReport) -> Result<String, Failed>;
 
-fn main() -> ExitCode {
-    // The reference client starts this program as its agent.
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    let transcripts = CASES.map(|id| Trial::test(id, move || transcript(id)).with_kind("transcript"));
-    let reports =
-        REPORTS.map(|(name, run, render)| Trial::test(name, move || report(name, &run, render)).with_kind("report"));
-    let orphans = Trial::test("every-snapshot-is-wanted", no_orphans).with_kind("snapshots");
-    libtest_mimic::run(&Arguments::from_args(), transcripts.into_iter().chain(reports).chain([orphans]).collect())
-        .exit_code()
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    let transcripts =
+        CASES.map(|id| Trial::test(format!("snapshots/{id}"), move || transcript(id)).with_kind("transcript"));
+    let reports = REPORTS.map(|(name, run, render)| {
+        Trial::test(format!("snapshots/{name}"), move || report(name, &run, render)).with_kind("report")
+    });
+    let orphans = Trial::test("snapshots/every-snapshot-is-wanted", no_orphans).with_kind("snapshots");
+    transcripts.into_iter().chain(reports).chain([orphans]).collect()
 }
 
 fn transcript(id: &str) -> Result<(), Failed> {

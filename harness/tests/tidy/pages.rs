@@ -2,14 +2,23 @@
 
 use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::explain::{Sources, folder, kill_table, pages};
+use libtest_mimic::Trial;
 
-use super::kept::kept;
-use super::orphans::no_orphans;
 use super::{none_of, root};
+use crate::kept::kept;
+use crate::orphans::no_orphans;
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/pages":
+        the_committed_pages_are_current,
+        the_kill_tables_are_current,
+    ]
+}
 
 static EDITIONS: [&Bundle; 2] = [&V1, &V2];
 
-#[test]
 fn the_committed_pages_are_current() {
     let mut wrong = Vec::new();
     for bundle in EDITIONS {
@@ -22,7 +31,6 @@ fn the_committed_pages_are_current() {
     none_of("pages that are out of date", &wrong);
 }
 
-#[test]
 fn the_kill_tables_are_current() {
     for bundle in EDITIONS {
         let page = kill_table(&Sources::of(bundle));

@@ -4,13 +4,9 @@
 mod catalogue;
 mod citations;
 mod frozen;
-#[path = "../kept.rs"]
-mod kept;
 mod language;
 mod links;
 mod options;
-#[path = "../orphans.rs"]
-mod orphans;
 mod pages;
 mod schemas;
 mod snippets;
@@ -18,6 +14,26 @@ mod sources;
 mod tree;
 
 use std::path::{Path, PathBuf};
+
+use libtest_mimic::Trial;
+
+/// Returns the trials of all files.
+pub fn trials() -> Vec<Trial> {
+    let files = [
+        catalogue::trials(),
+        citations::trials(),
+        frozen::trials(),
+        language::trials(),
+        links::trials(),
+        options::trials(),
+        pages::trials(),
+        schemas::trials(),
+        snippets::trials(),
+        sources::trials(),
+        tree::trials(),
+    ];
+    files.into_iter().flatten().collect()
+}
 
 /// Returns the root of the repository.
 fn root() -> &'static Path {

@@ -5,8 +5,6 @@
 //! observed from outside, so that its memory and leftovers are its own.
 
 mod deeds;
-#[path = "../left.rs"]
-mod left;
 mod meeting;
 mod own;
 mod page;
@@ -17,27 +15,28 @@ mod whole;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use acp_conformance::transport::relay;
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 
-use crate::meeting::Met;
+use self::meeting::Met;
 
-/// They mostly wait.
-const TESTS_AT_ONCE: usize = 8;
+/// The results so far, by the place of the subject in the table.
+static MET: Mutex<BTreeMap<usize, Met>> = Mutex::new(BTreeMap::new());
 
-fn main() -> ExitCode {
+/// Runs a subject, the process that runs one, or the relay that one starts, if the arguments ask for it.
+pub fn run_if_asked() -> Option<ExitCode> {
     // Clients start this program as their agent, and agents as their MCP server.
     if let Some(code) = relay::run_if_asked() {
-        return code;
+        return Some(code);
     }
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [program::WORD, rest @ ..] => program::play(rest),
-        [meeting::WORD, party, name] => meeting::hold(table::find(party, name)),
-        _ => test(),
+        [program::WORD, rest @ ..] => Some(program::play(rest)),
+        [meeting::WORD, party, name] => Some(meeting::hold(table::find(party, name))),
+        _ => None,
     }
 }
 
@@ -46,25 +45,29 @@ fn this_program() -> PathBuf {
     std::env::current_exe().expect("a program has a path")
 }
 
-fn test() -> ExitCode {
-    let met: Arc<Mutex<BTreeMap<usize, Met>>> = Arc::default();
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let on_linux = |trial: Trial| trial.with_ignored_flag(!cfg!(target_os = "linux"));
     let mut trials = vec![
-        Trial::test("the page lists them", page::lists_them),
-        on_linux(Trial::test("a run leaves nothing", whole::leaves_nothing)),
-        on_linux(Trial::test("cases share no temporary folder", whole::shares_no_temporary_folder)),
+        Trial::test("hostile/the page lists them", page::lists_them),
+        on_linux(Trial::test("hostile/a run leaves nothing", whole::leaves_nothing)),
+        on_linux(Trial::test("hostile/cases share no temporary folder", whole::shares_no_temporary_folder)),
     ];
     trials.extend(table::all().into_iter().enumerate().map(|(place, row)| {
-        let met = Arc::clone(&met);
-        on_linux(Trial::test(row.title(), move || {
+        on_linux(Trial::test(format!("hostile/{}", row.title()), move || {
             let found = meeting::arrange(&row)?;
-            met.lock().unwrap_or_else(PoisonError::into_inner).insert(place, found);
+            met().insert(place, found);
             Ok(())
         }))
     }));
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(TESTS_AT_ONCE);
-    let conclusion = libtest_mimic::run(&arguments, trials);
-    page::write_if_asked(&met.lock().unwrap_or_else(PoisonError::into_inner));
-    conclusion.exit_code()
+    trials
+}
+
+/// Writes the page of the results, if the environment asks for it.
+pub fn write_page_if_asked() {
+    page::write_if_asked(&met());
+}
+
+fn met() -> MutexGuard<'static, BTreeMap<usize, Met>> {
+    MET.lock().unwrap_or_else(PoisonError::into_inner)
 }

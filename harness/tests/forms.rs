@@ -7,6 +7,8 @@ mod readers;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use self::made_up::{LONG, NASTY, OWN, begin, expected, hostile, rendered, strict, subjects};
+use self::readers::Command;
 use acp_conformance::edition::V1;
 use acp_conformance::report::{
     Detail, EventLines, GithubReport, JunitReport, MarkdownReport, SuiteEvent, TextReport, events, write_subjects,
@@ -14,8 +16,24 @@ use acp_conformance::report::{
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, RunReport};
 use acp_conformance::verdict::Verdict;
-use made_up::{LONG, NASTY, OWN, begin, expected, hostile, rendered, strict, subjects};
-use readers::Command;
+use libtest_mimic::Trial;
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "forms":
+        the_terminal_obeys_nobody_but_us,
+        junit_tells_failures_errors_and_skipped_cases_apart,
+        junit_fails_what_fails_a_strict_run,
+        github_commands_cannot_be_forged,
+        markdown_shows_texts_as_texts,
+        many_subjects_are_a_table_of_verdicts,
+        an_expected_failure_is_none_in_any_form,
+        events_are_told_line_by_line,
+        a_report_without_faults_has_none_in_any_form,
+        a_report_with_a_forged_id_is_rejected,
+    ]
+}
 
 fn text(bytes: Vec<u8>) -> String {
     let text = String::from_utf8(bytes).expect("UTF-8");
@@ -41,7 +59,6 @@ fn without_styles(text: &str) -> String {
     })
 }
 
-#[test]
 fn the_terminal_obeys_nobody_but_us() {
     let report = hostile();
     let shown = String::from_utf8(rendered(|out| TextReport::new(out, Detail::Cases), &report)).expect("UTF-8");
@@ -51,7 +68,6 @@ fn the_terminal_obeys_nobody_but_us() {
     text(plain.into_bytes());
 }
 
-#[test]
 fn junit_tells_failures_errors_and_skipped_cases_apart() {
     let xml = junit(&hostile());
     readers::fits_jenkins(&xml);
@@ -76,14 +92,12 @@ fn junit_tells_failures_errors_and_skipped_cases_apart() {
     assert!(rendered.len() < LONG / 2, "a long message is cut");
 }
 
-#[test]
 fn junit_fails_what_fails_a_strict_run() {
     let found = readers::junit(&junit(&strict()));
     let kind = found.iter().find(|(name, _)| name == "v1/agent/fs/read").map(|(_, kind)| *kind);
     assert_eq!(kind, Some("failure"));
 }
 
-#[test]
 fn github_commands_cannot_be_forged() {
     let commands = github(&hostile());
     let titles: Vec<_> = commands.iter().map(|c| (c.name.as_str(), c.properties["title"].as_str())).collect();
@@ -105,7 +119,6 @@ fn github_commands_cannot_be_forged() {
     assert!(github(&strict()).iter().all(|command| command.name != "warning"));
 }
 
-#[test]
 fn markdown_shows_texts_as_texts() {
     let markdown = text(rendered(MarkdownReport::new, &hostile()));
     let page = readers::markdown(&markdown);
@@ -120,7 +133,6 @@ fn markdown_shows_texts_as_texts() {
     assert_eq!(page.blocks.len(), 3, "evidence for each requirement that was broken");
 }
 
-#[test]
 fn many_subjects_are_a_table_of_verdicts() {
     let mut page = Vec::new();
     write_subjects(subjects(), &mut page).expect("a vector takes everything");
@@ -141,7 +153,6 @@ fn many_subjects_are_a_table_of_verdicts() {
     assert_eq!(known[1].join("|"), "permission.late-request|MUST||");
 }
 
-#[test]
 fn an_expected_failure_is_none_in_any_form() {
     let report = expected();
     let (own, other) = ("v1/agent/own/case", "v1/agent/cancel/while-asking");
@@ -159,7 +170,6 @@ fn an_expected_failure_is_none_in_any_form() {
     );
 }
 
-#[test]
 fn events_are_told_line_by_line() {
     let report = hostile();
     let out = readers::Lines::default();
@@ -182,7 +192,6 @@ fn events_are_told_line_by_line() {
     assert_eq!(serde_json::from_value::<RunReport>(lines[lines.len() - 1]["report"].clone()).ok(), Some(report));
 }
 
-#[test]
 fn a_report_without_faults_has_none_in_any_form() {
     let mut clean = hostile();
     clean.requirements.iter_mut().for_each(|requirement| requirement.findings.clear());
@@ -192,7 +201,6 @@ fn a_report_without_faults_has_none_in_any_form() {
     assert_eq!(github(&clean).iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["notice"]);
 }
 
-#[test]
 fn a_report_with_a_forged_id_is_rejected() {
     let report = Collector::new(V1.edition(), Party::Agent, Vec::new()).finish(Duration::ZERO, false);
     let read = |report: &RunReport| {
