@@ -2,7 +2,7 @@
 //!
 //! This file also compares the committed JSON Schemas with the generated ones.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use acp_conformance::case::{self, Includes, Vocabulary};
 use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
@@ -11,7 +11,7 @@ use acp_conformance::requirement::Party;
 use acp_conformance::{expected, fault, profile};
 use libtest_mimic::{Failed, Trial};
 
-use crate::{kept, orphans};
+use crate::{kept, snap};
 
 /// The cases that faults and baselines can name.
 const CASES: [&str; 2] = ["v1/agent/init/handshake", "v1/agent/jsonrpc/ids@beyond-ascii"];
@@ -24,9 +24,7 @@ pub fn trials() -> Vec<Trial> {
     collect(&inputs, &inputs, &mut files);
     files.sort();
     let known: Vec<_> = files.iter().map(|name| snapshot(name)).collect();
-    let orphans =
-        Trial::test("diagnostics/every-snapshot-has-a-file", move || Ok(orphans::no_orphans(&snapshots(), &known)?))
-            .with_kind("snapshots");
+    let snapshots = snap::all_used("diagnostics", "diagnostics", known);
     let trials = files.into_iter().map(|name| {
         let inputs = inputs.clone();
         Trial::test(format!("diagnostics/{name}"), move || bad_case(&inputs, &name)).with_kind("bad-case")
@@ -44,7 +42,7 @@ pub fn trials() -> Vec<Trial> {
         })
         .with_kind("schema")
     });
-    trials.chain(schemas).chain([orphans]).collect()
+    trials.chain(schemas).chain([snapshots]).collect()
 }
 
 /// Lists the inputs below a folder by their relative path, without the files that they include.
@@ -81,16 +79,13 @@ fn bad_case(inputs: &Path, name: &str) -> Result<(), Failed> {
     if !refused && problems.is_empty() {
         return Err("the file was taken for a good one".into());
     }
-    Ok(kept::kept(&snapshots().join(snapshot(name)), &render_all(&problems, Look::Plain))?)
+    snap::compare("diagnostics", &snapshot(name), &render_all(&problems, Look::Plain));
+    Ok(())
 }
 
-fn snapshots() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/diagnostics")
-}
-
-/// Returns the file name of the snapshot of an input.
+/// Returns the name of the snapshot of an input.
 fn snapshot(name: &str) -> String {
-    name.rsplit_once('.').map_or(name, |(stem, _)| stem).replace('/', "-") + ".txt"
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem).replace('/', "-")
 }
 
 /// Returns the embedded includes and those of the bad cases.

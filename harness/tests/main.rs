@@ -13,6 +13,7 @@ macro_rules! trials {
     };
 }
 
+mod commands;
 mod conversation;
 mod diagnostics;
 mod exchanges;
@@ -23,11 +24,10 @@ mod joined;
 mod kept;
 mod left;
 mod model;
-mod orphans;
 mod record;
 mod recorded;
-mod recordings;
 mod regressions;
+mod snap;
 mod stopped;
 mod tidy;
 mod traces;
@@ -42,23 +42,27 @@ fn main() -> ExitCode {
         return code;
     }
     let mut arguments = Arguments::from_args();
+    let cores = available_parallelism().map_or(2, usize::from);
+    let wanted = arguments.test_threads;
     // Most of the tests that start programs wait, so more tests run than there are cores.
-    arguments.test_threads.get_or_insert(4 * available_parallelism().map_or(2, usize::from));
+    arguments.test_threads = wanted.or(Some(4 * cores));
     let trials = [
         // These take the longest, so they begin first.
         hostile::trials(),
-        stopped::trials(),
+        commands::trials(),
         diagnostics::trials(),
         forms::trials(),
         fuzzed::trials(),
         model::trials(),
         record::trials(),
-        recordings::trials(),
         regressions::trials(),
         tidy::trials(),
         traces::trials(),
     ];
-    let conclusion = libtest_mimic::run(&arguments, trials.into_iter().flatten().collect());
+    let together = libtest_mimic::run(&arguments, trials.into_iter().flatten().collect());
     hostile::write_page_if_asked();
-    conclusion.exit_code()
+    // These stop a run at a certain moment, so the hostile subjects must not load the machine.
+    arguments.test_threads = wanted.or(Some(cores));
+    let apart = libtest_mimic::run(&arguments, stopped::trials());
+    if together.has_failed() { together.exit_code() } else { apart.exit_code() }
 }

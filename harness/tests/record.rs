@@ -12,7 +12,7 @@ use acp_conformance::record::{Aim, record};
 use acp_conformance::trace::Trace;
 use libtest_mimic::{Failed, Trial};
 
-use crate::{kept, orphans};
+use crate::snap;
 
 const FOLDER: &str = "harness/tests/record";
 
@@ -21,26 +21,16 @@ pub fn trials() -> Vec<Trial> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let entries = fs::read_dir(root.join(FOLDER)).expect("the folder of recordings");
     let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    let known: Vec<String> = files.iter().map(|path| snapshot(path)).collect();
-    let orphans =
-        Trial::test("record/every-snapshot-has-a-recording", move || Ok(orphans::no_orphans(&snapshots(), &known)?));
+    let known: Vec<String> = files.iter().map(|path| name(path)).collect();
+    let snapshots = snap::all_used("record", "record", known);
     let recordings = files
         .into_iter()
         .map(|path| Trial::test(format!("record/{}", name(&path)), move || check(&path)).with_kind("recording"));
-    recordings.chain([orphans.with_kind("snapshots")]).collect()
+    recordings.chain([snapshots]).collect()
 }
 
 fn name(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn snapshots() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/record")
-}
-
-/// Returns the file name of the snapshot of a recording.
-fn snapshot(path: &Path) -> String {
-    name(path) + ".txt"
 }
 
 fn check(path: &PathBuf) -> Result<(), Failed> {
@@ -50,7 +40,8 @@ fn check(path: &PathBuf) -> Result<(), Failed> {
         Ok(text) => sound(text)?,
         Err(error) => format!("no case: {error}\n"),
     };
-    Ok(kept::kept(&snapshots().join(snapshot(path)), &text)?)
+    snap::compare("record", &name(path), &text);
+    Ok(())
 }
 
 /// Checks that a case has no mistake, and returns it.

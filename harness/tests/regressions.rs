@@ -1,6 +1,4 @@
-//! The output for known failures and for changes, in `regressions/`, and for wrong command lines and files, in `usage/`: each
-//! `.txt` begins with a command on files of its folder, followed by its exit code and output. Also commands that change files:
-//! `--update-expected`, the review of transcripts, and `record`.
+//! Commands that change files: `--update-expected`, the review of transcripts, `record` and `init`. Also what depends on the shell.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,66 +6,22 @@ use std::process::{Command, Output};
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::kept;
-
-const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests");
+use crate::commands::{TESTS, code, program};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests/regressions");
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
-    let folders = ["regressions", "usage"].map(|folder| fs::read_dir(Path::new(TESTS).join(folder)).expect("a folder"));
-    let files = folders.into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut trials = Vec::new();
-    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
-        let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-        let name = format!("{}/{}", folder.display(), path.file_stem().unwrap_or_default().display());
-        trials.push(Trial::test(name, move || said_as_written(&path)).with_kind("said"));
-    }
-    trials.push(Trial::test("regressions/update", update).with_kind("changed"));
-    trials.push(Trial::test("regressions/update-makes-a-file", update_makes_a_file).with_kind("changed"));
-    trials.push(Trial::test("regressions/review", review).with_kind("changed"));
-    trials.push(Trial::test("regressions/record-makes-folders", record_makes_folders).with_kind("changed"));
-    trials.push(Trial::test("regressions/ci", nothing_is_written_in_ci).with_kind("changed"));
-    trials.push(Trial::test("regressions/completions", completions).with_kind("shell"));
-    trials.push(Trial::test("regressions/color", color).with_kind("shell"));
-    trials.push(Trial::test("regressions/workflow", workflow).with_kind("changed"));
-    trials.sort_by(|a, b| a.name().cmp(b.name()));
-    trials
-}
-
-fn said_as_written(path: &Path) -> Result<(), Failed> {
-    let wanted = fs::read_to_string(path)?;
-    let command = wanted.lines().next().and_then(|line| line.strip_prefix("$ ")).ok_or("no line `$ …`")?;
-    let words = shell_words::split(command)?;
-    let folder = path.parent().ok_or("no folder")?;
-    let output = program(&words.iter().map(String::as_str).collect::<Vec<_>>(), folder).output()?;
-    let said = format!("$ {command}\nexit {}\n{}\n", code(&output), stable(&output)?);
-    Ok(kept::kept(path, &said)?)
-}
-
-/// Returns the output without the version, the path of the tests and the durations.
-fn stable(output: &Output) -> Result<String, Failed> {
-    let said = String::from_utf8(output.stdout.clone())? + &String::from_utf8(output.stderr.clone())?;
-    let lines = said.lines().map(|line| if line.starts_with("  time ") { "  time <time>" } else { line.trim_end() });
-    let said = lines.collect::<Vec<_>>().join("\n");
-    // Those of JUnit are attributes.
-    let mut parts = said.split(" time=\"");
-    let first = parts.next().unwrap_or_default().to_owned();
-    let said = parts.fold(first, |said, part| {
-        said + " time=\"<time>" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
-    });
-    Ok(said.trim_matches('\n').replace(env!("CARGO_PKG_VERSION"), "<version>").replace(TESTS, "<tests>"))
-}
-
-fn program(words: &[&str], folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_acp-conformance"));
-    command.args(words).current_dir(folder).env_remove("CI");
-    command
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
+    vec![
+        Trial::test("regressions/update", update).with_kind("changed"),
+        Trial::test("regressions/update-makes-a-file", update_makes_a_file).with_kind("changed"),
+        Trial::test("regressions/review", review).with_kind("changed"),
+        Trial::test("regressions/record-makes-folders", record_makes_folders).with_kind("changed"),
+        Trial::test("regressions/ci", nothing_is_written_in_ci).with_kind("changed"),
+        Trial::test("regressions/completions", completions).with_kind("shell"),
+        Trial::test("regressions/color", color).with_kind("shell"),
+        Trial::test("regressions/workflow", workflow).with_kind("changed"),
+    ]
 }
 
 fn ends_with(code_wanted: i32, output: &Output) -> Result<(), Failed> {
@@ -151,8 +105,8 @@ fn handshake(name: &str, folder: &Path) -> Command {
 }
 
 fn kept(folder: &Path) -> (PathBuf, PathBuf) {
-    let kept = folder.join("kept/v1/agent/init/handshake.txt");
-    (kept.clone(), kept.with_extension("txt.new"))
+    let kept = folder.join("kept/v1/agent/init/handshake.snap");
+    (kept.clone(), kept.with_extension("snap.new"))
 }
 
 /// The first transcript is kept, one that differs fails the run until it is accepted or rejected.

@@ -1,10 +1,11 @@
 //! Snapshots: texts of the program, each in a file below `snapshots/`. A test that finds another text fails, and writes it next to
 //! the snapshot as `….snap.new`; `cargo insta review` shows and accepts it. With `INSTA_UPDATE=no` or in CI, nothing is written.
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use libtest_mimic::Failed;
+use libtest_mimic::Trial;
 
 /// Returns a folder of snapshots.
 fn folder_of(name: &str) -> PathBuf {
@@ -29,27 +30,30 @@ pub fn compare(folder: &str, name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(&*name, text));
 }
 
-/// Verifies that a folder has only the snapshots of these names, as in [`compare`].
-///
-/// # Errors
-///
-/// The other files, or an error if the folder cannot be read.
-pub fn none_unused(folder: &str, names: &[String]) -> Result<(), Failed> {
-    let root = folder_of(folder);
-    let mut unused = Vec::new();
-    let mut folders = vec![root.clone()];
+/// Returns the trial that a folder has only the snapshots of these names, as in [`compare`]. `file` is that of the tests.
+pub fn all_used(file: &str, folder: &'static str, names: Vec<String>) -> Trial {
+    let trial = Trial::test(format!("{file}/every-snapshot-is-used-in-{folder}"), move || {
+        let accepted = names.iter().map(|name| format!("{name}.snap"));
+        let waiting = names.iter().map(|name| format!("{name}.snap.new"));
+        let unused = others(&folder_of(folder), &accepted.chain(waiting).collect())?;
+        if unused.is_empty() { Ok(()) } else { Err(format!("no test makes these snapshots: {unused:?}").into()) }
+    });
+    trial.with_kind("snapshots")
+}
+
+/// Lists the files below a folder other than these, by their paths in it.
+pub fn others(folder: &Path, wanted: &BTreeSet<String>) -> io::Result<Vec<String>> {
+    let mut others = Vec::new();
+    let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
         for path in fs::read_dir(next)?.flatten().map(|entry| entry.path()) {
+            let below = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
             if path.is_dir() {
                 folders.push(path);
-                continue;
-            }
-            let below = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy();
-            let name = below.strip_suffix(".new").unwrap_or(&below).strip_suffix(".snap");
-            if !name.is_some_and(|name| names.iter().any(|wanted| wanted == name)) {
-                unused.push(path.display().to_string());
+            } else if !wanted.contains(&below) {
+                others.push(below);
             }
         }
     }
-    if unused.is_empty() { Ok(()) } else { Err(format!("no test makes these snapshots: {unused:?}").into()) }
+    Ok(others)
 }

@@ -11,21 +11,19 @@ mod client;
 mod conversations;
 mod editions;
 mod explore;
-#[path = "../../tests/kept.rs"]
-mod kept;
 #[path = "../../tests/left.rs"]
 mod left;
 mod manual;
 mod means;
 mod monitor;
-#[path = "../../tests/orphans.rs"]
-mod orphans;
 mod page;
 mod program;
 mod reference;
 mod reproduce;
 mod shards;
 mod silent;
+#[path = "../../tests/snap.rs"]
+mod snap;
 mod snapshots;
 mod terminals;
 mod unusual;

@@ -96,10 +96,10 @@ fn cell(text: &str) -> String {
 }
 
 fn the_readme_shows_a_printed_report() {
-    const BEGIN: &str = "<!-- from snapshots/reports/text.txt -->\n";
+    const BEGIN: &str = "<!-- from snapshots/reports/text.snap -->\n";
     const END: &str = "<!-- end -->\n";
     let readme = read("README.md");
-    let report = read("snapshots/reports/text.txt");
+    let report = read("snapshots/reports/text.snap");
     let failure: Vec<&str> =
         report.lines().skip_while(|line| !line.starts_with("failed")).take_while(|line| !line.is_empty()).collect();
     assert!(failure.len() > 3, "the report has no failure: {report}");

@@ -6,7 +6,7 @@ use libtest_mimic::Trial;
 
 use super::{none_of, root};
 use crate::kept::kept;
-use crate::orphans::no_orphans;
+use crate::snap::others;
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
@@ -24,9 +24,11 @@ fn the_committed_pages_are_current() {
     for bundle in EDITIONS {
         let pages = pages(&Sources::of(bundle));
         let folder = root().join("docs").join(folder(bundle));
-        let names: Vec<String> = pages.iter().map(|page| page.name.clone()).collect();
+        let names = pages.iter().map(|page| page.name.clone()).collect();
         wrong.extend(pages.iter().filter_map(|page| kept(&folder.join(&page.name), &page.text).err()));
-        wrong.extend(no_orphans(&folder, &names).err());
+        let others = others(&folder, &names).expect("the folder of the pages");
+        wrong
+            .extend(others.into_iter().map(|other| format!("{}: no page has this name", folder.join(other).display())));
     }
     none_of("pages that are out of date", &wrong);
 }

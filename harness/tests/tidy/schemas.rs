@@ -69,7 +69,7 @@ fn what_is_really_written_fits_the_schemas() {
 }
 
 fn a_comparison_fits_its_schema() {
-    let said = super::read("harness/tests/regressions/json.txt");
+    let said = super::read("snapshots/regressions/json.snap");
     let json = said.find('{').map_or("", |at| &said[at..]);
     let report: Value = serde_json::from_str(json).expect("a comparison is JSON");
     for part in ["requirements", "cases", "capabilities", "messages"] {
