@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use libtest_mimic::{Failed, Trial};
 
 use crate::commands::{TESTS, code, program};
+use crate::snap;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests/regressions");
 
@@ -116,6 +117,9 @@ fn review() -> Result<(), Failed> {
     ends_with(0, &handshake("one", dir.path()).output()?)?;
     ends_with(0, &handshake("one", dir.path()).output()?)?;
     let first = fs::read_to_string(&kept)?;
+    // It is a snapshot of insta, too.
+    let (_, content) = first.split_once("\n---\n").ok_or("no header")?;
+    snap::compare(&kept.with_file_name("").to_string_lossy(), "handshake", content);
     let output = handshake("two", dir.path()).output()?;
     ends_with(1, &output)?;
     let said = String::from_utf8(output.stderr)?;
