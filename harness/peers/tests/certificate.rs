@@ -16,39 +16,36 @@ use acp_conformance::requirement::Level;
 use acp_conformance::results::RunReport;
 use acp_conformance::trace::{Outcome, Trace, What, file_name};
 use acp_conformance::verdict::{Conformance, Verdict};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{program, reference};
+use crate::program::said;
+use crate::{panicking, program, reference};
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, fn()); 15] = [
-        ("a-certificate-matches", matches),
-        ("a-case-that-ran-twice-has-both-traces", ran_twice),
-        ("what-does-not-conform-has-a-certificate-too", not_conformant),
-        ("a-member-that-does-not-follow-is-named", members),
-        ("a-changed-report-is-named", made_files),
-        ("a-changed-trace-is-named", changed_traces),
-        ("a-trace-that-judges-otherwise-is-named", judges_otherwise),
-        ("names-missing-unexpected-and-irregular-files", files),
-        ("swapped-traces-are-named", swapped),
-        ("any-flipped-bit-is-found", flipped),
-        ("another-suite-cannot-tell", other_suite),
-        ("a-hostile-certificate-leads-nowhere", hostile),
-        ("all-cases-or-none", all_cases),
-        ("only-its-own-place-is-taken", places),
-        ("an-interrupted-run-leaves-nothing", interrupted),
-    ];
-    let trials = trials.map(|(name, test)| {
-        Trial::test(format!("certificate/{name}"), move || {
-            test();
-            Ok::<(), Failed>(())
-        })
-    });
-    trials.into()
+    panicking(
+        "certificate",
+        &[
+            ("a-certificate-matches", matches),
+            ("a-case-that-ran-twice-has-both-traces", ran_twice),
+            ("what-does-not-conform-has-a-certificate-too", not_conformant),
+            ("a-member-that-does-not-follow-is-named", members),
+            ("a-changed-report-is-named", made_files),
+            ("a-changed-trace-is-named", changed_traces),
+            ("a-trace-that-judges-otherwise-is-named", judges_otherwise),
+            ("names-missing-unexpected-and-irregular-files", files),
+            ("swapped-traces-are-named", swapped),
+            ("any-flipped-bit-is-found", flipped),
+            ("another-suite-cannot-tell", other_suite),
+            ("a-hostile-certificate-leads-nowhere", hostile),
+            ("all-cases-or-none", all_cases),
+            ("only-its-own-place-is-taken", places),
+            ("an-interrupted-run-leaves-nothing", interrupted),
+        ],
+    )
 }
 
 const DIGESTS: &str = "SHA256SUMS";
@@ -84,10 +81,6 @@ fn certify(to: &Path, options: &[&str], of_agent: &[&str]) -> Output {
 /// Returns the exit code of `verify`.
 fn exit_of(dir: &Path) -> Option<i32> {
     command(&["verify", dir.to_str().expect("text")]).status().expect("it runs").code()
-}
-
-fn said(out: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
 }
 
 /// A copy of the original, for changes.

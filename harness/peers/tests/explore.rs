@@ -266,9 +266,7 @@ fn explore(folder: &Path, program: Program, args: &[&str]) -> std::io::Result<Ou
     command.args([party, "--protocol", version, "--format", "text", "--format", "json=report.json"]);
     command.args(args).args(words);
     // The profile of the client names its program without a path.
-    let folder_of_programs = Path::new(AGENT).parent().unwrap_or(Path::new("."));
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{}:{path}", folder_of_programs.display()));
+    command.env("PATH", program::path());
     command.current_dir(folder).stdin(Stdio::null()).output()
 }
 

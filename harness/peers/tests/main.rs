@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use acp_conformance::transport::{between, relay};
-use libtest_mimic::Arguments;
+use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
     // Agents start this program as their MCP servers, clients as their agent, and `monitor` as the process in between.
@@ -67,4 +67,15 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     let alone = libtest_mimic::run(&arguments, busy::trials());
     if together.has_failed() { together.exit_code() } else { alone.exit_code() }
+}
+
+/// Makes trials of functions that panic if they fail. `file` is the prefix of their names.
+fn panicking(file: &str, tests: &[(&str, fn())]) -> Vec<Trial> {
+    let trial = |&(name, test): &(&str, fn())| {
+        Trial::test(format!("{file}/{name}"), move || {
+            test();
+            Ok(())
+        })
+    };
+    tests.iter().map(trial).collect()
 }

@@ -10,38 +10,34 @@ use acp_conformance::requirement::Party;
 use acp_conformance::results::RunReport;
 use acp_conformance::trace::{ProcessEvent, Trace, What};
 use acp_conformance::verdict::{Conformance, Verdict};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::{program, reference};
+use crate::{panicking, program, reference};
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, fn()); 16] = [
-        ("both-see-the-same-bytes", same_bytes),
-        ("reference-programs-fail-nothing", clean),
-        ("the-agent-is-named-when-it-is-at-fault", guilty_agent),
-        ("the-client-is-named-when-it-is-at-fault", guilty_client),
-        ("the-agreed-version-decides", agreed_version),
-        ("what-a-fault-put-in-is-named", planted),
-        ("reports-are-there-at-the-end-of-the-output", reports_at_the_end),
-        ("half-a-line-goes-on-at-once", half_a_line),
-        ("an-end-and-an-exit-code-are-passed-on", exit_code),
-        ("a-signal-reaches-the-agent", signalled),
-        ("a-killed-agent-leaves-a-whole-record", killed),
-        ("a-killed-group-leaves-a-whole-record", killed_group),
-        ("a-flood-passes-whole-and-in-order", flood),
-        ("deaf-agent-does-not-block-the-client", deaf),
-        ("a-full-disk-breaks-no-session", full_disk),
-        ("an-agent-that-cannot-be-started", no_agent),
-    ];
-    let trials = trials.map(|(name, test)| {
-        Trial::test(format!("monitor/{name}"), move || {
-            test();
-            Ok::<(), Failed>(())
-        })
-    });
-    trials.into()
+    panicking(
+        "monitor",
+        &[
+            ("both-see-the-same-bytes", same_bytes),
+            ("reference-programs-fail-nothing", clean),
+            ("the-agent-is-named-when-it-is-at-fault", guilty_agent),
+            ("the-client-is-named-when-it-is-at-fault", guilty_client),
+            ("the-agreed-version-decides", agreed_version),
+            ("what-a-fault-put-in-is-named", planted),
+            ("reports-are-there-at-the-end-of-the-output", reports_at_the_end),
+            ("half-a-line-goes-on-at-once", half_a_line),
+            ("an-end-and-an-exit-code-are-passed-on", exit_code),
+            ("a-signal-reaches-the-agent", signalled),
+            ("a-killed-agent-leaves-a-whole-record", killed),
+            ("a-killed-group-leaves-a-whole-record", killed_group),
+            ("a-flood-passes-whole-and-in-order", flood),
+            ("deaf-agent-does-not-block-the-client", deaf),
+            ("a-full-disk-breaks-no-session", full_disk),
+            ("an-agent-that-cannot-be-started", no_agent),
+        ],
+    )
 }
 
 /// A folder for one session.

@@ -1,12 +1,15 @@
 //! This test program as the command line `acp-conformance`, which is a program of another package.
 
-use std::process::{Command, ExitCode};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output};
 
 use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
 use clap::Parser;
 
 use crate::editions::TINY;
+use crate::reference::CLIENT;
 
 /// If this is set, the program is the command line; the value [`WITH_TINY`] adds an edition.
 const VARIABLE: &str = "ACP_TEST_AS_PROGRAM";
@@ -36,6 +39,18 @@ pub fn command_with_tiny() -> Command {
 /// Makes this program the command line wherever a command starts it.
 pub fn mark(command: &mut Command) {
     command.env(VARIABLE, "1");
+}
+
+/// Returns PATH with the folder of the reference programs, which profiles name without one.
+pub fn path() -> OsString {
+    let before = std::env::var_os("PATH").unwrap_or_default();
+    let folder = Path::new(CLIENT).parent().map(Path::to_path_buf);
+    std::env::join_paths(folder.into_iter().chain(std::env::split_paths(&before))).expect("folders")
+}
+
+/// Returns standard output with standard error after it.
+pub fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 /// Runs the command line, if the environment asks for it.

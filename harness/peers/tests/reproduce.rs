@@ -8,8 +8,9 @@ use std::process::{Command, Output, Stdio};
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::program;
-use crate::reference::{AGENT, CLIENT};
+use crate::panicking;
+use crate::program::{self, said};
+use crate::reference::AGENT;
 
 /// Faults of the reference agent.
 const AGENT_FAULTS: [&str; 15] = [
@@ -46,17 +47,8 @@ pub fn trials() -> Vec<Trial> {
             .iter()
             .map(move |fault| Trial::test(format!("reproduce/{party}/{fault}"), move || reproduces(party, fault)))
     };
-    let options = Trial::test("reproduce/options-and-paths", || {
-        options_and_paths();
-        Ok(())
-    });
-    let project = Trial::test("reproduce/project-file", || {
-        project_file();
-        Ok(())
-    });
-    let faults = faults("agent", &AGENT_FAULTS).chain(faults("client", &CLIENT_FAULTS));
-    let trials = faults.chain([options, project]).collect();
-    trials
+    let others = panicking("reproduce", &[("options-and-paths", options_and_paths), ("project-file", project_file)]);
+    faults("agent", &AGENT_FAULTS).chain(faults("client", &CLIENT_FAULTS)).chain(others).collect()
 }
 
 /// The line reproduces the failure of a subject with a fault, and exits with 0 without the fault.
@@ -132,7 +124,11 @@ fn project_file() {
 /// Returns the program, in this folder, with the reference client on its PATH.
 fn program(here: &Path) -> Command {
     let mut command = program::command();
-    command.current_dir(here).stdin(Stdio::null()).env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache"));
+    command
+        .current_dir(here)
+        .stdin(Stdio::null())
+        .env("PATH", program::path())
+        .env("XDG_CACHE_HOME", here.join("cache"));
     command
 }
 
@@ -140,19 +136,9 @@ fn shell(here: &Path, line: &str) -> Output {
     let mut command = Command::new("sh");
     program::mark(&mut command);
     command.args(["-c", line]).current_dir(here).stdin(Stdio::null());
-    command.env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache")).output().expect("a shell")
-}
-
-fn path() -> std::ffi::OsString {
-    let before = std::env::var_os("PATH").unwrap_or_default();
-    let client = Path::new(CLIENT).parent().map(Path::to_path_buf);
-    std::env::join_paths(client.into_iter().chain(std::env::split_paths(&before))).expect("folders")
+    command.env("PATH", program::path()).env("XDG_CACHE_HOME", here.join("cache")).output().expect("a shell")
 }
 
 fn reproduce_line(text: &str) -> Option<String> {
     text.lines().find_map(|line| line.trim_start().strip_prefix("reproduce: ")).map(str::to_owned)
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }

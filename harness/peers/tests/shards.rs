@@ -5,31 +5,28 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use acp_conformance::results::RunReport;
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Trial;
 use tempfile::TempDir;
 
-use crate::program;
-use crate::reference::{AGENT, CLIENT};
+use crate::panicking;
+use crate::program::{self, said};
+use crate::reference::AGENT;
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, fn()); 8] = [
-        ("an-agent-in-two", agent_in_two),
-        ("an-agent-that-fails-in-three", failing_agent_in_three),
-        ("a-client-in-three", client_in_three),
-        ("a-client-that-fails-in-two", failing_client_in_two),
-        ("a-subject-that-says-nothing", silent),
-        ("what-is-missing-is-named", missing),
-        ("what-does-not-belong-together-is-refused", refused),
-        ("every-form-is-written", forms),
-    ];
-    let trials = trials.map(|(name, test)| {
-        Trial::test(format!("shards/{name}"), move || {
-            test();
-            Ok::<(), Failed>(())
-        })
-    });
-    trials.into()
+    panicking(
+        "shards",
+        &[
+            ("an-agent-in-two", agent_in_two),
+            ("an-agent-that-fails-in-three", failing_agent_in_three),
+            ("a-client-in-three", client_in_three),
+            ("a-client-that-fails-in-two", failing_client_in_two),
+            ("a-subject-that-says-nothing", silent),
+            ("what-is-missing-is-named", missing),
+            ("what-does-not-belong-together-is-refused", refused),
+            ("every-form-is-written", forms),
+        ],
+    )
 }
 
 /// Some cases that take little time.
@@ -204,16 +201,10 @@ impl Run {
     }
 
     fn command(&self, words: &[&str]) -> Output {
-        let here = Path::new(CLIENT).parent().expect("the folder of the reference peers");
-        let path = std::env::join_paths([here.to_owned()].into_iter().chain(paths())).expect("a path");
         let mut command = program::command();
-        command.args(words).current_dir(self.dir.path()).env("PATH", path);
+        command.args(words).current_dir(self.dir.path()).env("PATH", program::path());
         command.stdin(Stdio::null()).output().expect("this program starts")
     }
-}
-
-fn paths() -> Vec<PathBuf> {
-    std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
 fn read(file: &Path) -> RunReport {
@@ -228,8 +219,4 @@ fn without_times(mut report: RunReport) -> RunReport {
     report.subject.profile = None;
     report.cases.iter_mut().for_each(|case| case.duration_ms = 0);
     report
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }

@@ -10,7 +10,7 @@ use acp_conformance::trace::{Outcome, Trace, What};
 use acp_conformance::wire::{Content, read_line};
 use libtest_mimic::Trial;
 
-use crate::{left, reference};
+use crate::{left, panicking, reference};
 
 /// A command that starts a process outside its group.
 const CASE: &str = r#"
@@ -26,12 +26,10 @@ transcript:
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
-    let trial = Trial::test("terminals/a_command_sees_the_home_of_the_case_and_leaves_nothing_behind", || {
-        a_command_sees_the_home_of_the_case_and_leaves_nothing_behind();
-        Ok(())
-    });
+    let name = "a_command_sees_the_home_of_the_case_and_leaves_nothing_behind";
+    let trials = panicking("terminals", &[(name, a_command_sees_the_home_of_the_case_and_leaves_nothing_behind)]);
     // It reads /proc.
-    vec![trial.with_ignored_flag(!cfg!(target_os = "linux"))]
+    trials.into_iter().map(|trial| trial.with_ignored_flag(!cfg!(target_os = "linux"))).collect()
 }
 
 fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
