@@ -2,7 +2,7 @@
 //! `cases/`.
 //!
 //! [`text()`] is the transcript without the parts that differ from run to run, [`changes`] shows how two of them differ, and
-//! [`SnapshotFolder`] keeps them: a new version is in `….txt.new` next to the accepted one until it is accepted or rejected.
+//! [`SnapshotFolder`] keeps them: a new version is in `….snap.new` next to the accepted one until it is accepted or rejected.
 
 mod aside;
 mod folder;

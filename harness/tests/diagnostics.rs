@@ -1,35 +1,33 @@
 //! Every file of `bad-cases/` has one kind of mistake, which its name describes; its diagnostic is a snapshot.
 //!
-//! The same target compares the committed JSON Schemas with the generated ones.
+//! This file also compares the committed JSON Schemas with the generated ones.
 
-mod kept;
-mod orphans;
-
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::Path;
 
 use acp_conformance::case::{self, Includes, Vocabulary};
 use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::requirement::Party;
 use acp_conformance::{expected, fault, profile};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
+
+use crate::{kept, snap};
 
 /// The cases that faults and baselines can name.
 const CASES: [&str; 2] = ["v1/agent/init/handshake", "v1/agent/jsonrpc/ids@beyond-ascii"];
 
-fn main() -> ExitCode {
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let inputs = root.join("harness/tests/bad-cases");
     let mut files = Vec::new();
     collect(&inputs, &inputs, &mut files);
     files.sort();
     let known: Vec<_> = files.iter().map(|name| snapshot(name)).collect();
-    let orphans = Trial::test("every-snapshot-has-a-file", move || Ok(orphans::no_orphans(&snapshots(), &known)?))
-        .with_kind("snapshots");
+    let snapshots = snap::all_used("diagnostics", "diagnostics", known);
     let trials = files.into_iter().map(|name| {
         let inputs = inputs.clone();
-        Trial::test(name.clone(), move || bad_case(&inputs, &name)).with_kind("bad-case")
+        Trial::test(format!("diagnostics/{name}"), move || bad_case(&inputs, &name)).with_kind("bad-case")
     });
     let schemas = [
         ("case", case::file::schema as fn() -> _),
@@ -39,9 +37,12 @@ fn main() -> ExitCode {
     ];
     let schemas = schemas.map(|(name, schema)| {
         let path = root.join(format!("schemas/{name}.schema.json"));
-        Trial::test(name, move || Ok(kept::kept(&path, &serde_json::to_string_pretty(&schema())?)?)).with_kind("schema")
+        Trial::test(format!("diagnostics/{name}"), move || {
+            Ok(kept::kept(&path, &serde_json::to_string_pretty(&schema())?)?)
+        })
+        .with_kind("schema")
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.chain(schemas).chain([orphans]).collect()).exit_code()
+    trials.chain(schemas).chain([snapshots]).collect()
 }
 
 /// Lists the inputs below a folder by their relative path, without the files that they include.
@@ -78,16 +79,13 @@ fn bad_case(inputs: &Path, name: &str) -> Result<(), Failed> {
     if !refused && problems.is_empty() {
         return Err("the file was taken for a good one".into());
     }
-    Ok(kept::kept(&snapshots().join(snapshot(name)), &render_all(&problems, Look::Plain))?)
+    snap::compare("diagnostics", &snapshot(name), &render_all(&problems, Look::Plain));
+    Ok(())
 }
 
-fn snapshots() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/diagnostics")
-}
-
-/// Returns the file name of the snapshot of an input.
+/// Returns the name of the snapshot of an input.
 fn snapshot(name: &str) -> String {
-    name.rsplit_once('.').map_or(name, |(stem, _)| stem).replace('/', "-") + ".txt"
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem).replace('/', "-")
 }
 
 /// Returns the embedded includes and those of the bad cases.

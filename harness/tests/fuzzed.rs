@@ -7,13 +7,14 @@ mod targets;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
 /// The most kept inputs of a target, so that they run in seconds.
 const MOST_FILES: usize = 200;
 const MOST_BYTES: u64 = 1 << 20;
 
-fn main() {
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
     let other = std::env::var_os("ACP_FUZZED").map(PathBuf::from);
     let mut trials = Vec::new();
@@ -21,13 +22,13 @@ fn main() {
         let folder = other.as_ref().unwrap_or(&kept).join(name);
         // Another folder may have inputs for only some targets; the kept inputs cover all.
         let is_optional = other.is_some() && !folder.exists();
-        let trial = Trial::test(name, move || play(&folder, holds)).with_kind("inputs");
+        let trial = Trial::test(format!("fuzzed/{name}"), move || play(&folder, holds)).with_kind("inputs");
         trials.push(trial.with_ignored_flag(is_optional));
     }
     if other.is_none() {
-        trials.push(Trial::test("every-folder-is-small-and-has-a-target", move || is_in_order(&kept)));
+        trials.push(Trial::test("fuzzed/every-folder-is-small-and-has-a-target", move || is_in_order(&kept)));
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    trials
 }
 
 fn play(folder: &Path, holds: targets::Holds) -> Result<(), Failed> {

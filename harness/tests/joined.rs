@@ -12,7 +12,7 @@ use acp_conformance::results::{Collector, RunReport, join};
 use acp_conformance::trace::Trace;
 use libtest_mimic::Failed;
 
-use super::parts;
+use crate::traces::parts;
 
 /// Splits the run into two and into three shards.
 pub fn check(paths: &[PathBuf], party: Party, edition: &'static Bundle) -> Result<(), Failed> {

@@ -8,7 +8,17 @@ use acp_conformance::judge::judge;
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::{ModelEvent, Trace, What};
 use acp_conformance::verdict::Verdict;
+use libtest_mimic::Trial;
 use serde_json::Value;
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "model":
+        an_agent_does_what_the_model_says_and_all_of_it_is_kept,
+        a_route_that_nobody_knows_is_said,
+    ]
+}
 
 /// A case that makes the agent say something in its third request.
 const CASE: &str = "v1/agent/prompt/output-reported";
@@ -50,7 +60,6 @@ fn asked(trace: &Trace) -> Vec<&ModelEvent> {
         .collect()
 }
 
-#[test]
 fn an_agent_does_what_the_model_says_and_all_of_it_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = play("chat/completions", folder.path());
@@ -67,7 +76,6 @@ fn an_agent_does_what_the_model_says_and_all_of_it_is_kept() {
     assert!(passed_on, "{said}");
 }
 
-#[test]
 fn a_route_that_nobody_knows_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = play("engines/davinci", folder.path());

@@ -15,7 +15,7 @@ use acp_conformance::verdict::Verdict;
 use acp_conformance::wire::LineEnd;
 use libtest_mimic::Failed;
 
-use super::{edition, parts};
+use crate::traces::{edition, parts};
 
 /// Conversations in which a deliberate line is actually correct, so that it has its normal meaning without the mark; or in
 /// which only the process of our own traces distinguishes a login from a connection; or in which only our own traces mark a

@@ -1,70 +1,27 @@
-//! The output for known failures and for changes, in `regressions/`, and for wrong command lines and files, in `usage/`: each
-//! `.txt` begins with a command on files of its folder, followed by its exit code and output. Also commands that change files:
-//! `--update-expected` and the review of transcripts.
-
-mod kept;
+//! Commands that change files: `--update-expected`, the review of transcripts and `init`. Also what depends on the shell.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
-const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests");
+use crate::commands::{TESTS, code, program};
+use crate::snap;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/tests/regressions");
 
-fn main() {
-    let folders = ["regressions", "usage"].map(|folder| fs::read_dir(Path::new(TESTS).join(folder)).expect("a folder"));
-    let files = folders.into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut trials = Vec::new();
-    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        trials.push(Trial::test(name, move || said_as_written(&path)).with_kind("said"));
-    }
-    trials.push(Trial::test("update", update).with_kind("changed"));
-    trials.push(Trial::test("update-makes-a-file", update_makes_a_file).with_kind("changed"));
-    trials.push(Trial::test("review", review).with_kind("changed"));
-    trials.push(Trial::test("ci", nothing_is_written_in_ci).with_kind("changed"));
-    trials.push(Trial::test("completions", completions).with_kind("shell"));
-    trials.push(Trial::test("color", color).with_kind("shell"));
-    trials.push(Trial::test("workflow", workflow).with_kind("changed"));
-    trials.sort_by(|a, b| a.name().cmp(b.name()));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
-}
-
-fn said_as_written(path: &Path) -> Result<(), Failed> {
-    let wanted = fs::read_to_string(path)?;
-    let command = wanted.lines().next().and_then(|line| line.strip_prefix("$ ")).ok_or("no line `$ …`")?;
-    let words = shell_words::split(command)?;
-    let folder = path.parent().ok_or("no folder")?;
-    let output = program(&words.iter().map(String::as_str).collect::<Vec<_>>(), folder).output()?;
-    let said = format!("$ {command}\nexit {}\n{}\n", code(&output), stable(&output)?);
-    Ok(kept::kept(path, &said)?)
-}
-
-/// Returns the output without the version, the path of the tests and the durations.
-fn stable(output: &Output) -> Result<String, Failed> {
-    let said = String::from_utf8(output.stdout.clone())? + &String::from_utf8(output.stderr.clone())?;
-    let lines = said.lines().map(|line| if line.starts_with("  time ") { "  time <time>" } else { line.trim_end() });
-    let said = lines.collect::<Vec<_>>().join("\n");
-    // Those of JUnit are attributes.
-    let mut parts = said.split(" time=\"");
-    let first = parts.next().unwrap_or_default().to_owned();
-    let said = parts.fold(first, |said, part| {
-        said + " time=\"<time>" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
-    });
-    Ok(said.trim_matches('\n').replace(env!("CARGO_PKG_VERSION"), "<version>").replace(TESTS, "<tests>"))
-}
-
-fn program(words: &[&str], folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_acp-conformance"));
-    command.args(words).current_dir(folder).env_remove("CI");
-    command
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("regressions/update", update).with_kind("changed"),
+        Trial::test("regressions/update-makes-a-file", update_makes_a_file).with_kind("changed"),
+        Trial::test("regressions/review", review).with_kind("changed"),
+        Trial::test("regressions/ci", nothing_is_written_in_ci).with_kind("changed"),
+        Trial::test("regressions/completions", completions).with_kind("shell"),
+        Trial::test("regressions/color", color).with_kind("shell"),
+        Trial::test("regressions/workflow", workflow).with_kind("changed"),
+    ]
 }
 
 fn ends_with(code_wanted: i32, output: &Output) -> Result<(), Failed> {
@@ -139,8 +96,8 @@ fn handshake(name: &str, folder: &Path) -> Command {
 }
 
 fn kept(folder: &Path) -> (PathBuf, PathBuf) {
-    let kept = folder.join("kept/v1/agent/init/handshake.txt");
-    (kept.clone(), kept.with_extension("txt.new"))
+    let kept = folder.join("kept/v1/agent/init/handshake.snap");
+    (kept.clone(), kept.with_extension("snap.new"))
 }
 
 /// The first transcript is kept, one that differs fails the run until it is accepted or rejected.
@@ -150,6 +107,9 @@ fn review() -> Result<(), Failed> {
     ends_with(0, &handshake("one", dir.path()).output()?)?;
     ends_with(0, &handshake("one", dir.path()).output()?)?;
     let first = fs::read_to_string(&kept)?;
+    // It is a snapshot of insta, too.
+    let (_, content) = first.split_once("\n---\n").ok_or("no header")?;
+    snap::compare(&kept.with_file_name("").to_string_lossy(), "handshake", content);
     let output = handshake("two", dir.path()).output()?;
     ends_with(1, &output)?;
     let said = String::from_utf8(output.stderr)?;

@@ -11,8 +11,24 @@ use std::time::{Duration, Instant};
 use acp_conformance::judge::Cause;
 use acp_conformance::results::{PartialReason, RunReport};
 use acp_conformance::verdict::{Conformance, Verdict};
+use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tempfile::TempDir;
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "stopped":
+        signal_ends_run_with_partial_reports,
+        time_limit_ends_run_with_partial_reports,
+        fail_fast_ends_run_after_first_failure,
+        second_signal_ends_program_at_once,
+        interrupted_run_has_the_verdicts_of_its_traces,
+        failure_that_needs_three_sessions_is_found_and_repeated,
+        run_that_is_interrupted_at_once_has_a_report,
+        case_that_a_signal_interrupts_is_judged,
+    ]
+}
 
 /// An agent that answers `initialize`, and `session/new` if its first argument is the result of that; otherwise it never
 /// answers this one request.
@@ -104,7 +120,6 @@ fn assert_partial(report: &RunReport, reason: PartialReason) {
     assert_ne!(report.verdict, Conformance::HarnessError, "a case that was cut short is not in the report");
 }
 
-#[test]
 fn signal_ends_run_with_partial_reports() {
     // With more jobs, each is interrupted in its first case, and none comes back for the rest of its conversation.
     for jobs in [&["--jobs", "1"][..], &[]] {
@@ -120,7 +135,6 @@ fn signal_ends_run_with_partial_reports() {
     }
 }
 
-#[test]
 fn time_limit_ends_run_with_partial_reports() {
     let mut run = Run::start(&["--jobs", "1", "--time-limit", "5s", "--allow-incomplete"], &[AGENT, "sh", ""]);
     let (code, said) = run.end();
@@ -128,7 +142,6 @@ fn time_limit_ends_run_with_partial_reports() {
     assert_partial(&run.partial_report(), PartialReason::TimeLimit);
 }
 
-#[test]
 fn fail_fast_ends_run_after_first_failure() {
     let mut run = Run::start(&["--jobs", "1", "--fail-fast"], &[AGENT, "sh", "{}"]);
     let (code, said) = run.end();
@@ -139,7 +152,6 @@ fn fail_fast_ends_run_after_first_failure() {
     assert!(report.summary.cases["fail"] > 0);
 }
 
-#[test]
 fn second_signal_ends_program_at_once() {
     // It answers nothing, ignores the end of its input, and reports its process id through a pipe.
     let pipes = tempfile::tempdir().expect("a folder");
@@ -209,7 +221,6 @@ fn same_verdicts(run: &RunReport, checked: &RunReport) -> Verdict {
     mine[LATE_BREAKS]
 }
 
-#[test]
 fn interrupted_run_has_the_verdicts_of_its_traces() {
     for limit in ["1s", "4s"] {
         let mut run = Run::start(&["--trace-dir", "traces", "--time-limit", limit], &[LATE]);
@@ -229,7 +240,6 @@ fn interrupted_run_has_the_verdicts_of_its_traces() {
     assert_ne!(same_verdicts(&report, &checked), Verdict::NotApplicable);
 }
 
-#[test]
 fn failure_that_needs_three_sessions_is_found_and_repeated() {
     let options = ["prompt/*", "--trace-dir", "traces", "--format", "text=text"];
     let mut run = Run::start(&options, &[LATE]);
@@ -244,7 +254,6 @@ fn failure_that_needs_three_sessions_is_found_and_repeated() {
     assert!(matches!(after, Some(1 | 2)), "a few sessions come before the third one: {after:?}");
 }
 
-#[test]
 fn run_that_is_interrupted_at_once_has_a_report() {
     // It never answers initialize.
     let mut run = Run::start(&["--time-limit", "100ms", "--timeout-start", "30s"], &["sleep 60"]);
@@ -277,7 +286,6 @@ while read -r line; do
 done
 "#;
 
-#[test]
 fn case_that_a_signal_interrupts_is_judged() {
     for (kind, prompt) in [("--quiet", "4"), ("--isolate", "1")] {
         let options = ["prompt/*", "--trace-dir", "traces", "--timeout-turn", "5m", "--jobs", "1", kind];

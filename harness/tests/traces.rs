@@ -6,10 +6,6 @@
 //!
 //! All of them also form one run, whose shards must give the same results together.
 
-mod examples;
-mod joined;
-mod recorded;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,16 +16,19 @@ use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
-fn main() {
+use crate::{examples, joined, recorded};
+
+/// Returns the trials of this file and of those that use the same traces.
+pub fn trials() -> Vec<Trial> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/traces");
     let mut trials = Vec::new();
     let mut paths: Vec<PathBuf> = Vec::new();
     let areas = fs::read_dir(&root).expect("the folder of traces").flatten().map(|entry| entry.path());
     for file in areas.filter(|area| area.is_dir()).flat_map(|area| fs::read_dir(area).into_iter().flatten().flatten()) {
         let path = file.path();
-        let name = path.strip_prefix(&root).unwrap_or(&path).with_extension("").display().to_string();
+        let name = format!("traces/{}", path.strip_prefix(&root).unwrap_or(&path).with_extension("").display());
         let same = path.clone();
         trials.push(Trial::test(format!("{name}/recorded"), move || recorded::check(&same)).with_kind("recording"));
         paths.push(path.clone());
@@ -39,17 +38,17 @@ fn main() {
     for &edition in Editions::built_in().all() {
         for party in Party::ALL {
             let paths = paths.clone();
-            let name = format!("all-of-{party}s-in-{}/joined", edition.case_folder());
+            let name = format!("traces/all-of-{party}s-in-{}/joined", edition.case_folder());
             trials.push(Trial::test(name, move || joined::check(&paths, party, edition)).with_kind("shards"));
         }
     }
     for bundle in [&V1, &V2] {
-        let name = format!("examples-of-{}", bundle.case_folder());
+        let name = format!("traces/examples-of-{}", bundle.case_folder());
         let paths = paths.clone();
         trials.push(Trial::test(name, move || examples::check(bundle, &paths)).with_kind("examples"));
     }
     trials.sort_by(|a, b| a.name().cmp(b.name()));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    trials
 }
 
 fn check(path: &Path) -> Result<(), Failed> {
@@ -116,12 +115,12 @@ fn counted_twice(judgement: &Judgement) -> Vec<String> {
 }
 
 /// The edition of a trace.
-fn edition(trace: &Trace) -> &'static Edition {
+pub fn edition(trace: &Trace) -> &'static Edition {
     Editions::built_in().of(&trace.header).expect("the edition is built in").edition()
 }
 
 /// Splits a file into the expected verdicts and the conversation.
-fn parts(text: &str) -> Result<(&str, Trace), Failed> {
+pub fn parts(text: &str) -> Result<(&str, Trace), Failed> {
     let (wanted, conversation) = text.split_once("\n---\n").ok_or("no line `---`")?;
     let mut reader = Reader::new(wanted);
     conversation.lines().try_for_each(|line| reader.line(line))?;

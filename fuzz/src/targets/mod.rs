@@ -6,6 +6,8 @@ use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
 use acp_conformance::example::conversation;
 use acp_conformance::trace::Trace;
 
+use crate::conversation::Reader;
+
 pub mod case;
 pub mod expected;
 pub mod fault;
@@ -44,7 +46,7 @@ pub const TARGETS: [(&str, Holds); 13] = [
 fn conversation_of(data: &[u8]) -> Trace {
     let text = String::from_utf8_lossy(data);
     let (above, conversation) = text.split_once("\n---\n").unwrap_or(("", &text));
-    let mut reader = conversation::Reader::new(above);
+    let mut reader = Reader::new(above);
     for line in conversation.lines() {
         let _ = reader.line(line);
     }

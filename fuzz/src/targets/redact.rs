@@ -6,8 +6,8 @@ use acp_conformance::trace::{Trace, What};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::conversation::Reader;
 use super::written;
+use crate::conversation::Reader;
 
 /// The places of a secret: `~` for a whole one, `<` and `>` for its halves.
 const PRIVATE: &str = r#"C {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"_meta":{"x":"~"}}}}

@@ -1,33 +1,23 @@
 //! A busy machine changes no verdict.
 
-mod reference;
-
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{available_parallelism, scope};
 
 use acp_conformance::edition::V1;
 use acp_conformance::requirement::Party;
-use acp_conformance::transport::relay;
-use libtest_mimic::{Arguments, Failed, Trial};
-use reference::{cases_of, run_with};
+use libtest_mimic::{Failed, Trial};
+
+use crate::reference::{self, cases_of, run_with};
 
 /// How often each suite runs while the loops keep the cores busy.
 const ROUNDS: usize = 10;
 
-fn main() -> ExitCode {
-    // Agents start this program as their MCP servers, and clients as their agent.
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    let trials = vec![
-        Trial::test("busy_cores_change_no_verdict_on_the_reference_agent", || same_verdicts(Party::Agent)),
-        Trial::test("busy_cores_change_no_verdict_on_the_reference_client", || same_verdicts(Party::Client)),
-    ];
-    let mut arguments = Arguments::from_args();
-    // One suite would keep the other from being idle.
-    arguments.test_threads = Some(1);
-    libtest_mimic::run(&arguments, trials).exit_code()
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("busy/busy_cores_change_no_verdict_on_the_reference_agent", || same_verdicts(Party::Agent)),
+        Trial::test("busy/busy_cores_change_no_verdict_on_the_reference_client", || same_verdicts(Party::Client)),
+    ]
 }
 
 /// Runs the suite, and then again while a loop keeps each core busy.

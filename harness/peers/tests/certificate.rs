@@ -1,71 +1,51 @@
 //! Certificates of the reference agent: they match, and every change of a file is found and named.
-//!
-//! This program is also `certify` and `verify`, as on the command line.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use acp_conformance::certificate::{Integrity, IssueError, Verification, issue, verify};
-use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
 use acp_conformance::edition::V1;
 use acp_conformance::protocol::sha256;
 use acp_conformance::requirement::Level;
 use acp_conformance::results::RunReport;
 use acp_conformance::trace::{Outcome, Trace, What, file_name};
-use acp_conformance::transport::relay;
 use acp_conformance::verdict::{Conformance, Verdict};
-use clap::Parser;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-mod reference;
+use crate::program::said;
+use crate::{panicking, program, reference};
 
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    // Alone, these words select tests.
-    let command = std::env::args().nth(1);
-    if matches!(command.as_deref(), Some("certify" | "verify")) && std::env::args().len() > 2 {
-        return run(Args::parse(), Editions::built_in())
-            .unwrap_or_else(|error| {
-                report_error(&error);
-                ProgramExit::Usage
-            })
-            .into();
-    }
-    let trials: [(&str, fn()); 15] = [
-        ("a-certificate-matches", matches),
-        ("a-case-that-ran-twice-has-both-traces", ran_twice),
-        ("what-does-not-conform-has-a-certificate-too", not_conformant),
-        ("a-member-that-does-not-follow-is-named", members),
-        ("a-changed-report-is-named", made_files),
-        ("a-changed-trace-is-named", changed_traces),
-        ("a-trace-that-judges-otherwise-is-named", judges_otherwise),
-        ("names-missing-unexpected-and-irregular-files", files),
-        ("swapped-traces-are-named", swapped),
-        ("any-flipped-bit-is-found", flipped),
-        ("another-suite-cannot-tell", other_suite),
-        ("a-hostile-certificate-leads-nowhere", hostile),
-        ("all-cases-or-none", all_cases),
-        ("only-its-own-place-is-taken", places),
-        ("an-interrupted-run-leaves-nothing", interrupted),
-    ];
-    let trials = trials.map(|(name, test)| {
-        Trial::test(name, move || {
-            test();
-            Ok::<(), Failed>(())
-        })
-    });
-    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    panicking(
+        "certificate",
+        &[
+            ("a-certificate-matches", matches),
+            ("a-case-that-ran-twice-has-both-traces", ran_twice),
+            ("what-does-not-conform-has-a-certificate-too", not_conformant),
+            ("a-member-that-does-not-follow-is-named", members),
+            ("a-changed-report-is-named", made_files),
+            ("a-changed-trace-is-named", changed_traces),
+            ("a-trace-that-judges-otherwise-is-named", judges_otherwise),
+            ("names-missing-unexpected-and-irregular-files", files),
+            ("swapped-traces-are-named", swapped),
+            ("any-flipped-bit-is-found", flipped),
+            ("another-suite-cannot-tell", other_suite),
+            ("a-hostile-certificate-leads-nowhere", hostile),
+            ("all-cases-or-none", all_cases),
+            ("only-its-own-place-is-taken", places),
+            ("an-interrupted-run-leaves-nothing", interrupted),
+        ],
+    )
 }
 
 const DIGESTS: &str = "SHA256SUMS";
@@ -87,7 +67,7 @@ fn original() -> &'static Path {
 }
 
 fn command(words: &[&str]) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    let mut command = program::command();
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -101,10 +81,6 @@ fn certify(to: &Path, options: &[&str], of_agent: &[&str]) -> Output {
 /// Returns the exit code of `verify`.
 fn exit_of(dir: &Path) -> Option<i32> {
     command(&["verify", dir.to_str().expect("text")]).status().expect("it runs").code()
-}
-
-fn said(out: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
 }
 
 /// A copy of the original, for changes.

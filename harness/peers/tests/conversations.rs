@@ -1,11 +1,7 @@
 //! Agents and clients whose conversations hold many cases: the verdicts are those of runs alone, and a failure never rests on
 //! sharing alone.
 
-mod reference;
-
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::ExitCode;
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 use acp_conformance::case::{Action, Case, Includes, Vocabulary, load_text};
@@ -16,47 +12,50 @@ use acp_conformance::requirement::Party;
 use acp_conformance::results::{CaseReport, FindingReport, RunReport};
 use acp_conformance::run::{Limits, Subject};
 use acp_conformance::trace::{Event, ProcessEvent, Trace, What};
-use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
-use libtest_mimic::{Arguments, Failed, Trial};
-use reference::{Run, cases_of, run, run_with};
+use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
-fn main() -> ExitCode {
-    // Agents start this program as their MCP servers, and clients as their agent.
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
+use crate::reference::{self, Run, cases_of, run, run_with};
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let trials: Vec<Trial> = vec![
-        Trial::test("reference_agent_has_the_verdicts_of_isolated_cases", || same_verdicts(Party::Agent, MOST_STARTS)),
-        Trial::test("reference_client_has_the_verdicts_of_isolated_cases", || {
+        Trial::test("conversations/reference_agent_has_the_verdicts_of_isolated_cases", || {
+            same_verdicts(Party::Agent, MOST_STARTS)
+        }),
+        Trial::test("conversations/reference_client_has_the_verdicts_of_isolated_cases", || {
             same_verdicts(Party::Client, MOST_CLIENT_STARTS)
         }),
-        Trial::test("client_that_exits_gets_a_new_process", client_exits),
-        Trial::test("client_of_a_profile_without_sharing_starts_for_each_case", client_does_not_share),
-        Trial::test("agent_of_version_2_starts_seldom", few_starts_in_version_2),
-        Trial::test("trace_of_a_conversation_is_judged_alike_from_its_file", from_file),
-        Trial::test("agent_that_exits_gets_a_new_process", exits),
-        Trial::test("case_after_a_restart_goes_on_with_the_new_process", goes_on_after_restart),
-        Trial::test("failure_only_after_other_cases_counts_if_it_shows_twice", fails_later),
-        Trial::test("failure_that_a_case_shows_alone_counts_for_all", fails_always),
-        Trial::test("failure_runs_again_while_other_conversations_go_on", fails_early),
-        Trial::test("agent_that_ignores_unknown_requests_goes_on", ignores_unknown),
-        Trial::test("agent_that_leaves_a_turn_open_gets_a_new_process", leaves_turn_open),
-        Trial::test("agent_that_refuses_to_initialize_is_not_started_for_each_case", refuses_to_initialize),
-        Trial::test("agent_that_leaves_initialize_unanswered_is_not_started_for_each_case", ignores_initialize),
-        Trial::test("shapes_run_only_if_one_exercises_something", skips_repeated_shapes),
-        Trial::test("contexts_run_only_if_the_first_use_exercises_something", skips_contexts),
+        Trial::test("conversations/client_that_exits_gets_a_new_process", client_exits),
+        Trial::test("conversations/client_of_a_profile_without_sharing_starts_for_each_case", client_does_not_share),
+        Trial::test("conversations/agent_of_version_2_starts_seldom", few_starts_in_version_2),
+        Trial::test("conversations/trace_of_a_conversation_is_judged_alike_from_its_file", from_file),
+        Trial::test("conversations/agent_that_exits_gets_a_new_process", exits),
+        Trial::test("conversations/case_after_a_restart_goes_on_with_the_new_process", goes_on_after_restart),
+        Trial::test("conversations/failure_only_after_other_cases_counts_if_it_shows_twice", fails_later),
+        Trial::test("conversations/failure_that_a_case_shows_alone_counts_for_all", fails_always),
+        Trial::test("conversations/failure_runs_again_while_other_conversations_go_on", fails_early),
+        Trial::test("conversations/agent_that_ignores_unknown_requests_goes_on", ignores_unknown),
+        Trial::test("conversations/agent_that_leaves_a_turn_open_gets_a_new_process", leaves_turn_open),
+        Trial::test(
+            "conversations/agent_that_refuses_to_initialize_is_not_started_for_each_case",
+            refuses_to_initialize,
+        ),
+        Trial::test(
+            "conversations/agent_that_leaves_initialize_unanswered_is_not_started_for_each_case",
+            ignores_initialize,
+        ),
+        Trial::test("conversations/shapes_run_only_if_one_exercises_something", skips_repeated_shapes),
+        Trial::test("conversations/contexts_run_only_if_the_first_use_exercises_something", skips_contexts),
     ];
-    let mut arguments = Arguments::from_args();
-    // Agents with a fault mostly wait, so more tests run than there are cores.
-    arguments.test_threads.get_or_insert(8 * available_parallelism().map_or(2, usize::from));
     let faults = [Party::Agent, Party::Client].into_iter().flat_map(killed_faults);
     let faults = faults.enumerate().map(|(number, (fault, cases))| {
-        let trial = Trial::test(fault.id.clone(), move || killed(&fault, &cases)).with_kind("fault");
+        let trial =
+            Trial::test(format!("conversations/{}", fault.id), move || killed(&fault, &cases)).with_kind("fault");
         trial.with_ignored_flag(number % SAMPLE != 0)
     });
-    libtest_mimic::run(&arguments, trials.into_iter().chain(faults).collect()).exit_code()
+    trials.into_iter().chain(faults).collect()
 }
 
 fn agent_cases() -> Vec<Case> {

@@ -2,23 +2,23 @@
 //! alone.
 //!
 //! The tiny schema requires a `motto` in the answer to `initialize`, which version 1 does not have. So each result shows which
-//! edition was used. This program is `acp-conformance` with that edition added, if its first argument is a command.
+//! edition was used.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output};
+use std::process::Output;
 use std::sync::OnceLock;
 
-use acp_conformance::cli::{Args, ProgramExit, report_error, run};
-use acp_conformance::edition::{Bundle, Editions, Files};
+use acp_conformance::edition::{Bundle, Files};
 use acp_conformance::protocol::V1;
-use acp_conformance::transport::{between, relay};
-use clap::Parser;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
-static TINY: Bundle = Bundle::new(Files {
+use crate::program;
+
+/// The tiny edition.
+pub static TINY: Bundle = Bundle::new(Files {
     name: "tiny@2026-01",
     major: 1,
     adapter: &V1,
@@ -71,9 +71,6 @@ const CLIENT: &str = env!("CARGO_BIN_EXE_acp-reference-client");
 /// A test of this file.
 type Test = fn() -> Result<(), Failed>;
 
-/// Makes this program the command line.
-const AS_COMMAND: &str = "ACP_TEST_OF_EDITIONS";
-
 /// Answers `initialize` with or without a motto, and every unknown request with an error.
 const AGENT: &str = r#"while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -85,20 +82,8 @@ done"#;
 
 const MOTTO: &str = r#","motto":"festina lente""#;
 
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked().or_else(between::detach_if_asked) {
-        return code;
-    }
-    if std::env::var_os(AS_COMMAND).is_some() {
-        let ended = run(Args::parse(), Editions::built_in().with(&TINY));
-        return ended.map_or_else(
-            |error| {
-                report_error(&error);
-                ProgramExit::Usage.into()
-            },
-            Into::into,
-        );
-    }
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let trials: [(&str, Test); 8] = [
         ("list-explain-and-lint-show-its-content", shows_content),
         ("an-agent-is-tested-by-it", tests_agents),
@@ -109,15 +94,14 @@ fn main() -> ExitCode {
         ("newest-falls-back-to-what-the-agent-speaks", tests_the_newest_version),
         ("an-unknown-edition-is-refused", refuses_unknown_editions),
     ];
-    let trials = trials.map(|(name, test)| Trial::test(name, test).with_kind("edition"));
-    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+    let trials = trials.map(|(name, test)| Trial::test(format!("editions/{name}"), test).with_kind("edition"));
+    trials.into()
 }
 
 /// Runs a command of the program with the tiny edition in addition to its own.
 fn command(dir: &Path, arguments: &[&str]) -> Output {
-    let program = std::env::current_exe().expect("this program");
-    let mut command = Command::new(program);
-    command.current_dir(dir).env(AS_COMMAND, "1").args(arguments);
+    let mut command = program::command_with_tiny();
+    command.current_dir(dir).args(arguments);
     command.output().expect("the program starts")
 }
 

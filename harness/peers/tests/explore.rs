@@ -1,25 +1,17 @@
 //! `--explore`: random walks find deviations that need a history, and nothing in a program that deviates from nothing.
-//!
-//! This program is also the command line.
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode, Output, Stdio};
-use std::thread::available_parallelism;
+use std::process::{Output, Stdio};
 
-use acp_conformance::cli::{Args, ProgramExit, report_error, run};
-use acp_conformance::edition::Editions;
 use acp_conformance::explore::Walk;
 use acp_conformance::results::{FindingReport, RunReport};
-use acp_conformance::transport::relay;
 use acp_conformance::verdict::{Conformance, Verdict};
-use clap::Parser;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
-mod reference;
-
-use reference::AGENT;
+use crate::program;
+use crate::reference::AGENT;
 
 /// A version of a clean program.
 #[derive(Clone, Copy)]
@@ -83,20 +75,8 @@ const MOST_WALKS: &str = "2000";
 /// The most moves of a shortest walk.
 const MOST_MOVES: usize = 4;
 
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    // Alone, these words select tests.
-    let command = std::env::args().nth(1);
-    if matches!(command.as_deref(), Some("agent" | "client" | "lint")) && std::env::args().len() > 2 {
-        return run(Args::parse(), Editions::built_in())
-            .unwrap_or_else(|error| {
-                report_error(&error);
-                ProgramExit::Usage
-            })
-            .into();
-    }
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     // The first of these waits the longest.
     let lists: [(Program, &[Planted]); 4] = [
@@ -108,25 +88,22 @@ fn main() -> ExitCode {
     for (program, faults) in lists {
         let prefix = if program.version == "v1" { "" } else { "v2/" };
         let test = |&(fault, requirements)| {
-            Trial::test(format!("{prefix}{fault}"), move || found(program, fault, requirements))
+            Trial::test(format!("explore/{prefix}{fault}"), move || found(program, fault, requirements))
         };
         trials.extend(faults.iter().map(test));
     }
     trials.extend([
-        Trial::test("clean-agent-passes", || clean(OF_AGENT)),
-        Trial::test("clean-client-passes", || clean(OF_CLIENT)),
-        Trial::test("v2/clean-agent-passes", || clean(V2_OF_AGENT)),
-        Trial::test("v2/clean-client-passes", || clean(V2_OF_CLIENT)),
-        Trial::test("impossible-walk-is-explained", impossible),
-        Trial::test("time-limit-ends-the-walks", limited),
-        Trial::test("walks-begin-before-the-last-case", begins_early),
-        Trial::test("sequence-that-fails-each-time-is-a-failure", sequence),
-        Trial::test("sequence-that-fails-once-fails-nothing", sequence_once),
+        Trial::test("explore/clean-agent-passes", || clean(OF_AGENT)),
+        Trial::test("explore/clean-client-passes", || clean(OF_CLIENT)),
+        Trial::test("explore/v2/clean-agent-passes", || clean(V2_OF_AGENT)),
+        Trial::test("explore/v2/clean-client-passes", || clean(V2_OF_CLIENT)),
+        Trial::test("explore/impossible-walk-is-explained", impossible),
+        Trial::test("explore/time-limit-ends-the-walks", limited),
+        Trial::test("explore/walks-begin-before-the-last-case", begins_early),
+        Trial::test("explore/sequence-that-fails-each-time-is-a-failure", sequence),
+        Trial::test("explore/sequence-that-fails-once-fails-nothing", sequence_once),
     ]);
-    let mut arguments = Arguments::from_args();
-    // Programs with a fault often wait, so more tests run than there are cores.
-    arguments.test_threads.get_or_insert(2 * available_parallelism().map_or(2, usize::from));
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials
 }
 
 fn clean(program: Program) -> Result<(), Failed> {
@@ -171,7 +148,7 @@ fn is_a_case(folder: &Path, Program { version, party, .. }: Program) -> Result<(
     let place = folder.join(format!("mine/{version}/{party}/walk"));
     fs::create_dir_all(&place)?;
     fs::copy(case, place.join("mine.yaml"))?;
-    let lint = Command::new(std::env::current_exe()?).args(["lint", "mine"]).current_dir(folder).output()?;
+    let lint = program::command().args(["lint", "mine"]).current_dir(folder).output()?;
     if lint.status.success() { Ok(()) } else { Err(failure("lint", &lint)) }
 }
 
@@ -227,7 +204,7 @@ const TINY: &str = r#"
 
 /// Runs some cases against [`TINY`] in one conversation.
 fn tiny(folder: &Path, before_session: &str, cases: &[&str]) -> std::io::Result<(Output, RunReport)> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = program::command();
     command.args(["agent", "--format", "text", "--format", "json=report.json", "--jobs", "1"]).args(cases);
     command.args(["--", "sh", "-c", TINY, "sh", before_session]).current_dir(folder).stdin(Stdio::null());
     let output = command.output()?;
@@ -285,13 +262,11 @@ fn sequence_once() -> Result<(), Failed> {
 
 fn explore(folder: &Path, program: Program, args: &[&str]) -> std::io::Result<Output> {
     let Program { version, party, words } = program;
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = program::command();
     command.args([party, "--protocol", version, "--format", "text", "--format", "json=report.json"]);
     command.args(args).args(words);
     // The profile of the client names its program without a path.
-    let folder_of_programs = Path::new(AGENT).parent().unwrap_or(Path::new("."));
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{}:{path}", folder_of_programs.display()));
+    command.env("PATH", program::path());
     command.current_dir(folder).stdin(Stdio::null()).output()
 }
 

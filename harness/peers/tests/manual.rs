@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use acp_conformance::run::{Subject, run_by_hand, run_case};
 use acp_conformance::trace::Trace;
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
 /// Longer than any machine needs, so that only a key of the person ends a wait.
@@ -57,18 +57,15 @@ transcript:
 ",
 );
 
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    let trials = vec![
-        Trial::test("a-case-is-repeated-one-is-done-and-one-is-skipped", three_cases),
-        Trial::test("the-person-ends-the-run", ended_early),
-        Trial::test("an-agent-without-a-run-says-so", alone),
-        Trial::test("enter-shows-again-what-to-do", shown_again),
-        Trial::test("a-profile-may-ask-a-person-for-an-act", profile_asks_person),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("manual/a-case-is-repeated-one-is-done-and-one-is-skipped", three_cases),
+        Trial::test("manual/the-person-ends-the-run", ended_early),
+        Trial::test("manual/an-agent-without-a-run-says-so", alone),
+        Trial::test("manual/enter-shows-again-what-to-do", shown_again),
+        Trial::test("manual/a-profile-may-ask-a-person-for-an-act", profile_asks_person),
+    ]
 }
 
 /// The person's reaction to an instruction.

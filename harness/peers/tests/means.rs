@@ -1,7 +1,6 @@
 //! The means of a client's user and the ways in which a client finds its agent, each tested once with the reference client:
 //! keys on a terminal, another program, and a fixed name on PATH.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use acp_conformance::case::{self, Includes, Vocabulary, load_text};
@@ -12,26 +11,22 @@ use acp_conformance::profile::{Controls, Means};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::{ProcessEvent, What};
-use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
-mod reference;
+use crate::reference;
 
 const HANDSHAKE: &str = "v1/client/init/handshake";
 const CANCEL: &str = "v1/client/cancel/notification";
 
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    let trials = vec![
-        Trial::test("keys-are-typed-on-a-terminal", typed),
-        Trial::test("a-hook-acts-from-outside", hooked),
-        Trial::test("an-agent-with-a-fixed-name-is-on-the-path", named),
-        Trial::test("what-a-case-leaves-open-is-answered-at-its-end", left_open),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("means/keys-are-typed-on-a-terminal", typed),
+        Trial::test("means/a-hook-acts-from-outside", hooked),
+        Trial::test("means/an-agent-with-a-fixed-name-is-on-the-path", named),
+        Trial::test("means/what-a-case-leaves-open-is-answered-at-its-end", left_open),
+    ]
 }
 
 fn typed() -> Result<(), Failed> {

@@ -1,64 +1,43 @@
 //! `monitor` between real processes: the reference programs, and programs that exit, hang, flood and are killed.
-//!
-//! This program is also the monitor, as on the command line.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
-use acp_conformance::cli::{Args, ProgramExit, report_error, run};
-use acp_conformance::edition::Editions;
 use acp_conformance::requirement::Party;
 use acp_conformance::results::RunReport;
 use acp_conformance::trace::{ProcessEvent, Trace, What};
-use acp_conformance::transport::between;
 use acp_conformance::verdict::{Conformance, Verdict};
-use clap::Parser;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-mod reference;
+use crate::{panicking, program, reference};
 
-fn main() -> ExitCode {
-    if let Some(code) = between::detach_if_asked() {
-        return code;
-    }
-    // Alone, this word selects tests.
-    if std::env::args().nth(1).as_deref() == Some("monitor") && std::env::args().len() > 2 {
-        return run(Args::parse(), Editions::built_in())
-            .unwrap_or_else(|error| {
-                report_error(&error);
-                ProgramExit::Usage
-            })
-            .into();
-    }
-    let trials: [(&str, fn()); 16] = [
-        ("both-see-the-same-bytes", same_bytes),
-        ("reference-programs-fail-nothing", clean),
-        ("the-agent-is-named-when-it-is-at-fault", guilty_agent),
-        ("the-client-is-named-when-it-is-at-fault", guilty_client),
-        ("the-agreed-version-decides", agreed_version),
-        ("what-a-fault-put-in-is-named", planted),
-        ("reports-are-there-at-the-end-of-the-output", reports_at_the_end),
-        ("half-a-line-goes-on-at-once", half_a_line),
-        ("an-end-and-an-exit-code-are-passed-on", exit_code),
-        ("a-signal-reaches-the-agent", signalled),
-        ("a-killed-agent-leaves-a-whole-record", killed),
-        ("a-killed-group-leaves-a-whole-record", killed_group),
-        ("a-flood-passes-whole-and-in-order", flood),
-        ("deaf-agent-does-not-block-the-client", deaf),
-        ("a-full-disk-breaks-no-session", full_disk),
-        ("an-agent-that-cannot-be-started", no_agent),
-    ];
-    let trials = trials.map(|(name, test)| {
-        Trial::test(name, move || {
-            test();
-            Ok::<(), Failed>(())
-        })
-    });
-    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    panicking(
+        "monitor",
+        &[
+            ("both-see-the-same-bytes", same_bytes),
+            ("reference-programs-fail-nothing", clean),
+            ("the-agent-is-named-when-it-is-at-fault", guilty_agent),
+            ("the-client-is-named-when-it-is-at-fault", guilty_client),
+            ("the-agreed-version-decides", agreed_version),
+            ("what-a-fault-put-in-is-named", planted),
+            ("reports-are-there-at-the-end-of-the-output", reports_at_the_end),
+            ("half-a-line-goes-on-at-once", half_a_line),
+            ("an-end-and-an-exit-code-are-passed-on", exit_code),
+            ("a-signal-reaches-the-agent", signalled),
+            ("a-killed-agent-leaves-a-whole-record", killed),
+            ("a-killed-group-leaves-a-whole-record", killed_group),
+            ("a-flood-passes-whole-and-in-order", flood),
+            ("deaf-agent-does-not-block-the-client", deaf),
+            ("a-full-disk-breaks-no-session", full_disk),
+            ("an-agent-that-cannot-be-started", no_agent),
+        ],
+    )
 }
 
 /// A folder for one session.
@@ -89,10 +68,10 @@ impl Desk {
 
     /// Returns the words that start the monitor before an agent.
     fn words(&self, options: &[&str], agent: &[&str]) -> Vec<String> {
-        let here = std::env::current_exe().expect("this program").display().to_string();
         let [trace, report] = ["trace", "report"].map(|name| self.file(name).display().to_string());
-        let own = [here.as_str(), "monitor", "--trace", &trace, "--report", &report];
-        own.iter().chain(options).chain(&["--"]).chain(agent).map(|word| (*word).to_owned()).collect()
+        let own = ["monitor", "--trace", &trace, "--report", &report];
+        let words = own.iter().chain(options).chain(&["--"]).chain(agent).map(|word| (*word).to_owned());
+        program::words().into_iter().chain(words).collect()
     }
 
     fn start(&self, options: &[&str], agent: &[&str]) -> Session {

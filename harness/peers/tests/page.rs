@@ -3,20 +3,15 @@
 //!
 //! `ACP_BROWSER` names the browser; without it, a Chromium on the PATH is used. Without any browser, this test is skipped.
 
-#[path = "page/board.rs"]
 mod board;
-#[path = "page/browser.rs"]
 mod browser;
-#[path = "page/pages.rs"]
 mod pages;
 
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::{Arc, LazyLock};
 
-use acp_conformance::transport::relay;
 use browser::{Browser, Tab};
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use libtest_mimic::{Completion, Failed, Trial};
 use pages::{HOSTILE, Pages, REASON, area, count};
 use serde_json::{Value, json};
 
@@ -43,20 +38,18 @@ const LOOKS: [(&str, Look); 18] = [
     ("without-a-script-the-verdict-is-there", without_script),
 ];
 
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked().or_else(pages::run_if_asked) {
-        return code;
-    }
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let browser = browser::find();
     let pages: Arc<LazyLock<Result<Pages, String>>> = Arc::new(LazyLock::new(Pages::make));
     let trials: Vec<Trial> = LOOKS
         .into_iter()
         .map(|(name, look)| {
             let (browser, pages) = (browser.clone(), Arc::clone(&pages));
-            Trial::ignorable_test(name, move || trial(browser.as_deref(), &pages, look))
+            Trial::ignorable_test(format!("page/{name}"), move || trial(browser.as_deref(), &pages, look))
         })
         .collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
 fn trial(browser: Option<&Path>, pages: &LazyLock<Result<Pages, String>>, look: Look) -> Result<Completion, Failed> {

@@ -1,22 +1,16 @@
 //! The line that reproduces a failure: in another shell and an empty folder it shows the same failure, and after the fix it
 //! exits with 0.
-//!
-//! This program is also the command line.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use acp_conformance::cli::{Args, ProgramExit, report_error, run};
-use acp_conformance::edition::Editions;
-use acp_conformance::transport::relay;
-use clap::Parser;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
-mod reference;
-
-use reference::{AGENT, CLIENT};
+use crate::panicking;
+use crate::program::{self, said};
+use crate::reference::AGENT;
 
 /// Faults of the reference agent.
 const AGENT_FAULTS: [&str; 15] = [
@@ -46,34 +40,15 @@ const CLIENT_FAULTS: [&str; 5] = [
     "client-banner",
 ];
 
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    // Alone, these words select tests.
-    let command = std::env::args().nth(1);
-    if matches!(command.as_deref(), Some("agent" | "client")) && std::env::args().len() > 2 {
-        return run(Args::parse(), Editions::built_in())
-            .unwrap_or_else(|error| {
-                report_error(&error);
-                ProgramExit::Usage
-            })
-            .into();
-    }
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
     let faults = |party: &'static str, faults: &'static [&'static str]| {
-        faults.iter().map(move |fault| Trial::test(format!("{party}/{fault}"), move || reproduces(party, fault)))
+        faults
+            .iter()
+            .map(move |fault| Trial::test(format!("reproduce/{party}/{fault}"), move || reproduces(party, fault)))
     };
-    let options = Trial::test("options-and-paths", || {
-        options_and_paths();
-        Ok(())
-    });
-    let project = Trial::test("project-file", || {
-        project_file();
-        Ok(())
-    });
-    let faults = faults("agent", &AGENT_FAULTS).chain(faults("client", &CLIENT_FAULTS));
-    let trials = faults.chain([options, project]).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let others = panicking("reproduce", &[("options-and-paths", options_and_paths), ("project-file", project_file)]);
+    faults("agent", &AGENT_FAULTS).chain(faults("client", &CLIENT_FAULTS)).chain(others).collect()
 }
 
 /// The line reproduces the failure of a subject with a fault, and exits with 0 without the fault.
@@ -146,29 +121,24 @@ fn project_file() {
     assert!(said(&output).contains("nothing says which program to start"), "{}", said(&output));
 }
 
-/// Returns this program, in this folder, with the reference client on its PATH.
+/// Returns the program, in this folder, with the reference client on its PATH.
 fn program(here: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.current_dir(here).stdin(Stdio::null()).env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache"));
+    let mut command = program::command();
+    command
+        .current_dir(here)
+        .stdin(Stdio::null())
+        .env("PATH", program::path())
+        .env("XDG_CACHE_HOME", here.join("cache"));
     command
 }
 
 fn shell(here: &Path, line: &str) -> Output {
     let mut command = Command::new("sh");
+    program::mark(&mut command);
     command.args(["-c", line]).current_dir(here).stdin(Stdio::null());
-    command.env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache")).output().expect("a shell")
-}
-
-fn path() -> std::ffi::OsString {
-    let before = std::env::var_os("PATH").unwrap_or_default();
-    let client = Path::new(CLIENT).parent().map(Path::to_path_buf);
-    std::env::join_paths(client.into_iter().chain(std::env::split_paths(&before))).expect("folders")
+    command.env("PATH", program::path()).env("XDG_CACHE_HOME", here.join("cache")).output().expect("a shell")
 }
 
 fn reproduce_line(text: &str) -> Option<String> {
     text.lines().find_map(|line| line.trim_start().strip_prefix("reproduce: ")).map(str::to_owned)
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }

@@ -1,54 +1,32 @@
 //! Runs in shards: their joined report equals that of `check` on all of their traces, and has the results of the whole run.
-//!
-//! This program is also the command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Output, Stdio};
 
-use acp_conformance::cli::{Args, ProgramExit, report_error, run};
-use acp_conformance::edition::Editions;
 use acp_conformance::results::RunReport;
-use acp_conformance::transport::relay;
-use clap::Parser;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::Trial;
 use tempfile::TempDir;
 
-mod reference;
+use crate::panicking;
+use crate::program::{self, said};
+use crate::reference::AGENT;
 
-use reference::{AGENT, CLIENT};
-
-fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    // Alone, these words select tests.
-    let command = std::env::args().nth(1);
-    if matches!(command.as_deref(), Some("agent" | "client" | "merge" | "check")) && std::env::args().len() > 2 {
-        return run(Args::parse(), Editions::built_in())
-            .unwrap_or_else(|error| {
-                report_error(&error);
-                ProgramExit::Usage
-            })
-            .into();
-    }
-    let trials: [(&str, fn()); 8] = [
-        ("an-agent-in-two", agent_in_two),
-        ("an-agent-that-fails-in-three", failing_agent_in_three),
-        ("a-client-in-three", client_in_three),
-        ("a-client-that-fails-in-two", failing_client_in_two),
-        ("a-subject-that-says-nothing", silent),
-        ("what-is-missing-is-named", missing),
-        ("what-does-not-belong-together-is-refused", refused),
-        ("every-form-is-written", forms),
-    ];
-    let trials = trials.map(|(name, test)| {
-        Trial::test(name, move || {
-            test();
-            Ok::<(), Failed>(())
-        })
-    });
-    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    panicking(
+        "shards",
+        &[
+            ("an-agent-in-two", agent_in_two),
+            ("an-agent-that-fails-in-three", failing_agent_in_three),
+            ("a-client-in-three", client_in_three),
+            ("a-client-that-fails-in-two", failing_client_in_two),
+            ("a-subject-that-says-nothing", silent),
+            ("what-is-missing-is-named", missing),
+            ("what-does-not-belong-together-is-refused", refused),
+            ("every-form-is-written", forms),
+        ],
+    )
 }
 
 /// Some cases that take little time.
@@ -223,16 +201,10 @@ impl Run {
     }
 
     fn command(&self, words: &[&str]) -> Output {
-        let here = Path::new(CLIENT).parent().expect("the folder of the reference peers");
-        let path = std::env::join_paths([here.to_owned()].into_iter().chain(paths())).expect("a path");
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
-        command.args(words).current_dir(self.dir.path()).env("PATH", path);
+        let mut command = program::command();
+        command.args(words).current_dir(self.dir.path()).env("PATH", program::path());
         command.stdin(Stdio::null()).output().expect("this program starts")
     }
-}
-
-fn paths() -> Vec<PathBuf> {
-    std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
 fn read(file: &Path) -> RunReport {
@@ -247,8 +219,4 @@ fn without_times(mut report: RunReport) -> RunReport {
     report.subject.profile = None;
     report.cases.iter_mut().for_each(|case| case.duration_ms = 0);
     report
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }

@@ -1,8 +1,5 @@
 //! Reference programs that never answer an unknown request: the whole suite reports that, and no other failure.
 
-mod reference;
-
-use std::process::ExitCode;
 use std::time::Instant;
 
 use acp_conformance::case::{Case, embedded};
@@ -11,20 +8,21 @@ use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, RunReport};
 use acp_conformance::run::{Jobs, Next, Progress, RunMode, Subject, run_all};
 use acp_conformance::trace::FENCE;
-use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
-fn main() -> ExitCode {
-    // Clients start this program as their agent.
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    let trials = vec![
-        Trial::test("an-agent-fails-only-the-requirements-on-unknown-requests", || fails_only_its_own(Party::Agent)),
-        Trial::test("a-client-fails-only-the-requirements-on-unknown-requests", || fails_only_its_own(Party::Client)),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+use crate::reference;
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("silent/an-agent-fails-only-the-requirements-on-unknown-requests", || {
+            fails_only_its_own(Party::Agent)
+        }),
+        Trial::test("silent/a-client-fails-only-the-requirements-on-unknown-requests", || {
+            fails_only_its_own(Party::Client)
+        }),
+    ]
 }
 
 /// The requirements that a missing answer to an unknown request violates.

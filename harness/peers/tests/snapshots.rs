@@ -4,14 +4,7 @@
 //! The messages of these cases have one order, see `acp_conformance::snapshot::normalised`: each side has at most one open
 //! request, and every message of the subject is awaited.
 
-#[path = "../../tests/kept.rs"]
-mod kept;
-#[path = "../../tests/orphans.rs"]
-mod orphans;
-mod reference;
-
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use acp_conformance::case::{Case, embedded};
@@ -24,9 +17,10 @@ use acp_conformance::results::{Collector, FindingReport, RunReport};
 use acp_conformance::run::run_case;
 use acp_conformance::snapshot;
 use acp_conformance::trace::Trace;
-use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
+
+use crate::{reference, snap};
 
 /// The cases whose transcripts are kept, one or two for each area.
 const CASES: [&str; 19] = [
@@ -86,22 +80,24 @@ const REPORTS: [(&str, Run, Render); 8] = [
 
 type Render = fn(&RunReport) -> Result<String, Failed>;
 
-fn main() -> ExitCode {
-    // The reference client starts this program as its agent.
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    let transcripts = CASES.map(|id| Trial::test(id, move || transcript(id)).with_kind("transcript"));
-    let reports =
-        REPORTS.map(|(name, run, render)| Trial::test(name, move || report(name, &run, render)).with_kind("report"));
-    let orphans = Trial::test("every-snapshot-is-wanted", no_orphans).with_kind("snapshots");
-    libtest_mimic::run(&Arguments::from_args(), transcripts.into_iter().chain(reports).chain([orphans]).collect())
-        .exit_code()
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    let transcripts =
+        CASES.map(|id| Trial::test(format!("snapshots/{id}"), move || transcript(id)).with_kind("transcript"));
+    let reports = REPORTS.map(|(name, run, render)| {
+        Trial::test(format!("snapshots/{name}"), move || report(name, &run, render)).with_kind("report")
+    });
+    let used = [
+        snap::all_used("snapshots", "transcripts", CASES.map(str::to_owned).into()),
+        snap::all_used("snapshots", "reports", REPORTS.map(|(name, ..)| name.to_owned()).into()),
+    ];
+    transcripts.into_iter().chain(reports).chain(used).collect()
 }
 
 fn transcript(id: &str) -> Result<(), Failed> {
     let trace = play(id, &[])?;
-    kept("transcripts", id, &snapshot::text(&trace))
+    snap::compare("transcripts", id, &snapshot::text(&trace));
+    Ok(())
 }
 
 fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
@@ -129,7 +125,8 @@ fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
         requirement.findings.iter_mut().for_each(renumber);
         *report.summary.requirements.entry(requirement.verdict.name().to_owned()).or_default() += 1;
     }
-    kept("reports", name, &renamer.text(&render(&report)?))
+    snap::compare("reports", name, &renamer.text(&render(&report)?));
+    Ok(())
 }
 
 /// Renumbers the events of a finding, since the number of other events between them is random.
@@ -185,18 +182,4 @@ fn play(id: &str, options: &[String]) -> Result<Trace, Failed> {
     let id = format!("v1/{id}");
     let case: &Case = cases.iter().find(|case| case.id == id).ok_or_else(|| format!("unknown case {id}"))?;
     Ok(run_case(case, &reference::subject(case.subject, options)))
-}
-
-/// Compares a text with its snapshot. The folders mirror those of the cases.
-fn kept(folder: &str, name: &str, text: &str) -> Result<(), Failed> {
-    let path = reference::root().join(format!("snapshots/{folder}/{name}.txt"));
-    Ok(kept::kept(&path, text)?)
-}
-
-fn no_orphans() -> Result<(), Failed> {
-    let transcripts = CASES.map(|id| format!("{id}.txt"));
-    let reports = REPORTS.map(|(name, ..)| format!("{name}.txt"));
-    let folder = |name: &str| reference::root().join("snapshots").join(name);
-    orphans::no_orphans(&folder("transcripts"), &transcripts)?;
-    Ok(orphans::no_orphans(&folder("reports"), &reports)?)
 }

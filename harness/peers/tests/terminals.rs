@@ -1,9 +1,5 @@
 //! The commands that the tester runs for an agent: they get the HOME of the case, and all end with the case.
 
-#[path = "../../tests/left.rs"]
-mod left;
-mod reference;
-
 use std::path::Path;
 
 use acp_conformance::case::{Includes, Vocabulary, load_text};
@@ -12,6 +8,9 @@ use acp_conformance::requirement::Party;
 use acp_conformance::run::run_case;
 use acp_conformance::trace::{Outcome, Trace, What};
 use acp_conformance::wire::{Content, read_line};
+use libtest_mimic::Trial;
+
+use crate::{left, panicking, reference};
 
 /// A command that starts a process outside its group.
 const CASE: &str = r#"
@@ -25,8 +24,14 @@ transcript:
   - reply: { id: turn, contains: "HOME is <home>." }
 "#;
 
-#[test]
-#[cfg_attr(not(target_os = "linux"), ignore = "reads /proc")]
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    let name = "a_command_sees_the_home_of_the_case_and_leaves_nothing_behind";
+    let trials = panicking("terminals", &[(name, a_command_sees_the_home_of_the_case_and_leaves_nothing_behind)]);
+    // It reads /proc.
+    trials.into_iter().map(|trial| trial.with_ignored_flag(!cfg!(target_os = "linux"))).collect()
+}
+
 fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
     let (mut cases, problems) =
         load_text("cases/v1/agent/terminal/daemon.yaml", CASE, &Vocabulary::of(V1.edition()), &Includes::of(&V1));

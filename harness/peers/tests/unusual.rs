@@ -1,8 +1,5 @@
 //! Programs that are unusual but conforming: no case may fail for them.
 
-mod reference;
-
-use std::process::ExitCode;
 use std::time::Duration;
 
 use acp_conformance::case::{self, Case, LimitOverrides};
@@ -11,9 +8,10 @@ use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::{CaseVerdict, judge, judge_case};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Jobs, Next, Progress, RunMode, Subject, run_all};
-use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
+
+use crate::reference;
 
 /// A client that offers version 2, in the formats of both versions.
 const OFFERS_2: &str = "\
@@ -45,18 +43,14 @@ while read -r line; do
     esac
 done"#;
 
-fn main() -> ExitCode {
-    // Clients start this program as their agent.
-    if let Some(code) = relay::run_if_asked() {
-        return code;
-    }
-    let trials = vec![
-        Trial::test("echoes_the_prompt_and_reports_its_output", echoes),
-        Trial::test("keeps_writes_unsaved_and_passes", keeps_writes_unsaved),
-        Trial::test("offers_version_2_and_goes_on_with_1", offers_version_2),
-        Trial::test("speaks_version_2_alone_and_is_not_covered", speaks_version_2_alone),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("unusual/echoes_the_prompt_and_reports_its_output", echoes),
+        Trial::test("unusual/keeps_writes_unsaved_and_passes", keeps_writes_unsaved),
+        Trial::test("unusual/offers_version_2_and_goes_on_with_1", offers_version_2),
+        Trial::test("unusual/speaks_version_2_alone_and_is_not_covered", speaks_version_2_alone),
+    ]
 }
 
 /// Returns the cases of either party whose ids are wanted.

@@ -6,7 +6,7 @@
 //! mark of a fence that follows, `V` a visit to the HTTP endpoint, `W` a request to the scripted model and `S` a step event,
 //! all as JSON, `B` a line of the subject and `D` its standard error in base64, `L` the last line of the subject, without a
 //! line feed, also in base64, `N` the number of the connection for the following lines, and `T` the milliseconds that pass
-//! before the next line.
+//! before the next line. A line `base NAME` stands for the lines of that name in `bases.txt`.
 
 use std::error::Error;
 
@@ -24,6 +24,9 @@ pub const CLIENT: &str = "subject: client";
 pub const CASE: &str = "in a case";
 /// The beginning of the line with the edition that decides, where version 1 usually does.
 pub const EDITION: &str = "edition: ";
+
+/// The beginnings of many conversations.
+const BASES: &str = include_str!("bases.txt");
 
 /// Reads a conversation line by line.
 pub struct Reader {
@@ -73,6 +76,12 @@ impl Reader {
             "N" => {
                 self.connection = rest.parse()?;
                 return Ok(());
+            }
+            "base" => {
+                let lines = BASES.lines().skip_while(|line| *line != format!("[{rest}]")).skip(1);
+                let mut lines = lines.take_while(|line| !line.starts_with('[')).peekable();
+                lines.peek().ok_or_else(|| format!("bases.txt has no `{rest}`"))?;
+                return lines.try_for_each(|line| self.line(line));
             }
             "T" => {
                 self.passed = self.passed.saturating_add(1000 * u64::from(rest.parse::<u32>()?));

@@ -1,4 +1,5 @@
-//! A folder of transcripts: accepted ones, and new versions next to them that wait for a review.
+//! A folder of transcripts: accepted ones, and new versions next to them that wait for a review. The files have the format of insta,
+//! so that `cargo insta review` shows and accepts them too.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::text::{Bound, TranscriptChanges, changes};
 use crate::output_file::write_file;
 
-/// A folder in which the transcript of a case is `<case>.txt`.
+/// A folder in which the transcript of a case is `<case>.snap`.
 #[derive(Debug, Clone)]
 pub struct SnapshotFolder {
     dir: PathBuf,
@@ -51,22 +52,23 @@ impl SnapshotFolder {
     ///
     /// Errors of reading and writing.
     pub fn compare(&self, case: &str, text: &str) -> io::Result<Kept> {
-        let (path, new) = (self.dir.join(format!("{case}.txt")), self.dir.join(format!("{case}.txt.new")));
+        let (path, new) = (self.dir.join(format!("{case}.snap")), self.dir.join(format!("{case}.snap.new")));
+        let file = format!("---\nsource: {case}\n---\n{text}");
         let kept = match fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if self.writes {
                     fs::create_dir_all(path.parent().unwrap_or(&self.dir))?;
-                    write_file(&path, |file| file.write_all(text.as_bytes()))?;
+                    write_file(&path, |out| out.write_all(file.as_bytes()))?;
                     return Ok(Kept::First);
                 }
                 return Ok(Kept::Missing);
             }
             other => other?,
         };
-        let found = changes(&kept, text, Bound::Glance);
+        let found = changes(content(&kept), text, Bound::Glance);
         if self.writes {
             match &found {
-                Some(_) => write_file(&new, |file| file.write_all(text.as_bytes()))?,
+                Some(_) => write_file(&new, |out| out.write_all(file.as_bytes()))?,
                 None => ignore_missing(fs::remove_file(&new))?,
             }
         }
@@ -79,8 +81,13 @@ impl SnapshotFolder {
     ///
     /// It cannot be removed.
     pub fn withdraw(&self, case: &str) -> io::Result<()> {
-        if self.writes { ignore_missing(fs::remove_file(self.dir.join(format!("{case}.txt.new")))) } else { Ok(()) }
+        if self.writes { ignore_missing(fs::remove_file(self.dir.join(format!("{case}.snap.new")))) } else { Ok(()) }
     }
+}
+
+/// Returns the content of a file without its header, which lies between two lines `---`. insta writes no empty lines at the end.
+fn content(file: &str) -> &str {
+    file.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")).map_or(file, |(_, content)| content)
 }
 
 fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
@@ -104,7 +111,7 @@ pub fn waiting(dir: &Path) -> io::Result<Vec<Waiting>> {
                 let kept = new.with_extension("");
                 let below = kept.strip_prefix(dir).unwrap_or(&kept).with_extension("");
                 // Other files may have the same ending.
-                if kept.extension() == Some(OsStr::new("txt")) {
+                if kept.extension() == Some(OsStr::new("snap")) {
                     found.push(Waiting { case: below.to_string_lossy().replace('\\', "/"), new, kept });
                 }
             }
@@ -141,17 +148,18 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let folder = SnapshotFolder::new(dir.path().join("kept"), true);
         let case = "v1/agent/fs/read@2.5";
-        let kept = dir.path().join("kept/v1/agent/fs/read@2.5.txt");
+        let kept = dir.path().join("kept/v1/agent/fs/read@2.5.snap");
+        let text = || fs::read_to_string(&kept).map(|file| content(&file).to_owned());
         assert_eq!(folder.compare(case, "a\n")?, Kept::First);
         assert_eq!(folder.compare(case, "a\n")?, Kept::Same);
         assert!(matches!(folder.compare(case, "b\n")?, Kept::Differs(_)));
         let found = waiting(&dir.path().join("kept"))?;
         assert_eq!(found.iter().map(|one| one.case.as_str()).collect::<Vec<_>>(), [case]);
         reject(&found[0])?;
-        assert_eq!((fs::read_to_string(&kept)?.as_str(), waiting(dir.path())?.len()), ("a\n", 0));
+        assert_eq!((text()?.as_str(), waiting(dir.path())?.len()), ("a\n", 0));
         folder.compare(case, "b\n")?;
         accept(&waiting(&dir.path().join("kept"))?[0])?;
-        assert_eq!((fs::read_to_string(&kept)?.as_str(), waiting(dir.path())?.len()), ("b\n", 0));
+        assert_eq!((text()?.as_str(), waiting(dir.path())?.len()), ("b\n", 0));
         Ok(())
     }
 

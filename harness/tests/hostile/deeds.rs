@@ -14,9 +14,9 @@ use acp_conformance::transport::signal::outlive_signals;
 use rustix::process::{Signal, getpid, kill_process, setsid};
 use serde_json::{Value, json};
 
-use crate::meeting::OUTSIDE;
-use crate::program::{self, Talk, update};
-use crate::this_program;
+use super::meeting::OUTSIDE;
+use super::program::{self, Talk, update};
+use super::this_program;
 
 /// The word for a child of a subject.
 pub const CHILD: &str = "child";

@@ -20,8 +20,9 @@ use libtest_mimic::Failed;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use crate::table::Row;
-use crate::{left, own, program, this_program};
+use super::table::Row;
+use super::{own, program, this_program};
+use crate::left;
 
 /// The first argument of this program if it runs a subject.
 pub const WORD: &str = "--meet";

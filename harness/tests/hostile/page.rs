@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use acp_conformance::requirement::Party;
 use libtest_mimic::Failed;
 
-use crate::meeting::Met;
-use crate::table::{self, Row};
+use super::meeting::Met;
+use super::table::{self, Row};
 
 /// If this is set, the page is written when all subjects got the expected verdict.
 const ASKED: &str = "ACP_HOSTILE_PAGE";

@@ -6,8 +6,8 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use acp_conformance::requirement::Party;
 use serde_json::{Value, json};
 
-use crate::table::{self, Row, Stage};
-use crate::{deeds, this_program};
+use super::table::{self, Row, Stage};
+use super::{deeds, this_program};
 
 /// The first argument of this program if it is a subject.
 pub const WORD: &str = "--subject";

@@ -6,8 +6,9 @@ use std::process::Command;
 use acp_conformance::requirement::Party;
 use libtest_mimic::Failed;
 
-use crate::meeting::output_of;
-use crate::{left, program, table};
+use super::meeting::output_of;
+use super::{program, table};
+use crate::left;
 
 /// A leftover that a single case cannot find, since others run at the same time.
 const HIDES: &str = "leaves a daemon without the identifying environment";

@@ -7,8 +7,24 @@ use acp_conformance::edition::{Bundle, Editions};
 use acp_conformance::fault;
 use acp_conformance::judge::Registry;
 use acp_conformance::requirement::Status;
+use libtest_mimic::Trial;
 
 use super::{files, none_of, read};
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/catalogue":
+        what_is_called_checked_is_checked,
+        every_check_judges_a_requirement_of_its_party,
+        cases_are_for_what_is_judged,
+        what_is_checked_is_proved_by_a_fault,
+        requirements_refer_to_more_specific_ones,
+        cases_name_their_schema_for_editors,
+        faults_stand_in_the_folder_of_their_party_and_area,
+        links_are_plain_addresses,
+    ]
+}
 
 fn editions() -> Vec<&'static Bundle> {
     Editions::built_in().all().to_vec()
@@ -18,7 +34,6 @@ fn cases(edition: &'static Bundle) -> Vec<Case> {
     embedded(edition).0
 }
 
-#[test]
 fn what_is_called_checked_is_checked() {
     let mut idle = Vec::new();
     for edition in editions() {
@@ -32,7 +47,6 @@ fn what_is_called_checked_is_checked() {
     none_of("called checked, without a check, a row of the shapes or a step that decides it", &idle);
 }
 
-#[test]
 fn every_check_judges_a_requirement_of_its_party() {
     let checks = Registry::all().iter().map(|check| (check.requirement, Some(check.party)));
     let rows = Registry::all().requirements().into_iter().map(|requirement| (requirement, None));
@@ -49,7 +63,6 @@ fn every_check_judges_a_requirement_of_its_party() {
     none_of("checks that do not fit the catalogue", &wrong.into_iter().collect::<Vec<_>>());
 }
 
-#[test]
 fn cases_are_for_what_is_judged() {
     let mut wrong = Vec::new();
     for (edition, case) in
@@ -68,7 +81,6 @@ fn cases_are_for_what_is_judged() {
     none_of("cases for what nothing judges", &wrong);
 }
 
-#[test]
 fn what_is_checked_is_proved_by_a_fault() {
     let mut wrong = Vec::new();
     for edition in editions() {
@@ -89,7 +101,6 @@ fn what_is_checked_is_proved_by_a_fault() {
     none_of("requirements whose proof is not in order", &wrong);
 }
 
-#[test]
 fn requirements_refer_to_more_specific_ones() {
     let mut wrong = Vec::new();
     for edition in editions() {
@@ -116,7 +127,6 @@ fn requirements_refer_to_more_specific_ones() {
     none_of("requirements that refer to others in a wrong way", &wrong);
 }
 
-#[test]
 fn cases_name_their_schema_for_editors() {
     let mut wrong = Vec::new();
     let of_editions = ["cases/v1", "cases/v2"].into_iter().flat_map(files);
@@ -130,7 +140,6 @@ fn cases_name_their_schema_for_editors() {
     none_of("cases that an editor does not know", &wrong);
 }
 
-#[test]
 fn faults_stand_in_the_folder_of_their_party_and_area() {
     let mut wrong = Vec::new();
     for edition in editions() {
@@ -154,7 +163,6 @@ fn faults_stand_in_the_folder_of_their_party_and_area() {
 }
 
 /// Reports with other links cannot be read back, since forms put links into HTML.
-#[test]
 fn links_are_plain_addresses() {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:.#-_$".contains(c);
     let links = editions().into_iter().flat_map(|bundle| bundle.catalogue().iter().map(|r| bundle.link(r)));

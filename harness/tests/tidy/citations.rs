@@ -3,9 +3,20 @@
 
 use acp_conformance::edition::Editions;
 use acp_conformance::requirement::{Level, Requirement, Status};
+use libtest_mimic::Trial;
 use serde_json::{Map, Value};
 
 use super::none_of;
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/citations":
+        each_schema_path_exists_in_the_schema_of_its_edition,
+        each_checked_must_cites_its_edition,
+        a_path_follows_references_and_branches,
+    ]
+}
 
 /// The prefix of a path in the schema of the edition.
 const SCHEMA: &str = "schema#";
@@ -15,7 +26,6 @@ fn parts(requirement: &Requirement) -> impl Iterator<Item = &str> {
     requirement.source.split("; ").map(|part| part.split(" (").next().unwrap_or(part))
 }
 
-#[test]
 fn each_schema_path_exists_in_the_schema_of_its_edition() {
     let mut wrong = Vec::new();
     for &bundle in Editions::built_in().all() {
@@ -31,7 +41,6 @@ fn each_schema_path_exists_in_the_schema_of_its_edition() {
 
 /// A page without an anchor cites its first section, which has no heading. The schema as a whole says nothing definite, and
 /// proposals (`rfd:`) and the documents of other tools, whose names have blanks, oblige no program.
-#[test]
 fn each_checked_must_cites_its_edition() {
     let mut wrong = Vec::new();
     for &bundle in Editions::built_in().all() {
@@ -63,7 +72,6 @@ fn member<'s>(defs: &'s Map<String, Value>, node: &'s Value, name: &str) -> Opti
     reference.into_iter().chain(branches).chain(node.get("items")).find_map(|inner| member(defs, inner, name))
 }
 
-#[test]
 fn a_path_follows_references_and_branches() {
     let defs = serde_json::json!({
         "A": { "anyOf": [{ "properties": { "x": { "allOf": [{ "$ref": "#/$defs/B" }] } } }] },

@@ -7,9 +7,19 @@ use std::fmt::Write as _;
 
 use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::requirement::{Level, Requirement, Status};
+use libtest_mimic::Trial;
 
-use super::kept::kept;
 use super::{none_of, read, root};
+use crate::kept::kept;
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/frozen":
+        the_requirements_that_count_are_frozen,
+        each_requirement_that_does_not_count_has_a_reason,
+    ]
+}
 
 /// The set of version 1. `ACP_BLESS` does not change it, since each change is a decision.
 const FROZEN: &str = "cases/requirements/v1.frozen.txt";
@@ -17,7 +27,6 @@ const FROZEN: &str = "cases/requirements/v1.frozen.txt";
 /// The remark of a requirement that has no check yet, which says nothing about it.
 const NOT_YET: &str = "Not checked yet.";
 
-#[test]
 fn the_requirements_that_count_are_frozen() {
     let text = read(FROZEN);
     let frozen: BTreeSet<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
@@ -33,7 +42,6 @@ fn line(requirement: &Requirement) -> String {
     format!("{} {} {}", requirement.id, requirement.party, requirement.level.name())
 }
 
-#[test]
 fn each_requirement_that_does_not_count_has_a_reason() {
     for (edition, file) in [(&V1, "docs/not-counted.md"), (&V2, "docs/not-counted-v2.md")] {
         let others: Vec<&Requirement> = edition.catalogue().iter().filter(|it| it.status != Status::Checked).collect();
@@ -63,7 +71,7 @@ fn reason(requirement: &Requirement) -> String {
 fn page(edition: &'static Bundle, others: &[&Requirement]) -> String {
     let mut text = format!(
         "# Requirements that do not count\n\n\
-         <!-- Made from cases/ by `ACP_BLESS=1 cargo test --test tidy`. Change the catalogue instead. -->\n\n\
+         <!-- Made from cases/ by `ACP_BLESS=1 cargo test --test it tidy/`. Change the catalogue instead. -->\n\n\
          The edition `{}` has {} requirements; {} of them never fail a program. This page has the reason for each.\n\
          [Stability](stability.md) says what that means for the versions of acp-conformance.\n",
         edition.name(),

@@ -1,7 +1,18 @@
 //! Plain English: documentation, help, messages, comments, catalogue and cases avoid words that hide the actor or the order of
 //! events. Each word has a better one.
 
+use libtest_mimic::Trial;
+
 use super::{files, none_of, read};
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/language":
+        texts_use_plain_words,
+        phrases_match_whole_words,
+    ]
+}
 
 /// Phrases to avoid, in lower case, with better ones. A phrase matches whole words only.
 const AVOID: [(&str, &str); 53] = [
@@ -89,7 +100,6 @@ const EXEMPT: [&str; 6] = [
     "harness/tests/tidy/language.rs",
 ];
 
-#[test]
 fn texts_use_plain_words() {
     let below = FOLDERS.iter().flat_map(|folder| files(folder));
     let texts = below.chain(FILES.map(str::to_owned)).filter(|file| is_covered(file));
@@ -144,7 +154,6 @@ fn negated_noun<'w>(words: &[&'w str]) -> Option<&'w str> {
     })
 }
 
-#[test]
 fn phrases_match_whole_words() {
     assert_eq!(problems("Nobody is told; beside it").len(), 3);
     assert_eq!(problems("the besides, recommended, a telling anewly").len(), 0);

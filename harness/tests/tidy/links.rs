@@ -3,9 +3,19 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
+use libtest_mimic::Trial;
+
 use super::{files, none_of, read, root};
 
-#[test]
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/links":
+        links_lead_to_files_and_headings,
+        anchors_follow_github,
+    ]
+}
+
 fn links_lead_to_files_and_headings() {
     let pages = files(".").into_iter().filter(|file| file.ends_with(".md") && !file.starts_with("fuzz/"));
     let mut wrong = Vec::new();
@@ -52,7 +62,6 @@ fn anchor(title: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-#[test]
 fn anchors_follow_github() {
     assert_eq!(anchor("1. The first run"), "1-the-first-run");
     assert_eq!(anchor("`session/new` & co."), "sessionnew--co");

@@ -4,18 +4,27 @@ use std::fmt::Write as _;
 
 use acp_conformance::cli::Args;
 use clap::{Arg, Command, CommandFactory as _};
+use libtest_mimic::Trial;
 
-use super::kept::kept;
 use super::{read, root};
+use crate::kept::kept;
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/options":
+        the_option_reference_is_current,
+        the_readme_shows_a_printed_report,
+    ]
+}
 
 const PAGE: &str = "docs/options.md";
 
-#[test]
 fn the_option_reference_is_current() {
     let mut program = Args::command();
     program.build();
     let mut text =
-        "<!-- Made from the command line by `ACP_BLESS=1 cargo test --test tidy`. Change the help instead. -->\n\n\
+        "<!-- Made from the command line by `ACP_BLESS=1 cargo test --test it tidy/`. Change the help instead. -->\n\n\
                     # Options\n\n`acp-conformance COMMAND --help` prints the same, with examples.\n"
             .to_owned();
     let commands: Vec<&Command> = program.get_subcommands().filter(|command| command.get_name() != "help").collect();
@@ -86,12 +95,11 @@ fn cell(text: &str) -> String {
     text.replace('\n', " ").replace('|', "\\|").replace('<', "&lt;")
 }
 
-#[test]
 fn the_readme_shows_a_printed_report() {
-    const BEGIN: &str = "<!-- from snapshots/reports/text.txt -->\n";
+    const BEGIN: &str = "<!-- from snapshots/reports/text.snap -->\n";
     const END: &str = "<!-- end -->\n";
     let readme = read("README.md");
-    let report = read("snapshots/reports/text.txt");
+    let report = read("snapshots/reports/text.snap");
     let failure: Vec<&str> =
         report.lines().skip_while(|line| !line.starts_with("failed")).take_while(|line| !line.is_empty()).collect();
     assert!(failure.len() > 3, "the report has no failure: {report}");

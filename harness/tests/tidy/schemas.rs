@@ -12,12 +12,23 @@ use acp_conformance::requirement::Party;
 use acp_conformance::results::{self, Collector};
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::{self, Trace};
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use super::kept::kept;
 use super::root;
+use crate::kept::kept;
 
-#[test]
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/schemas":
+        the_committed_schemas_are_those_of_the_types,
+        what_is_really_written_fits_the_schemas,
+        a_comparison_fits_its_schema,
+        the_schemas_refuse_what_is_something_else,
+    ]
+}
+
 fn the_committed_schemas_are_those_of_the_types() {
     let schemas = [
         ("diff", compare::schema()),
@@ -32,7 +43,6 @@ fn the_committed_schemas_are_those_of_the_types() {
     }
 }
 
-#[test]
 fn what_is_really_written_fits_the_schemas() {
     let trace = play();
     let mut file = Vec::new();
@@ -58,9 +68,8 @@ fn what_is_really_written_fits_the_schemas() {
     fits("report", &report);
 }
 
-#[test]
 fn a_comparison_fits_its_schema() {
-    let said = super::read("harness/tests/regressions/json.txt");
+    let said = super::read("snapshots/regressions/json.snap");
     let json = said.find('{').map_or("", |at| &said[at..]);
     let report: Value = serde_json::from_str(json).expect("a comparison is JSON");
     for part in ["requirements", "cases", "capabilities", "messages"] {
@@ -69,7 +78,6 @@ fn a_comparison_fits_its_schema() {
     fits("diff", &report);
 }
 
-#[test]
 fn the_schemas_refuse_what_is_something_else() {
     for (name, wrong) in
         [("trace", json!({ "n": 0 })), ("trace", json!({ "n": 0, "us": 1, "from": "server" })), ("report", json!({}))]

@@ -3,15 +3,24 @@
 
 use acp_conformance::case::{Includes, Vocabulary, load_bytes};
 use acp_conformance::edition::V1;
+use libtest_mimic::Trial;
 use serde_json::Value;
 
 use super::{none_of, read, root};
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/snippets":
+        snippets_are_correct_cases,
+        settings_name_schemas_of_the_repository,
+    ]
+}
 
 /// A case to which the steps of a snippet are added.
 const CASE: &str =
     "title: A case\nsubject: agent\nrequirements: [cancel.stop-reason]\ntranscript:\n  - include: session\n";
 
-#[test]
 fn snippets_are_correct_cases() {
     let snippets: Value = serde_json::from_str(&read(".vscode/cases.code-snippets")).expect("the snippets are JSON");
     let mut wrong = Vec::new();
@@ -32,7 +41,6 @@ fn snippets_are_correct_cases() {
     none_of("snippets with mistakes", &wrong);
 }
 
-#[test]
 fn settings_name_schemas_of_the_repository() {
     let settings: Value = serde_json::from_str(&read(".vscode/settings.json")).expect("the settings are JSON");
     let schemas = settings["yaml.schemas"].as_object().expect("an object of schemas");

@@ -1,6 +1,22 @@
 //! The sources: the dependencies of modules, the length of files, and the modules with input and output.
 
+use libtest_mimic::Trial;
+
 use super::{files, none_of, read};
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/sources":
+        modules_use_only_what_stands_before_them,
+        pure_modules_are_pure,
+        files_are_short,
+        every_file_says_what_it_is_for,
+        groups_are_read,
+        module_files_have_the_name_of_their_module,
+        no_test_is_left_out_of_its_program,
+    ]
+}
 
 /// Modules that must not use an earlier one: reports use the recorded data and not the run, and the judge uses only traces.
 const APART: [(&str, &str); 12] = [
@@ -40,7 +56,6 @@ fn first_word_of_code(text: &str) -> String {
     first_word(text.trim_start_matches([' ', '`']))
 }
 
-#[test]
 fn modules_use_only_what_stands_before_them() {
     let order = order();
     let place_of = |module: &str| order.iter().position(|known| known == module);
@@ -64,7 +79,6 @@ fn modules_use_only_what_stands_before_them() {
     none_of("modules out of order", &wrong);
 }
 
-#[test]
 fn pure_modules_are_pure() {
     let mut wrong = Vec::new();
     let of_program = files(PROGRAM).into_iter().filter(|file| module(file).is_some_and(|name| PURE.contains(&name)));
@@ -77,14 +91,12 @@ fn pure_modules_are_pure() {
     none_of("input, output or a clock where there is none", &wrong);
 }
 
-#[test]
 fn files_are_short() {
     let rust = files("harness").into_iter().filter(|file| file.ends_with(".rs"));
     let long = rust.map(|file| (read(&file).lines().count(), file)).filter(|(lines, _)| *lines > LONGEST);
     none_of("files to split", &long.map(|(lines, file)| format!("{file}: {lines} lines")).collect::<Vec<_>>());
 }
 
-#[test]
 fn every_file_says_what_it_is_for() {
     let rust = files("harness").into_iter().chain(["build.rs".to_owned()]).filter(|file| file.ends_with(".rs"));
     let bare: Vec<_> = rust.filter(|file| !read(file).starts_with("//!")).collect();
@@ -136,7 +148,6 @@ fn first_word(text: &str) -> String {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned()
 }
 
-#[test]
 fn groups_are_read() {
     let text =
         "// crate::cli\nuse crate::{fault, profile::{self, Profile}};\nlet x = crate::wire::y(crate::trace::Z);\n";
@@ -155,9 +166,20 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Only the folder of helpers of a package's tests may have a `mod.rs`: Cargo treats `tests/NAME.rs` as a test.
-#[test]
 fn module_files_have_the_name_of_their_module() {
     let sources = files("harness").into_iter().filter(|file| file.ends_with("/mod.rs"));
     let wrong: Vec<String> = sources.filter(|file| file != "harness/peers/tests/reference/mod.rs").collect();
     none_of("modules in a file that is called mod.rs", &wrong);
+}
+
+/// The programs have no usual test harness, and the compiler silently drops a function with `#[test]` from them.
+fn no_test_is_left_out_of_its_program() {
+    let sources = ["harness/tests", "harness/peers/tests"].into_iter().flat_map(files);
+    let mut wrong = Vec::new();
+    for file in sources.filter(|file| file.ends_with(".rs")) {
+        let text = read(&file);
+        let dropped = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("#[test]"));
+        wrong.extend(dropped.map(|(index, _)| format!("{file}:{}: `#[test]`; add it to `trials`", index + 1)));
+    }
+    none_of("tests that never run", &wrong);
 }

@@ -1,12 +1,21 @@
 //! The files of the repository contain no path of one machine.
 
+use libtest_mimic::Trial;
+
 use super::{files, none_of, root};
+
+/// Returns the trials of this file.
+pub fn trials() -> Vec<Trial> {
+    trials![
+        "tidy/tree":
+        nothing_names_a_path_of_one_machine,
+    ]
+}
 
 /// Invented conversations, in which a folder of that name is part of the test, files made from them, and published schemas with
 /// paths as examples.
 const MADE_UP: [&str; 5] = ["schemas/acp/", "harness/tests/traces/", "fuzz/corpus/", "fuzz/found/", "fuzz/artifacts/"];
 
-#[test]
 fn nothing_names_a_path_of_one_machine() {
     let folders = ["work", "tmp", "home", "Users"].map(|name| format!("/{name}/"));
     let mut wrong = Vec::new();

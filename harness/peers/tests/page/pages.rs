@@ -1,18 +1,14 @@
 //! The pages for the test, made by the command line like those of a user.
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
 
-use acp_conformance::cli::{Args, run};
-use acp_conformance::edition::{Editions, V1};
-use clap::Parser;
+use acp_conformance::edition::V1;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const AGENT: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
+use crate::program;
 
-/// The first argument that makes this test the program.
-const AS_PROGRAM: &str = "as-program";
+const AGENT: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
 
 /// A text that is harmless unless it becomes markup.
 pub(crate) const HOSTILE: &str =
@@ -77,28 +73,15 @@ impl Pages {
         self.cli(&words)
     }
 
-    /// Runs the program, which is this test with other arguments.
+    /// Runs the program.
     fn cli(&self, words: &[&str]) -> Result<(), String> {
-        let this = std::env::current_exe().map_err(|error| error.to_string())?;
-        let output = Command::new(this).arg(AS_PROGRAM).args(words).output().map_err(|error| error.to_string())?;
+        let output = program::command().args(words).output().map_err(|error| error.to_string())?;
         // Some of the pages show violations, so the program may exit with 1.
         match output.status.code() {
             Some(0 | 1 | 3) => Ok(()),
             code => Err(format!("{words:?} ends with {code:?}: {}", String::from_utf8_lossy(&output.stderr))),
         }
     }
-}
-
-/// Runs the program, if the arguments ask for it.
-pub(crate) fn run_if_asked() -> Option<ExitCode> {
-    let words: Vec<String> = std::env::args().collect();
-    if words.get(1).map(String::as_str) != Some(AS_PROGRAM) {
-        return None;
-    }
-    let parsed = Args::try_parse_from([&["acp-conformance".to_owned()], &words[2..]].concat())
-        .map_err(|error| error.to_string())
-        .and_then(|args| run(args, Editions::built_in()).map_err(|error| format!("{error:#}")));
-    Some(parsed.map_or_else(|error| panic!("{error}"), ExitCode::from))
 }
 
 /// Builds a recording in which every text of a subject is hostile, and some messages are wrong.

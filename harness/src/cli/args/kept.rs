@@ -143,8 +143,8 @@ pub struct ReviewArgs {
 }
 
 const REVIEW_HELP: &str =
-    "A run with --snapshots writes each changed transcript as CASE.txt.new next to CASE.txt. Compare the two files, then accept or \
-reject the change.
+    "A run with --snapshots writes each changed transcript as CASE.snap.new next to CASE.snap. Compare the two files, then accept or \
+reject the change. `cargo insta review --workspace-root DIR` does both for each file.
 
 Examples:
   acp-conformance agent --snapshots transcripts -- my-agent --acp
