@@ -8,7 +8,6 @@ mod exit;
 mod expected;
 mod explain;
 mod explore;
-mod fault;
 mod init;
 mod last_failed;
 mod lint;

@@ -37,10 +37,9 @@ pub mod packed;
 
 pub mod edition;
 
-// The input of a run: cases, subjects, known failures, deliberate faults.
+// The input of a run: cases, subjects, known failures.
 pub mod case;
 pub mod expected;
-pub mod fault;
 pub mod profile;
 pub mod record;
 

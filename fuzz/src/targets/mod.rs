@@ -9,7 +9,6 @@ pub mod case;
 #[path = "../../../harness/tests/conversation.rs"]
 mod conversation;
 pub mod expected;
-pub mod fault;
 pub mod forms;
 pub mod frames;
 pub mod judge;
@@ -28,7 +27,6 @@ pub type Holds = fn(&[u8]);
 pub const TARGETS: [(&str, Holds); 13] = [
     ("case", case::holds),
     ("expected", expected::holds),
-    ("fault", fault::holds),
     ("forms", forms::holds),
     ("frames", frames::holds),
     ("judge", judge::holds),

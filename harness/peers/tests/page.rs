@@ -9,6 +9,7 @@ mod board;
 mod browser;
 #[path = "page/pages.rs"]
 mod pages;
+mod reference;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -45,6 +46,9 @@ const LOOKS: [(&str, Look); 18] = [
 
 fn main() -> ExitCode {
     if let Some(code) = relay::run_if_asked().or_else(pages::run_if_asked) {
+        return code;
+    }
+    if let Some(code) = acp_conformance_mutants::program::run_if_asked() {
         return code;
     }
     let browser = browser::find();
@@ -241,7 +245,7 @@ fn broken_chart(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     wants(
         "the command that reproduces it",
         tab.value("document.querySelector('.command code').textContent.split(' -- ')[0].split(' agent ')[1]")?,
-        "--case v1/agent/cancel/while-asking --fault cancelled-as-end-turn".into(),
+        "--case v1/agent/cancel/while-asking --isolate".into(),
     )?;
     tab.value("[...document.querySelectorAll('.command .copy')][0].click()")?;
     tab.until("document.getElementById('said').textContent.startsWith('The command is')")?;

@@ -10,13 +10,15 @@ use std::process::{Command, ExitCode, Output, Stdio};
 
 use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
+use acp_conformance::requirement::Party;
 use acp_conformance::transport::relay;
+use acp_conformance_mutants::fault::Fault;
 use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 mod reference;
 
-use reference::{AGENT, CLIENT};
+use reference::{AGENT, CLIENT, Mutant};
 
 /// Faults of the reference agent.
 const AGENT_FAULTS: [&str; 15] = [
@@ -47,7 +49,7 @@ const CLIENT_FAULTS: [&str; 5] = [
 ];
 
 fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
+    if let Some(code) = relay::run_if_asked().or_else(acp_conformance_mutants::program::run_if_asked) {
         return code;
     }
     // Alone, these words select tests.
@@ -78,18 +80,26 @@ fn main() -> ExitCode {
 
 /// The line reproduces the failure of a subject with a fault, and exits with 0 without the fault.
 fn reproduces(party: &str, fault: &str) -> Result<(), Failed> {
-    let subject: &[&str] = if party == "agent" { &["--", AGENT] } else { &["--profile", "acp-reference-client"] };
+    let of = if party == "agent" { Party::Agent } else { Party::Client };
+    let mutant = Mutant::new(of, &["--fault", fault]);
+    let path = mutant.path();
+    let subject: &[&str] = if party == "agent" { &["--", &path] } else { &["--profile", "acp-reference-client"] };
+    let cases = Fault::find(fault, of)?.file.case.items;
+    let cases = cases.iter().flat_map(|(_, case)| ["--case", case]);
     let folder = tempfile::tempdir()?;
-    let failed = said(&program(folder.path()).arg(party).args(["--fault", fault]).args(subject).output()?);
+    let mut command = program(folder.path());
+    command.env("PATH", path_from(mutant.folder()));
+    let failed = said(&command.arg(party).arg("--isolate").args(cases).args(subject).output()?);
     let failure = |text: &str| text.lines().find(|line| line.starts_with("failed  ")).map(str::to_owned);
     let line = reproduce_line(&failed).ok_or_else(|| format!("no line reproduces it:\n{failed}"))?;
     let empty = tempfile::tempdir()?;
-    let again = shell(empty.path(), &line);
+    let again = shell(empty.path(), mutant.folder(), &line);
     let text = said(&again);
     if failure(&text) != failure(&failed) || again.status.success() {
         return Err(format!("{line}\n{failed}\nbecame\n{text}").into());
     }
-    let fixed = shell(empty.path(), &line.replace(&format!(" --fault {fault}"), ""));
+    mutant.turn_into(&[]);
+    let fixed = shell(empty.path(), mutant.folder(), &line);
     if !fixed.status.success() {
         return Err(format!("{line}\nwithout the fault: {:?}\n{}", fixed.status, said(&fixed)).into());
     }
@@ -117,11 +127,11 @@ fn options_and_paths() {
     let line = reproduce_line(&text).unwrap_or_else(|| panic!("no line reproduces it:\n{text}"));
     assert!(line.contains("MY_TOKEN=\"$MY_TOKEN\"") && !line.contains("hunter2"), "{line}");
     let empty = tempfile::tempdir().expect("a folder");
-    let again = shell(empty.path(), &line);
+    let again = shell(empty.path(), programs(), &line);
     assert!(said(&again).contains("failed  init.respond"), "{line}\n{}", said(&again));
     let fixed = case.replace("it's", "acp-reference-agent");
     fs::write(cases.join("name.yaml"), fixed).expect("a case");
-    let fixed = shell(empty.path(), &line);
+    let fixed = shell(empty.path(), programs(), &line);
     assert!(fixed.status.success() && said(&fixed).contains("passed"), "{line}\n{}", said(&fixed));
 }
 
@@ -149,20 +159,30 @@ fn project_file() {
 /// Returns this program, in this folder, with the reference client on its PATH.
 fn program(here: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.current_dir(here).stdin(Stdio::null()).env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache"));
+    command
+        .current_dir(here)
+        .stdin(Stdio::null())
+        .env("PATH", path_from(programs()))
+        .env("XDG_CACHE_HOME", here.join("cache"));
     command
 }
 
-fn shell(here: &Path, line: &str) -> Output {
+fn shell(here: &Path, programs: &Path, line: &str) -> Output {
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(here).stdin(Stdio::null());
-    command.env("PATH", path()).env("XDG_CACHE_HOME", here.join("cache")).output().expect("a shell")
+    command.env("PATH", path_from(programs)).env("XDG_CACHE_HOME", here.join("cache")).output().expect("a shell")
 }
 
-fn path() -> std::ffi::OsString {
+/// Returns the folder of the reference programs.
+fn programs() -> &'static Path {
+    Path::new(CLIENT).parent().expect("a folder")
+}
+
+/// Returns a PATH that begins with this folder.
+fn path_from(programs: &Path) -> std::ffi::OsString {
     let before = std::env::var_os("PATH").unwrap_or_default();
-    let client = Path::new(CLIENT).parent().map(Path::to_path_buf);
-    std::env::join_paths(client.into_iter().chain(std::env::split_paths(&before))).expect("folders")
+    let folders = std::iter::once(programs.to_path_buf()).chain(std::env::split_paths(&before));
+    std::env::join_paths(folders).expect("folders")
 }
 
 fn reproduce_line(text: &str) -> Option<String> {

@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode, Output, Stdio};
 
 use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
+use acp_conformance::requirement::Party;
 use acp_conformance::results::RunReport;
 use acp_conformance::transport::relay;
 use clap::Parser;
@@ -16,10 +17,10 @@ use tempfile::TempDir;
 
 mod reference;
 
-use reference::{AGENT, CLIENT};
+use reference::{AGENT, CLIENT, Mutant};
 
 fn main() -> ExitCode {
-    if let Some(code) = relay::run_if_asked() {
+    if let Some(code) = relay::run_if_asked().or_else(acp_conformance_mutants::program::run_if_asked) {
         return code;
     }
     // Alone, these words select tests.
@@ -83,7 +84,8 @@ fn agent_in_two() {
 
 fn failing_agent_in_three() {
     let run = Run::new("agent", 3, &["--expected", "agent.toml", "--today", "2026-11-21"]);
-    run.of(&["--fault", "cancelled-as-end-turn", "--case", "v1/", "--", AGENT]).is_as_judged();
+    let mutant = Mutant::new(Party::Agent, &["--fault", "cancelled-as-end-turn"]);
+    run.of(&["--isolate", "--case", "v1/agent/cancel/", "--", &mutant.path()]).is_as_judged();
 }
 
 fn client_in_three() {
@@ -92,15 +94,9 @@ fn client_in_three() {
 
 fn failing_client_in_two() {
     let run = Run::new("client", 2, &["--expected", "client.toml", "--today", "2026-11-21"]);
-    run.of(&[
-        "--fault",
-        "client-permission-outcome-text",
-        "--case",
-        "permission/",
-        "--profile",
-        "acp-reference-client",
-    ])
-    .is_as_judged();
+    let mutant = Mutant::new(Party::Client, &["--fault", "client-permission-outcome-text"]);
+    let words = ["--isolate", "--case", "permission/", "--profile", "acp-reference-client"];
+    run.with_path(mutant.folder()).of(&words).is_as_judged();
 }
 
 /// No shard can test it, and the joined report says that once.
@@ -150,7 +146,8 @@ fn refused() {
 }
 
 fn forms() {
-    let run = Run::new("agent", 2, FEW).of(&["--fault", "cancelled-as-end-turn", "--", AGENT]);
+    let mutant = Mutant::new(Party::Agent, &["--fault", "cancelled-as-end-turn"]);
+    let run = Run::new("agent", 2, FEW).of(&["--isolate", "--", &mutant.path()]);
     let files = ["junit", "github", "markdown", "events", "html"];
     let mut words = vec!["1.json".to_owned(), "2.json".to_owned()];
     words.extend(files.iter().map(|form| format!("--format={form}={form}")));
@@ -176,6 +173,8 @@ struct Run {
     party: &'static str,
     shards: usize,
     options: &'static [&'static str],
+    /// The folder of the reference programs.
+    programs: PathBuf,
 }
 
 impl Run {
@@ -184,7 +183,13 @@ impl Run {
         for (file, text) in EXPECTED {
             fs::write(dir.path().join(file), text).expect("a file");
         }
-        Self { dir, party, shards, options }
+        let programs = Path::new(CLIENT).parent().expect("the folder of the reference peers").to_owned();
+        Self { dir, party, shards, options, programs }
+    }
+
+    /// Takes the reference programs from this folder.
+    fn with_path(self, programs: &Path) -> Self {
+        Self { programs: programs.to_owned(), ..self }
     }
 
     /// Runs the shards with this subject; writes their reports to `1.json`, `2.json` and so on, and their traces to `traces`.
@@ -223,8 +228,7 @@ impl Run {
     }
 
     fn command(&self, words: &[&str]) -> Output {
-        let here = Path::new(CLIENT).parent().expect("the folder of the reference peers");
-        let path = std::env::join_paths([here.to_owned()].into_iter().chain(paths())).expect("a path");
+        let path = std::env::join_paths([self.programs.clone()].into_iter().chain(paths())).expect("a path");
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command.args(words).current_dir(self.dir.path()).env("PATH", path);
         command.stdin(Stdio::null()).output().expect("this program starts")

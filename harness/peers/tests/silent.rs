@@ -14,10 +14,11 @@ use acp_conformance::trace::FENCE;
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
+use reference::Mutant;
 
 fn main() -> ExitCode {
     // Clients start this program as their agent.
-    if let Some(code) = relay::run_if_asked() {
+    if let Some(code) = relay::run_if_asked().or_else(acp_conformance_mutants::program::run_if_asked) {
         return code;
     }
     let trials = vec![
@@ -26,6 +27,10 @@ fn main() -> ExitCode {
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
+
+/// The answers to unknown methods do not come.
+const SILENT: &str =
+    "title: t\nkills: t\ncase: t\nmatch: { any: true, where: { /error/code: -32601 } }\ndo: { drop: true }\n";
 
 /// The requirements that a missing answer to an unknown request violates.
 const OWN: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always."];
@@ -37,7 +42,8 @@ fn fails_only_its_own(party: Party) -> Result<(), Failed> {
     let (cases, _) = embedded(&V1);
     let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == party).collect();
     let usual = run(&cases, &reference::subject(party, &[]));
-    let silent = run(&cases, &reference::subject(party, &["--fault".to_owned(), "drop-unknown-requests".to_owned()]));
+    let mutant = Mutant::of(party, SILENT);
+    let silent = run(&cases, &mutant.subject());
     let failed = silent.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail);
     let failed: Vec<&str> = failed.map(|requirement| requirement.id.as_str()).collect();
     let is_own = |id: &str| OWN.iter().any(|own| id.starts_with(own));

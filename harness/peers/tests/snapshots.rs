@@ -21,12 +21,13 @@ use acp_conformance::report::{
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, FindingReport, RunReport};
-use acp_conformance::run::run_case;
+use acp_conformance::run::{Subject, run_case};
 use acp_conformance::snapshot;
 use acp_conformance::trace::{Renamer, Trace};
 use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Arguments, Failed, Trial};
+use reference::Mutant;
 
 /// The cases whose transcripts are kept, one or two for each area.
 const CASES: [&str; 19] = [
@@ -60,13 +61,13 @@ struct Run {
 
 const OF_AN_AGENT: Run = Run {
     party: Party::Agent,
-    fault: Some("cancel-as-end-turn"),
+    fault: Some("cancelled-as-end-turn"),
     cases: ["agent/cancel/while-asking", "agent/init/handshake"],
 };
 
 const OF_A_CLIENT: Run = Run {
     party: Party::Client,
-    fault: Some("permission-needs-title"),
+    fault: Some("client-permission-needs-title"),
     cases: ["client/init/handshake", "client/permission/tool-call-by-id"],
 };
 
@@ -88,7 +89,7 @@ type Render = fn(&RunReport) -> Result<String, Failed>;
 
 fn main() -> ExitCode {
     // The reference client starts this program as its agent.
-    if let Some(code) = relay::run_if_asked() {
+    if let Some(code) = relay::run_if_asked().or_else(acp_conformance_mutants::program::run_if_asked) {
         return code;
     }
     let transcripts = CASES.map(|id| Trial::test(id, move || transcript(id)).with_kind("transcript"));
@@ -100,19 +101,20 @@ fn main() -> ExitCode {
 }
 
 fn transcript(id: &str) -> Result<(), Failed> {
-    let trace = play(id, &[])?;
+    let party = if id.starts_with("agent/") { Party::Agent } else { Party::Client };
+    let trace = play(id, &reference::subject(party, &[]))?;
     kept("transcripts", id, &snapshot::text(&trace))
 }
 
 fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
-    let options: Vec<String> = run.fault.iter().flat_map(|fault| ["--fault", fault]).map(str::to_owned).collect();
-    let mut collector = Collector::new(V1.edition(), run.party, reference::subject(run.party, &options).command);
+    let options: Vec<&str> = run.fault.into_iter().flat_map(|fault| ["--fault", fault]).collect();
+    let mutant = Mutant::new(run.party, &options);
+    let mut collector = Collector::new(V1.edition(), run.party, mutant.subject().command);
     let mut renamer = Renamer::new();
-    renamer.path(reference::AGENT, "acp-reference-agent");
-    renamer.path(reference::CLIENT, "acp-reference-client");
+    renamer.path(&mutant.path(), &format!("acp-reference-{}", run.party));
     let mut wanted = Vec::new();
     for id in run.cases {
-        let trace = play(id, &options)?;
+        let trace = play(id, &mutant.subject())?;
         renamer.learn(&trace.events);
         wanted.extend(trace.header.requirements.clone());
         collector.add(&trace, Some(&format!("traces/{}.jsonl", id.replace('/', "-"))));
@@ -180,11 +182,11 @@ fn json(report: &RunReport) -> Result<String, Failed> {
 }
 
 /// Runs a case with the reference program.
-fn play(id: &str, options: &[String]) -> Result<Trace, Failed> {
+fn play(id: &str, subject: &Subject) -> Result<Trace, Failed> {
     let (cases, _) = embedded(&V1);
     let id = format!("v1/{id}");
     let case: &Case = cases.iter().find(|case| case.id == id).ok_or_else(|| format!("unknown case {id}"))?;
-    Ok(run_case(case, &reference::subject(case.subject, options)))
+    Ok(run_case(case, subject))
 }
 
 /// Compares a text with its snapshot. The folders mirror those of the cases.

@@ -148,7 +148,7 @@ fn files(items: &[Item]) -> String {
 }
 
 pub(super) const fn origin() -> &'static str {
-    "<!-- Made from cases/ by `ACP_BLESS=1 cargo test --test tidy`. Change the catalogue, the cases or the faults instead. -->"
+    "<!-- Made from cases/ by `ACP_BLESS=1 cargo test --test tidy`. Change the catalogue or the cases instead. -->"
 }
 
 #[cfg(test)]

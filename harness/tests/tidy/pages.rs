@@ -1,7 +1,7 @@
-//! The pages of `docs/requirements/` and the kill tables match the catalogue, the cases and the faults.
+//! The pages of `docs/requirements/` match the catalogue and the cases.
 
 use acp_conformance::edition::{Bundle, V1, V2};
-use acp_conformance::explain::{Sources, folder, kill_table, pages};
+use acp_conformance::explain::{Sources, folder, pages};
 
 use super::kept::kept;
 use super::orphans::no_orphans;
@@ -20,13 +20,4 @@ fn the_committed_pages_are_current() {
         wrong.extend(no_orphans(&folder, &names).err());
     }
     none_of("pages that are out of date", &wrong);
-}
-
-#[test]
-fn the_kill_tables_are_current() {
-    for bundle in EDITIONS {
-        let page = kill_table(&Sources::of(bundle));
-        let path = root().join("docs").join(&page.name);
-        kept(&path, &page.text).unwrap_or_else(|problem| panic!("{problem}"));
-    }
 }

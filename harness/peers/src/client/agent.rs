@@ -66,7 +66,8 @@ impl AuthMethod {
 
 impl TerminalLogin {
     /// Reads the members with the right type.
-    pub(crate) fn read(method: &Value) -> Self {
+    #[must_use]
+    pub fn read(method: &Value) -> Self {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let args = method["args"].as_array().into_iter().flatten().filter_map(text).collect();
         let env = method["env"].as_object().into_iter().flatten();
