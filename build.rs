@@ -38,8 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         pack(&out, &format!("cases-{version}.json"), &serde_json::to_string(&cases)?)?;
         pack(&out, &format!("heads-{version}.json"), &serde_json::to_string(&heads(version, &cases))?)?;
     }
-    let folders =
-        [("cases/faults", "yaml"), ("cases/faults-v2", "yaml"), ("profiles", "toml"), ("profiles/editors", "txt")];
+    let folders = [("profiles", "toml"), ("profiles/editors", "txt")];
     for (folder, extension) in folders {
         let name = folder.rsplit('/').next().unwrap_or(folder);
         pack(&out, &format!("{name}.json"), &serde_json::to_string(&files(folder, extension)?)?)?;

@@ -1,7 +1,5 @@
 //! The targets of `cargo fuzz`, and mutations that its fuzzer does not produce by itself.
 
-#[path = "../../harness/tests/conversation.rs"]
-mod conversation;
 pub mod mutation;
 pub mod targets;
 

@@ -1,5 +1,5 @@
-"""Builds the site: copies the documentation with its links changed, makes pages of the cases, faults and file formats, makes those
-of the requirements and the board, and runs MkDocs. Usage: build.py PROGRAM OUTPUT WORK [REPORT…]; see scripts/site."""
+"""Builds the site: copies the documentation with its links changed, makes pages of the cases and file formats, makes those of the
+requirements and the board, and runs MkDocs. Usage: build.py PROGRAM OUTPUT WORK [REPORT…]; see scripts/site."""
 
 import json
 import os
@@ -32,8 +32,8 @@ OTHERS = {
 }
 
 
-# The members of a case or fault that a page shows apart from its script.
-HEAD = re.compile(r"^(?:title|requirements|kills):.*\n(?:[ -].*\n)*", re.MULTILINE)
+# The members of a case that a page shows apart from its script.
+HEAD = re.compile(r"^(?:title|requirements):.*\n(?:[ -].*\n)*", re.MULTILINE)
 
 
 def head(text):
@@ -42,7 +42,7 @@ def head(text):
 
 
 class CaseFile:
-    """A case or a fault: its path from the root of the repository, its text, and its place on the site."""
+    """A case: its path from the root of the repository, its text, and its place on the site."""
 
     def __init__(self, path):
         self.path = path
@@ -54,17 +54,13 @@ class CaseFile:
         self.anchor = "-".join(below[2:])
 
     @property
-    def is_fault(self):
-        return self.folder.startswith("faults")
-
-    @property
     def id(self):
-        return Path(self.path).stem if self.is_fault else self.path.removeprefix("cases/").removesuffix(".yaml")
+        return self.path.removeprefix("cases/").removesuffix(".yaml")
 
 
 def case_files():
-    """Returns all cases and faults; the parts that cases include have no page of their own."""
-    paths = [file.relative_to(ROOT).as_posix() for folder in ["v1", "v2", "faults", "faults-v2"] for file in sorted((ROOT / "cases" / folder).rglob("*.yaml"))]
+    """Returns all cases; the parts that cases include have no page of their own."""
+    paths = [file.relative_to(ROOT).as_posix() for folder in ["v1", "v2"] for file in sorted((ROOT / "cases" / folder).rglob("*.yaml"))]
     return [CaseFile(path) for path in paths if "/include/" not in path]
 
 
@@ -148,14 +144,12 @@ class Site:
         pages = {}
         for case in self.cases:
             pages.setdefault(case.page, []).append(case)
-        titles = {"v1": "Cases", "v2": "Cases of version 2 (draft)", "faults": "Faults", "faults-v2": "Faults of version 2 (draft)"}
+        titles = {"v1": "Cases", "v2": "Cases of version 2 (draft)"}
         navigation = {}
         for page, cases in pages.items():
             first = cases[0]
-            heading = titles[first.folder].lower().replace("cases", f"cases of {first.party}s").replace("faults", f"faults of {first.party}s")
-            # Searches lead to requirements and cases; a fault is found through its requirement.
-            text = ["---\nsearch: { exclude: true }\n---\n"] if first.is_fault else []
-            text += [f"# {first.area}: {heading}\n\n| {'fault' if first.is_fault else 'case'} | title |\n|---|---|\n"]
+            heading = titles[first.folder].lower().replace("cases", f"cases of {first.party}s")
+            text = [f"# {first.area}: {heading}\n\n| case | title |\n|---|---|\n"]
             text += [f"| [{case.id}](#{case.anchor}) | {escape(case.head['title'])} |\n" for case in cases]
             text += [self.case_section(page, case) for case in cases]
             self.write(page, "".join(text))
@@ -167,13 +161,9 @@ class Site:
         head = case.head
         major = next((major for major in MAJORS if case.folder.endswith(major)), MAJORS[0])
         script = "".join(line for line in case.text.splitlines(keepends=True) if not line.startswith("# yaml-language-server"))
-        if case.is_fault:
-            facts = f"- **fault** `{case.id}`\n- **caught by** {self.requirement_link(page, major, head['kills'])}\n"
-            command = f"acp-conformance {case.party} --fault {case.id} -- COMMAND"
-        else:
-            links = ", ".join(self.requirement_link(page, major, id) for id in head.get("requirements", []))
-            facts = f"- **case** `{case.id}`\n- **requirements** {links}\n"
-            command = f"acp-conformance {case.party} --case {case.id} -- COMMAND"
+        links = ", ".join(self.requirement_link(page, major, id) for id in head.get("requirements", []))
+        facts = f"- **case** `{case.id}`\n- **requirements** {links}\n"
+        command = f"acp-conformance {case.party} --case {case.id} -- COMMAND"
         if case.folder.endswith("v2"):
             command = command.replace("acp-conformance", "acp-conformance --protocol v2")
         return f"\n## {escape(head['title'])} {{ #{case.anchor} }}\n\n{facts}\n```yaml\n{script}```\n\n```sh\n{command}\n```\n"

@@ -9,7 +9,6 @@ mod exit;
 mod expected;
 mod explain;
 mod explore;
-mod fault;
 mod init;
 mod last_failed;
 mod lint;

@@ -1,4 +1,4 @@
-//! The editions that are built into the program: for each one its schemas, its requirements, its cases and its faults.
+//! The editions that are built into the program: for each one its schemas, its requirements and its cases.
 //!
 //! An [`Edition`] itself is a value of the core, which embeds no files. A [`Bundle`] adds the files that this program contains,
 //! and loads them on first use.
@@ -40,10 +40,6 @@ pub struct Files {
     pub folder: &'static str,
     /// The content of that folder.
     pub cases: Folder,
-    /// The folder of `cases/` that holds the deliberate faults: `faults`.
-    pub fault_folder: &'static str,
-    /// The content of that folder.
-    pub faults: Folder,
     /// The requirements and cases as lowered by the build; without them, a program reads the YAML at each start.
     pub lowered: Option<Lowered>,
 }
@@ -75,8 +71,6 @@ pub static V1: Bundle = Bundle::new(Files {
     catalogue: packed!("requirements-v1.yaml"),
     folder: "v1",
     cases: packed_folder!("cases-v1.json"),
-    fault_folder: "faults",
-    faults: packed_folder!("faults.json"),
     lowered: Some(Lowered { requirements: packed!("requirements-v1.json"), heads: packed!("heads-v1.json") }),
 });
 
@@ -95,8 +89,6 @@ pub static V2: Bundle = Bundle::new(Files {
     catalogue: packed!("requirements-v2.yaml"),
     folder: "v2",
     cases: packed_folder!("cases-v2.json"),
-    fault_folder: "faults-v2",
-    faults: packed_folder!("faults-v2.json"),
     lowered: Some(Lowered { requirements: packed!("requirements-v2.json"), heads: packed!("heads-v2.json") }),
 });
 
@@ -232,18 +224,6 @@ impl Bundle {
     #[must_use]
     pub fn case_heads(&self) -> Option<Cow<'static, str>> {
         Some((self.files.lowered?.heads)())
-    }
-
-    /// Returns the folder of `cases/` that holds the faults, such as `faults`.
-    #[must_use]
-    pub const fn fault_folder(&self) -> &'static str {
-        self.files.fault_folder
-    }
-
-    /// Returns the fault files: the path below `cases/` and the content of each, in the order of the paths.
-    #[must_use]
-    pub fn fault_files(&self) -> Vec<(String, &'static [u8])> {
-        below_folder(self.files.fault_folder, self.files.faults)
     }
 
     /// Returns the id of the case that only connects, to test whether the subject supports the protocol.

@@ -40,10 +40,9 @@ pub mod packed;
 pub mod edition;
 pub mod example;
 
-// The input of a run: cases, subjects, known failures, deliberate faults.
+// The input of a run: cases, subjects, known failures.
 pub mod case;
 pub mod expected;
-pub mod fault;
 pub mod profile;
 pub mod record;
 

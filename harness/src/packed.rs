@@ -55,11 +55,9 @@ mod tests {
     #[test]
     fn packed_folders_have_every_file_of_the_folder() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let folders: [(&str, Folder, &str); 7] = [
+        let folders: [(&str, Folder, &str); 5] = [
             ("cases/v1", packed_folder!("cases-v1.json"), "yaml"),
             ("cases/v2", packed_folder!("cases-v2.json"), "yaml"),
-            ("cases/faults", packed_folder!("faults.json"), "yaml"),
-            ("cases/faults-v2", packed_folder!("faults-v2.json"), "yaml"),
             ("profiles", packed_folder!("profiles.json"), "toml"),
             ("profiles/editors", packed_folder!("editors.json"), "txt"),
             ("harness/tests/traces", packed_folder!("traces.json"), "txt"),

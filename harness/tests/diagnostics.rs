@@ -4,16 +4,15 @@
 
 use std::path::Path;
 
+use crate::{kept, snap};
 use acp_conformance::case::{self, Includes, Vocabulary};
 use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::requirement::Party;
-use acp_conformance::{expected, fault, profile};
+use acp_conformance::{expected, profile};
 use libtest_mimic::{Failed, Trial};
 
-use crate::{kept, snap};
-
-/// The cases that faults and baselines can name.
+/// The cases that baselines can name.
 const CASES: [&str; 2] = ["v1/agent/init/handshake", "v1/agent/jsonrpc/ids@beyond-ascii"];
 
 /// Returns the trials of this file.
@@ -29,12 +28,8 @@ pub fn trials() -> Vec<Trial> {
         let inputs = inputs.clone();
         Trial::test(format!("diagnostics/{name}"), move || bad_case(&inputs, &name)).with_kind("bad-case")
     });
-    let schemas = [
-        ("case", case::file::schema as fn() -> _),
-        ("expected", expected::schema),
-        ("fault", fault::file::schema),
-        ("profile", profile::schema),
-    ];
+    let schemas =
+        [("case", case::file::schema as fn() -> _), ("expected", expected::schema), ("profile", profile::schema)];
     let schemas = schemas.map(|(name, schema)| {
         let path = root.join(format!("schemas/{name}.schema.json"));
         Trial::test(format!("diagnostics/{name}"), move || {
@@ -68,9 +63,6 @@ fn bad_case(inputs: &Path, name: &str) -> Result<(), Failed> {
     } else if name.ends_with(".toml") {
         let (profile, problems) = profile::load_bytes(&shown, &bytes, V1.catalogue());
         (profile.is_none(), problems)
-    } else if name.starts_with("faults/") {
-        let (fault, problems) = fault::load_bytes(&shown, &bytes, V1.edition(), &CASES);
-        (fault.is_none(), problems)
     } else {
         let (cases, problems) = case::load_bytes(&shown, &bytes, &Vocabulary::of(V1.edition()), &includes(inputs)?);
         (cases.is_empty(), problems)

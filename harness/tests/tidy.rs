@@ -7,7 +7,6 @@ mod frozen;
 mod language;
 mod links;
 mod options;
-mod pages;
 mod schemas;
 mod snippets;
 mod sources;
@@ -26,7 +25,6 @@ pub fn trials() -> Vec<Trial> {
         language::trials(),
         links::trials(),
         options::trials(),
-        pages::trials(),
         schemas::trials(),
         snippets::trials(),
         sources::trials(),

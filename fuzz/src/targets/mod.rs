@@ -3,14 +3,11 @@
 //! An ordinary test of the main package includes this file by its path, and tests the inputs of `fuzz/corpus/`.
 
 use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
-use acp_conformance::example::conversation;
+use acp_conformance::example::conversation::Reader;
 use acp_conformance::trace::Trace;
-
-use crate::conversation::Reader;
 
 pub mod case;
 pub mod expected;
-pub mod fault;
 pub mod forms;
 pub mod frames;
 pub mod judge;
@@ -26,10 +23,9 @@ pub mod trace;
 pub type Holds = fn(&[u8]);
 
 /// Every target by its name.
-pub const TARGETS: [(&str, Holds); 13] = [
+pub const TARGETS: [(&str, Holds); 12] = [
     ("case", case::holds),
     ("expected", expected::holds),
-    ("fault", fault::holds),
     ("forms", forms::holds),
     ("frames", frames::holds),
     ("judge", judge::holds),

@@ -1,13 +1,13 @@
 //! Redaction: a secret in a place for private data is removed, whatever the text around it.
 
 use acp_conformance::edition::V1;
+use acp_conformance::example::conversation::Reader;
 use acp_conformance::redact::redact;
 use acp_conformance::trace::{Trace, What};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::written;
-use crate::conversation::Reader;
 
 /// The places of a secret: `~` for a whole one, `<` and `>` for its halves.
 const PRIVATE: &str = r#"C {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"_meta":{"x":"~"}}}}

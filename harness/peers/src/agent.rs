@@ -42,5 +42,4 @@ mod v2;
 mod wire;
 
 pub use options::Options;
-pub use server::run;
-pub(crate) use server::{block_on, serve};
+pub use server::{block_on, run, serve};

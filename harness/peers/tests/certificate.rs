@@ -58,7 +58,7 @@ fn original() -> &'static Path {
     static MADE: OnceLock<TempDir> = OnceLock::new();
     let made = MADE.get_or_init(|| {
         let dir = tempfile::tempdir().expect("a folder");
-        let out = certify(&dir.path().join("it"), &[], &[]);
+        let out = certify(&dir.path().join("it"), &[], &[reference::AGENT]);
         assert_eq!(out.status.code(), Some(0), "{}", said(&out));
         dir
     });
@@ -72,9 +72,9 @@ fn command(words: &[&str]) -> Command {
     command
 }
 
-fn certify(to: &Path, options: &[&str], of_agent: &[&str]) -> Output {
+fn certify(to: &Path, options: &[&str], agent: &[&str]) -> Output {
     let to = to.to_str().expect("text");
-    let words = [&["certify", "agent", "--quiet", "--output", to], options, &["--", reference::AGENT], of_agent];
+    let words = [&["certify", "agent", "--quiet", "--output", to], options, &["--"], agent];
     command(&words.concat()).output().expect("it runs")
 }
 
@@ -213,13 +213,14 @@ fn ran_twice() {
 fn not_conformant() {
     let dir = tempfile::tempdir().expect("a folder");
     let dir = dir.path().join("deep/it");
-    let out = certify(&dir, &[], &["--fault", "cancel-as-end-turn"]);
+    let this = std::env::current_exe().expect("this program").display().to_string();
+    let out = certify(&dir, &[], &[&this, "acp-mutant", "agent", "--fault", "cancelled-as-end-turn"]);
     assert_eq!(out.status.code(), Some(1), "{}", said(&out));
     let found = verify(&dir, &Editions::built_in()).expect("there is a certificate");
     assert_eq!(found.mismatches, []);
     let report = found.report.expect("it was read");
     assert_eq!(report.verdict, Conformance::NotConformant);
-    assert_eq!(report.subject.command[1], "--fault");
+    assert_eq!(report.subject.command[3], "--fault");
     assert_eq!(exit_of(&dir), Some(0));
 }
 
@@ -444,7 +445,7 @@ fn places() {
     let copy = Copy::new();
     let before = fs::read(copy.file(DIGESTS)).expect("a file");
     let refused = |options: &[&str], words: &str| {
-        let out = certify(copy.0.path(), options, &[]);
+        let out = certify(copy.0.path(), options, &[reference::AGENT]);
         assert_eq!(out.status.code(), Some(2), "{}", said(&out));
         assert!(said(&out).contains(words), "{}", said(&out));
         assert_eq!(fs::read(copy.file(DIGESTS)).expect("a file"), before);
@@ -472,7 +473,7 @@ fn places() {
     assert_eq!(fs::read(copy.file(DIGESTS)).expect("a file"), before);
 
     fs::write(copy.file("SHA256SUMS.sig"), "old").expect("a file");
-    let out = certify(copy.0.path(), &["--replace", "--allow-incomplete"], &[]);
+    let out = certify(copy.0.path(), &["--replace", "--allow-incomplete"], &[reference::AGENT]);
     assert_eq!(out.status.code(), Some(0), "{}", said(&out));
     assert!(!copy.file("SHA256SUMS.sig").exists(), "it was of the old one");
     assert_ne!(fs::read(copy.file(DIGESTS)).expect("a file"), before);

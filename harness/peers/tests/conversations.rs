@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use acp_conformance::case::{Action, Case, Includes, Vocabulary, load_text};
 use acp_conformance::edition::{V1, V2};
-use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::judge;
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{CaseReport, FindingReport, RunReport};
 use acp_conformance::run::{Limits, Subject};
 use acp_conformance::trace::{Event, ProcessEvent, Trace, What};
 use acp_conformance::verdict::Verdict;
+use acp_conformance_mutants::fault::{EditFile, Fault};
 use libtest_mimic::{Failed, Trial};
+use reference::Mutant;
 use tempfile::TempDir;
 
 use crate::reference::{self, Run, cases_of, run, run_with};
@@ -140,33 +141,37 @@ fn killed_faults(party: Party) -> Vec<(Fault, Vec<Case>)> {
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let company = COMPANY.iter().filter(|id| ids.contains(id)).count();
     assert!(company == COMPANY.len() / 2, "{company} of {COMPANY:?} are cases of {party:?}");
-    let folder = format!("cases/faults/{}", party.name());
-    let (faults, _) = fault::load_dir(&reference::root().join(folder), V1.edition(), &ids);
     let with_cases = |fault: Fault| {
-        let is_chosen = |id: &str| COMPANY.contains(&id) || fault.cases.iter().any(|case| case == id);
-        let chosen = cases.iter().filter(|case| is_chosen(&case.id)).cloned().collect();
+        let is_chosen = |case: &&Case| COMPANY.contains(&case.id.as_str()) || fault.names(case);
+        let with_limits = |case: &Case| Case { limits: case.limits.with(&fault.limits()), ..case.clone() };
+        let chosen = cases.iter().filter(is_chosen).map(with_limits).collect();
         (fault, chosen)
     };
-    faults.into_iter().filter(|fault| !NAMES_AN_ID.contains(&fault.id.as_str())).map(with_cases).collect()
+    let faults = Fault::all("v1").expect("faults").into_iter().filter(|fault| fault.party == party);
+    faults.filter(|fault| !NAMES_AN_ID.contains(&fault.id.as_str()) && !has_a_history(fault)).map(with_cases).collect()
+}
+
+/// Whether the fault depends on what came before in its process, which is more in a shared conversation.
+fn has_a_history(fault: &Fault) -> bool {
+    fault.file.edits.iter().any(|EditFile { on, .. }| on.nth.is_some() || on.session.is_some() || on.after.is_some())
 }
 
 /// A fault violates the same requirements in shared conversations as in a process for each case.
 fn killed(fault: &Fault, cases: &[Case]) -> Result<(), Failed> {
-    let subject =
-        Subject { fault: Some(Planted::new(fault.clone())), ..reference::subject(fault.party, &fault.peer_args) };
+    let mutant = Mutant::new(fault.party, &["--fault", &fault.path.display().to_string()]);
+    let subject = mutant.subject();
     let failed = |isolate: bool| -> BTreeSet<String> {
         let report = run_with(cases, &subject, 1, isolate).report;
         report.requirements.into_iter().filter(|found| found.verdict == Verdict::Fail).map(|found| found.id).collect()
     };
     let together = failed(false);
-    ensure(together.contains(&fault.kills), || format!("{} does not fail", fault.kills))?;
-    let known = |id: &String| *id == fault.kills || fault.also.contains_key(id) || fault.sometimes.contains_key(id);
-    if together.iter().all(known) {
+    ensure(together.contains(&fault.file.kills), || format!("{} does not fail", fault.file.kills))?;
+    if together.iter().all(|id| fault.may_break(id)) {
         return Ok(());
     }
     // The company shows more effects of some faults.
     let alone = failed(true);
-    let extra: Vec<_> = together.iter().filter(|id| !known(id) && !alone.contains(*id)).collect();
+    let extra: Vec<_> = together.iter().filter(|id| !fault.may_break(id) && !alone.contains(*id)).collect();
     ensure(extra.is_empty(), || format!("these fail only in shared conversations: {extra:?}"))
 }
 

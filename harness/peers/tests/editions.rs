@@ -28,13 +28,10 @@ pub static TINY: Bundle = Bundle::new(Files {
     catalogue: || include_str!("edition/requirements.yaml").into(),
     folder: "tiny",
     cases: || CASES.get_or_init(|| yaml_files("cases")),
-    fault_folder: "faults",
-    faults: || FAULTS.get_or_init(|| yaml_files("faults")),
     lowered: None,
 });
 
 static CASES: OnceLock<BTreeMap<String, String>> = OnceLock::new();
-static FAULTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
 
 /// Reads the files of the tiny edition, by their paths below the folder.
 fn yaml_files(folder: &str) -> BTreeMap<String, String> {
@@ -140,10 +137,9 @@ fn shows_content() -> Result<(), Failed> {
     contains(&cases, "tiny/agent/init/handshake")?;
     contains(&cases, "\n2 cases\n")?;
     contains(&shows(0, &["list", "--requirements"])?, "The agent has a motto.")?;
-    contains(&shows(0, &["list", "--faults"])?, "no-motto")?;
     contains(&shows(0, &["explain", "init.motto"])?, "tiny/agent/init/handshake")?;
     contains(&shows(2, &["explain", "cancel.stop-reason"])?, "cancel.stop-reason")?;
-    contains(&shows(0, &["lint"])?, "3 files are correct")
+    contains(&shows(0, &["lint"])?, "2 files are correct")
 }
 
 fn tests_agents() -> Result<(), Failed> {
@@ -152,11 +148,7 @@ fn tests_agents() -> Result<(), Failed> {
     contains(&said, "conformant")?;
     let (said, _) = tested(dir.path(), 1, "")?;
     contains(&said, "init.motto")?;
-    contains(&said, "schema.valid.agent")?;
-    // The fault removes the motto of an agent that has one.
-    let env = format!("MOTTO={MOTTO}");
-    let fault = ["agent", "--edition", "tiny@2026-01", "--fault", "no-motto", "--env", &env, "--", "sh", "-c", AGENT];
-    contains(&prints(dir.path(), 1, &fault)?, "init.motto failed, as expected")
+    contains(&said, "schema.valid.agent")
 }
 
 fn tests_clients() -> Result<(), Failed> {

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use acp_conformance::explore::Walk;
+use acp_conformance::requirement::Party;
 use acp_conformance::results::{FindingReport, RunReport};
 use acp_conformance::verdict::{Conformance, Verdict};
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
 use crate::program;
-use crate::reference::AGENT;
+use crate::reference::Mutant;
 
 /// A version of a clean program.
 #[derive(Clone, Copy)]
@@ -20,12 +21,20 @@ struct Program {
     version: &'static str,
     /// The command.
     party: &'static str,
-    /// The words that name the program.
-    words: [&'static str; 2],
 }
 
-const OF_AGENT: Program = Program { version: "v1", party: "agent", words: ["--", AGENT] };
-const OF_CLIENT: Program = Program { version: "v1", party: "client", words: ["--profile", "acp-reference-client"] };
+impl Program {
+    /// Returns the program with this fault; with an empty text, the clean program.
+    fn mutant(&self, fault: &str) -> Mutant {
+        let party = if self.party == "agent" { Party::Agent } else { Party::Client };
+        let fault = format!("{}/{fault}", self.version);
+        let options = ["--fault", &fault];
+        Mutant::new(party, if fault.ends_with('/') { &[] } else { &options })
+    }
+}
+
+const OF_AGENT: Program = Program { version: "v1", party: "agent" };
+const OF_CLIENT: Program = Program { version: "v1", party: "client" };
 const V2_OF_AGENT: Program = Program { version: "v2", ..OF_AGENT };
 const V2_OF_CLIENT: Program = Program { version: "v2", ..OF_CLIENT };
 
@@ -118,8 +127,10 @@ fn clean(program: Program) -> Result<(), Failed> {
 
 fn found(program: Program, fault: &str, requirements: &str) -> Result<(), Failed> {
     let folder = TempDir::new()?;
-    let args = ["--explore", MOST_WALKS, "--seed", "1", "--fail-fast", "--trace-dir", "traces", "--fault", fault];
-    let output = explore(folder.path(), program, &args)?;
+    let mutant = program.mutant(fault);
+    // The fault must not show after the cases of a shared conversation.
+    let args = ["--explore", MOST_WALKS, "--seed", "1", "--fail-fast", "--trace-dir", "traces", "--isolate"];
+    let output = explore_mutant(folder.path(), program, &mutant, &args)?;
     let report: RunReport = serde_json::from_slice(&fs::read(folder.path().join("report.json"))?)?;
     let failed = report.cases.iter().find(|case| case.verdict == Verdict::Fail);
     let walk = failed.ok_or_else(|| failure("no case failed", &output))?;
@@ -130,8 +141,10 @@ fn found(program: Program, fault: &str, requirements: &str) -> Result<(), Failed
         return Err(failure(&format!("{moves} moves"), &output));
     }
     for (planted, code) in [(true, 1), (false, 0)] {
-        let fault = if planted { &["--fault", fault][..] } else { &[] };
-        let again = explore(folder.path(), program, &[&["--case", &walk.id], fault].concat())?;
+        if !planted {
+            mutant.turn_into(&[]);
+        }
+        let again = explore_mutant(folder.path(), program, &mutant, &["--case", &walk.id])?;
         if again.status.code() != Some(code) {
             return Err(failure(&walk.id, &again));
         }
@@ -176,8 +189,9 @@ fn limited() -> Result<(), Failed> {
 /// A run of all cases that ends after its first failure plays walks although most cases have not run: the fault shows in none alone.
 fn begins_early() -> Result<(), Failed> {
     let folder = TempDir::new()?;
-    let args = ["--explore", "400", "--seed", "1", "--fail-fast", "--fault", "tool-kind-unknown-after-close"];
-    let output = explore(folder.path(), OF_AGENT, &args)?;
+    let mutant = OF_AGENT.mutant("tool-kind-unknown-after-close");
+    let args = ["--explore", "400", "--seed", "1", "--fail-fast", "--isolate"];
+    let output = explore_mutant(folder.path(), OF_AGENT, &mutant, &args)?;
     let report: RunReport = serde_json::from_slice(&fs::read(folder.path().join("report.json"))?)?;
     let left = report.partial.map_or(0, |partial| partial.not_run);
     if report.explored.is_none_or(|explored| explored.walks == 0) || left == 0 {
@@ -261,12 +275,18 @@ fn sequence_once() -> Result<(), Failed> {
 }
 
 fn explore(folder: &Path, program: Program, args: &[&str]) -> std::io::Result<Output> {
-    let Program { version, party, words } = program;
+    explore_mutant(folder, program, &program.mutant(""), args)
+}
+
+fn explore_mutant(folder: &Path, program: Program, mutant: &Mutant, args: &[&str]) -> std::io::Result<Output> {
+    let Program { version, party } = program;
+    let path = mutant.path();
+    let words = if party == "agent" { ["--", &path] } else { ["--profile", "acp-reference-client"] };
     let mut command = program::command();
     command.args([party, "--protocol", version, "--format", "text", "--format", "json=report.json"]);
     command.args(args).args(words);
     // The profile of the client names its program without a path.
-    command.env("PATH", program::path());
+    command.env("PATH", program::path_from(mutant.folder()));
     command.current_dir(folder).stdin(Stdio::null()).output()
 }
 

@@ -13,6 +13,7 @@ use acp_conformance::verdict::{Conformance, Verdict};
 use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use crate::reference::Mutant;
 use crate::{panicking, program, reference};
 
 /// Returns the trials of this file.
@@ -25,7 +26,6 @@ pub fn trials() -> Vec<Trial> {
             ("the-agent-is-named-when-it-is-at-fault", guilty_agent),
             ("the-client-is-named-when-it-is-at-fault", guilty_client),
             ("the-agreed-version-decides", agreed_version),
-            ("what-a-fault-put-in-is-named", planted),
             ("reports-are-there-at-the-end-of-the-output", reports_at_the_end),
             ("half-a-line-goes-on-at-once", half_a_line),
             ("an-end-and-an-exit-code-are-passed-on", exit_code),
@@ -84,8 +84,20 @@ impl Desk {
 
     /// Runs the reference client with a prompt; returns the standard error of the agent and the monitor.
     fn reference(&self, prompt: &str, of_client: &[&str], options: &[&str], of_agent: &[&str]) -> String {
-        let words = self.words(options, &[&[reference::AGENT], of_agent].concat());
-        let mut client = Command::new(reference::CLIENT);
+        self.between((reference::CLIENT, reference::AGENT), prompt, of_client, options, of_agent)
+    }
+
+    /// Like [`Self::reference`], with these programs.
+    fn between(
+        &self,
+        (client, agent): (&str, &str),
+        prompt: &str,
+        of_client: &[&str],
+        options: &[&str],
+        of_agent: &[&str],
+    ) -> String {
+        let words = self.words(options, &[&[agent], of_agent].concat());
+        let mut client = Command::new(client);
         client.args(["--prompt", prompt]).args(of_client).arg("--").args(words).current_dir(self.0.path());
         // Its standard error ends when all holders have closed it: then the session has been checked.
         let out = client.stdin(Stdio::null()).output().expect("the client runs");
@@ -192,7 +204,9 @@ fn agreed_version() {
 fn guilty_agent() {
     let desk = Desk::new();
     let prompt = r#"acp-intent: {"intent":"run-command","command":"true"}"#;
-    let errors = desk.reference(prompt, &[], &["--live", "--html", "page.html"], &["--fault", "use-after-release"]);
+    let agent = Mutant::new(Party::Agent, &["--fault", "terminal-used-after-release"]);
+    let programs = (reference::CLIENT, &*agent.path());
+    let errors = desk.between(programs, prompt, &[], &["--live", "--html", "page.html"], &[]);
     let [agent, client] = desk.reports();
     assert_eq!((failed(&agent), failed(&client)), (vec!["terminal.no-use-after-release"], vec![]));
     assert!(errors.contains("failed  terminal.no-use-after-release"), "{errors}");
@@ -204,26 +218,11 @@ fn guilty_agent() {
 
 fn guilty_client() {
     let desk = Desk::new();
-    let errors = desk.reference(PLAN, &["--fault", "answer-notifications"], &[], &[]);
+    let client = Mutant::new(Party::Client, &["--fault", "client-answer-notifications"]);
+    let errors = desk.between((&client.path(), reference::AGENT), PLAN, &[], &[], &[]);
     let [agent, client] = desk.reports();
     assert_eq!((failed(&agent), failed(&client)), (vec![], vec!["jsonrpc.notification-no-response.client"]));
     assert!(errors.contains("failed  jsonrpc.notification-no-response.client"), "{errors}");
-}
-
-fn planted() {
-    for (fault, of) in [("plan-entry-without-status", Party::Agent), ("client-version-text", Party::Client)] {
-        let desk = Desk::new();
-        let errors = desk.reference(PLAN, &[], &["--fault", fault, "--live"], &[]);
-        let reports = desk.reports();
-        for report in &reports {
-            assert_eq!(failed(report).is_empty(), report.subject.kind != of, "{fault}: {:?}", failed(report));
-        }
-        assert!(errors.contains(&format!("(put in by --fault {fault})")), "{errors}");
-        let trace = desk.trace();
-        assert_eq!(trace.header.fault.as_deref(), Some(fault));
-        let marked = trace.events.iter().filter(|e| matches!(e.what, What::Line { deliberate: true, .. }));
-        assert!(marked.count() > 0);
-    }
 }
 
 /// A client that waits for the end of the agent's output finds the reports.
@@ -377,7 +376,4 @@ fn no_agent() {
     let (status, errors) = desk.start(&[], &["no-such-agent"]).end();
     assert_eq!(status.code(), Some(2));
     assert_eq!(errors, "error: cannot start the agent: no program `no-such-agent` on PATH\n");
-    let (status, errors) = desk.start(&["--fault", "no-such-fault"], &["cat"]).end();
-    assert_eq!(status.code(), Some(2));
-    assert!(errors.starts_with("error: --fault no-such-fault: unknown fault"), "{errors}");
 }

@@ -234,7 +234,7 @@ fn broken_chart(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     wants(
         "the command that reproduces it",
         tab.value("document.querySelector('.command code').textContent.split(' -- ')[0].split(' agent ')[1]")?,
-        "--case v1/agent/cancel/while-asking --fault cancelled-as-end-turn".into(),
+        "--case v1/agent/cancel/while-asking --isolate".into(),
     )?;
     tab.value("[...document.querySelectorAll('.command .copy')][0].click()")?;
     tab.until("document.getElementById('said').textContent.startsWith('The command is')")?;

@@ -43,9 +43,14 @@ pub fn mark(command: &mut Command) {
 
 /// Returns PATH with the folder of the reference programs, which profiles name without one.
 pub fn path() -> OsString {
+    path_from(Path::new(CLIENT).parent().expect("a folder"))
+}
+
+/// Returns PATH with this folder before the others.
+pub fn path_from(folder: &Path) -> OsString {
     let before = std::env::var_os("PATH").unwrap_or_default();
-    let folder = Path::new(CLIENT).parent().map(Path::to_path_buf);
-    std::env::join_paths(folder.into_iter().chain(std::env::split_paths(&before))).expect("folders")
+    let folders = std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&before));
+    std::env::join_paths(folders).expect("folders")
 }
 
 /// Returns standard output with standard error after it.

@@ -6,11 +6,13 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use acp_conformance::requirement::Party;
+use acp_conformance_mutants::fault::Fault;
 use libtest_mimic::{Failed, Trial};
 
 use crate::panicking;
 use crate::program::{self, said};
-use crate::reference::AGENT;
+use crate::reference::{AGENT, CLIENT, Mutant};
 
 /// Faults of the reference agent.
 const AGENT_FAULTS: [&str; 15] = [
@@ -53,18 +55,26 @@ pub fn trials() -> Vec<Trial> {
 
 /// The line reproduces the failure of a subject with a fault, and exits with 0 without the fault.
 fn reproduces(party: &str, fault: &str) -> Result<(), Failed> {
-    let subject: &[&str] = if party == "agent" { &["--", AGENT] } else { &["--profile", "acp-reference-client"] };
+    let of = if party == "agent" { Party::Agent } else { Party::Client };
+    let mutant = Mutant::new(of, &["--fault", fault]);
+    let path = mutant.path();
+    let subject: &[&str] = if party == "agent" { &["--", &path] } else { &["--profile", "acp-reference-client"] };
+    let cases = Fault::find(fault, of)?.file.case.items;
+    let cases = cases.iter().flat_map(|(_, case)| ["--case", case]);
     let folder = tempfile::tempdir()?;
-    let failed = said(&program(folder.path()).arg(party).args(["--fault", fault]).args(subject).output()?);
+    let mut command = program(folder.path());
+    command.env("PATH", program::path_from(mutant.folder()));
+    let failed = said(&command.arg(party).arg("--isolate").args(cases).args(subject).output()?);
     let failure = |text: &str| text.lines().find(|line| line.starts_with("failed  ")).map(str::to_owned);
     let line = reproduce_line(&failed).ok_or_else(|| format!("no line reproduces it:\n{failed}"))?;
     let empty = tempfile::tempdir()?;
-    let again = shell(empty.path(), &line);
+    let again = shell(empty.path(), mutant.folder(), &line);
     let text = said(&again);
     if failure(&text) != failure(&failed) || again.status.success() {
         return Err(format!("{line}\n{failed}\nbecame\n{text}").into());
     }
-    let fixed = shell(empty.path(), &line.replace(&format!(" --fault {fault}"), ""));
+    mutant.turn_into(&[]);
+    let fixed = shell(empty.path(), mutant.folder(), &line);
     if !fixed.status.success() {
         return Err(format!("{line}\nwithout the fault: {:?}\n{}", fixed.status, said(&fixed)).into());
     }
@@ -92,11 +102,11 @@ fn options_and_paths() {
     let line = reproduce_line(&text).unwrap_or_else(|| panic!("no line reproduces it:\n{text}"));
     assert!(line.contains("MY_TOKEN=\"$MY_TOKEN\"") && !line.contains("hunter2"), "{line}");
     let empty = tempfile::tempdir().expect("a folder");
-    let again = shell(empty.path(), &line);
+    let again = shell(empty.path(), programs(), &line);
     assert!(said(&again).contains("failed  init.respond"), "{line}\n{}", said(&again));
     let fixed = case.replace("it's", "acp-reference-agent");
     fs::write(cases.join("name.yaml"), fixed).expect("a case");
-    let fixed = shell(empty.path(), &line);
+    let fixed = shell(empty.path(), programs(), &line);
     assert!(fixed.status.success() && said(&fixed).contains("passed"), "{line}\n{}", said(&fixed));
 }
 
@@ -132,11 +142,17 @@ fn program(here: &Path) -> Command {
     command
 }
 
-fn shell(here: &Path, line: &str) -> Output {
+fn shell(here: &Path, programs: &Path, line: &str) -> Output {
     let mut command = Command::new("sh");
     program::mark(&mut command);
     command.args(["-c", line]).current_dir(here).stdin(Stdio::null());
-    command.env("PATH", program::path()).env("XDG_CACHE_HOME", here.join("cache")).output().expect("a shell")
+    let path = program::path_from(programs);
+    command.env("PATH", path).env("XDG_CACHE_HOME", here.join("cache")).output().expect("a shell")
+}
+
+/// Returns the folder of the reference programs.
+fn programs() -> &'static Path {
+    Path::new(CLIENT).parent().expect("a folder")
 }
 
 fn reproduce_line(text: &str) -> Option<String> {

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
+use acp_conformance::requirement::Party;
 use acp_conformance::results::RunReport;
 use libtest_mimic::Trial;
 use tempfile::TempDir;
 
 use crate::panicking;
 use crate::program::{self, said};
-use crate::reference::AGENT;
+use crate::reference::{AGENT, CLIENT, Mutant};
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
@@ -61,7 +62,8 @@ fn agent_in_two() {
 
 fn failing_agent_in_three() {
     let run = Run::new("agent", 3, &["--expected", "agent.toml", "--today", "2026-11-21"]);
-    run.of(&["--fault", "cancelled-as-end-turn", "--case", "v1/", "--", AGENT]).is_as_judged();
+    let mutant = Mutant::new(Party::Agent, &["--fault", "cancelled-as-end-turn"]);
+    run.of(&["--isolate", "--case", "v1/agent/cancel/", "--", &mutant.path()]).is_as_judged();
 }
 
 fn client_in_three() {
@@ -70,15 +72,9 @@ fn client_in_three() {
 
 fn failing_client_in_two() {
     let run = Run::new("client", 2, &["--expected", "client.toml", "--today", "2026-11-21"]);
-    run.of(&[
-        "--fault",
-        "client-permission-outcome-text",
-        "--case",
-        "permission/",
-        "--profile",
-        "acp-reference-client",
-    ])
-    .is_as_judged();
+    let mutant = Mutant::new(Party::Client, &["--fault", "client-permission-outcome-text"]);
+    let words = ["--isolate", "--case", "permission/", "--profile", "acp-reference-client"];
+    run.with_path(mutant.folder()).of(&words).is_as_judged();
 }
 
 /// No shard can test it, and the joined report says that once.
@@ -128,7 +124,8 @@ fn refused() {
 }
 
 fn forms() {
-    let run = Run::new("agent", 2, FEW).of(&["--fault", "cancelled-as-end-turn", "--", AGENT]);
+    let mutant = Mutant::new(Party::Agent, &["--fault", "cancelled-as-end-turn"]);
+    let run = Run::new("agent", 2, FEW).of(&["--isolate", "--", &mutant.path()]);
     let files = ["junit", "github", "markdown", "events", "html"];
     let mut words = vec!["1.json".to_owned(), "2.json".to_owned()];
     words.extend(files.iter().map(|form| format!("--format={form}={form}")));
@@ -154,6 +151,8 @@ struct Run {
     party: &'static str,
     shards: usize,
     options: &'static [&'static str],
+    /// The folder of the reference programs.
+    programs: PathBuf,
 }
 
 impl Run {
@@ -162,7 +161,13 @@ impl Run {
         for (file, text) in EXPECTED {
             fs::write(dir.path().join(file), text).expect("a file");
         }
-        Self { dir, party, shards, options }
+        let programs = Path::new(CLIENT).parent().expect("the folder of the reference peers").to_owned();
+        Self { dir, party, shards, options, programs }
+    }
+
+    /// Takes the reference programs from this folder.
+    fn with_path(self, programs: &Path) -> Self {
+        Self { programs: programs.to_owned(), ..self }
     }
 
     /// Runs the shards with this subject; writes their reports to `1.json`, `2.json` and so on, and their traces to `traces`.
@@ -202,7 +207,7 @@ impl Run {
 
     fn command(&self, words: &[&str]) -> Output {
         let mut command = program::command();
-        command.args(words).current_dir(self.dir.path()).env("PATH", program::path());
+        command.args(words).current_dir(self.dir.path()).env("PATH", program::path_from(&self.programs));
         command.stdin(Stdio::null()).output().expect("this program starts")
     }
 }

@@ -10,6 +10,7 @@ use acp_conformance::run::{Jobs, Next, Progress, RunMode, Subject, run_all};
 use acp_conformance::trace::FENCE;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Failed, Trial};
+use reference::Mutant;
 
 use crate::reference;
 
@@ -25,6 +26,10 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
+/// The answers to unknown methods do not come.
+const SILENT: &str =
+    "title: t\nkills: t\ncase: t\nmatch: { any: true, where: { /error/code: -32601 } }\ndo: { drop: true }\n";
+
 /// The requirements that a missing answer to an unknown request violates.
 const OWN: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always."];
 
@@ -35,7 +40,8 @@ fn fails_only_its_own(party: Party) -> Result<(), Failed> {
     let (cases, _) = embedded(&V1);
     let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == party).collect();
     let usual = run(&cases, &reference::subject(party, &[]));
-    let silent = run(&cases, &reference::subject(party, &["--fault".to_owned(), "drop-unknown-requests".to_owned()]));
+    let mutant = Mutant::of(party, SILENT);
+    let silent = run(&cases, &mutant.subject());
     let failed = silent.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail);
     let failed: Vec<&str> = failed.map(|requirement| requirement.id.as_str()).collect();
     let is_own = |id: &str| OWN.iter().any(|own| id.starts_with(own));

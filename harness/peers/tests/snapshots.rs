@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::{reference, snap};
 use acp_conformance::case::{Case, embedded};
 use acp_conformance::edition::V1;
 use acp_conformance::report::{
@@ -14,13 +15,12 @@ use acp_conformance::report::{
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, FindingReport, RunReport};
-use acp_conformance::run::run_case;
+use acp_conformance::run::{Subject, run_case};
 use acp_conformance::snapshot;
 use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Failed, Trial};
-
-use crate::{reference, snap};
+use reference::Mutant;
 
 /// The cases whose transcripts are kept, one or two for each area.
 const CASES: [&str; 19] = [
@@ -54,13 +54,13 @@ struct Run {
 
 const OF_AN_AGENT: Run = Run {
     party: Party::Agent,
-    fault: Some("cancel-as-end-turn"),
+    fault: Some("cancelled-as-end-turn"),
     cases: ["agent/cancel/while-asking", "agent/init/handshake"],
 };
 
 const OF_A_CLIENT: Run = Run {
     party: Party::Client,
-    fault: Some("permission-needs-title"),
+    fault: Some("client-permission-needs-title"),
     cases: ["client/init/handshake", "client/permission/tool-call-by-id"],
 };
 
@@ -95,20 +95,21 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn transcript(id: &str) -> Result<(), Failed> {
-    let trace = play(id, &[])?;
+    let party = if id.starts_with("agent/") { Party::Agent } else { Party::Client };
+    let trace = play(id, &reference::subject(party, &[]))?;
     snap::compare("transcripts", id, &snapshot::text(&trace));
     Ok(())
 }
 
 fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
-    let options: Vec<String> = run.fault.iter().flat_map(|fault| ["--fault", fault]).map(str::to_owned).collect();
-    let mut collector = Collector::new(V1.edition(), run.party, reference::subject(run.party, &options).command);
+    let options: Vec<&str> = run.fault.into_iter().flat_map(|fault| ["--fault", fault]).collect();
+    let mutant = Mutant::new(run.party, &options);
+    let mut collector = Collector::new(V1.edition(), run.party, mutant.subject().command);
     let mut renamer = snapshot::Renamer::new();
-    renamer.path(reference::AGENT, "acp-reference-agent");
-    renamer.path(reference::CLIENT, "acp-reference-client");
+    renamer.path(&mutant.path(), &format!("acp-reference-{}", run.party));
     let mut wanted = Vec::new();
     for id in run.cases {
-        let trace = play(id, &options)?;
+        let trace = play(id, &mutant.subject())?;
         renamer.learn(&trace.events);
         wanted.extend(trace.header.requirements.clone());
         collector.add(&trace, Some(&format!("traces/{}.jsonl", id.replace('/', "-"))));
@@ -177,9 +178,9 @@ fn json(report: &RunReport) -> Result<String, Failed> {
 }
 
 /// Runs a case with the reference program.
-fn play(id: &str, options: &[String]) -> Result<Trace, Failed> {
+fn play(id: &str, subject: &Subject) -> Result<Trace, Failed> {
     let (cases, _) = embedded(&V1);
     let id = format!("v1/{id}");
     let case: &Case = cases.iter().find(|case| case.id == id).ok_or_else(|| format!("unknown case {id}"))?;
-    Ok(run_case(case, &reference::subject(case.subject, options)))
+    Ok(run_case(case, subject))
 }

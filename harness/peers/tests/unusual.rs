@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use acp_conformance::case::{self, Case, LimitOverrides};
+use crate::reference;
+use acp_conformance::case::{self, Case};
 use acp_conformance::edition::V1;
-use acp_conformance::fault::{self, Fault, Planted};
 use acp_conformance::judge::{CaseVerdict, judge, judge_case};
 use acp_conformance::requirement::Party;
 use acp_conformance::run::{Jobs, Next, Progress, RunMode, Subject, run_all};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Failed, Trial};
-
-use crate::reference;
+use reference::Mutant;
 
 /// A client that offers version 2, in the formats of both versions.
 const OFFERS_2: &str = "\
@@ -108,20 +107,12 @@ fn keeps_writes_unsaved() -> Result<(), Failed> {
     }
 }
 
-/// Returns a client that offers version 2 through the reference client.
-fn offering() -> Subject {
-    let (fault, problems) =
-        fault::load_bytes("offers-2.yaml", OFFERS_2.as_bytes(), V1.edition(), &["v1/client/init/handshake"]);
-    assert!(problems.is_empty(), "{problems:?}");
-    let limits = LimitOverrides { start: Some(Duration::from_secs(20)), ..LimitOverrides::default() };
-    let fault = Fault { limits, ..fault.expect("an edit") };
-    Subject { fault: Some(Planted::new(fault)), ..reference::subject(Party::Client, &[]) }
-}
-
 fn offers_version_2() -> Result<(), Failed> {
     let ids = ["init/handshake", "init/minimal", "fs/read", "prompt/two-sessions", "jsonrpc/envelope"];
-    let cases = cases(|id| ids.iter().any(|known| id.strip_prefix("v1/client/") == Some(known)));
-    for (id, verdict) in verdicts(&offering(), &cases)? {
+    let mut cases = cases(|id| ids.iter().any(|known| id.strip_prefix("v1/client/") == Some(known)));
+    cases.iter_mut().for_each(|case| case.limits.start = Some(Duration::from_secs(20)));
+    let mutant = Mutant::of(Party::Client, OFFERS_2);
+    for (id, verdict) in verdicts(&mutant.subject(), &cases)? {
         if verdict.verdict != Verdict::Pass {
             return Err(format!("{id}: {verdict:?}").into());
         }

@@ -29,7 +29,7 @@ use crate::case::vocabulary::Vocabulary;
 use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
 use crate::document::{Document, Spot};
-use crate::edition::{Bundle, Editions};
+use crate::edition::Bundle;
 use crate::requirement::Party;
 use crate::source::{SourceFile, Span};
 
@@ -78,7 +78,7 @@ pub fn load_version(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diag
 fn load_some(dir: &Path, bundle: &'static Bundle, is_wanted: impl Fn(&Path) -> bool) -> (Vec<Case>, Vec<Diagnostic>) {
     let mut problems = Vec::new();
     let mut files = Vec::new();
-    walk(dir, &mut PathBuf::new(), &folders_without_cases(bundle), &mut files, &mut problems);
+    walk(dir, &mut PathBuf::new(), &["requirements"], &mut files, &mut problems);
     files.retain(|path| is_wanted(path));
     files.sort();
     let mut includes = Includes::of(bundle);
@@ -239,13 +239,6 @@ fn misplaced(id: &str, file: &CaseFile, document: &Document) -> Option<Diagnosti
         let help = format!("move the file to `{}/`, or write `subject: {foreign}`", file.subject);
         Spot::root(document).down("subject").error("case::wrong-folder", message).help(help)
     })
-}
-
-/// Returns the folders in a directory of cases that hold other files, of this edition and of the built-in ones.
-fn folders_without_cases(bundle: &Bundle) -> Vec<&'static str> {
-    let editions = Editions::built_in();
-    let faults = editions.all().iter().map(|edition| edition.fault_folder());
-    ["requirements", bundle.fault_folder()].into_iter().chain(faults).collect()
 }
 
 /// Lists the YAML files below a directory, relative to it, outside of folders with the names in `skipped`.

@@ -52,7 +52,7 @@ const EXIT_CODES: &str = "Exit codes:
   1  not conformant: a MUST failed; or an entry of --expected is stale or
      expired, a transcript of --snapshots differs, or diff found a regression
   2  wrong usage, a subject that does not start or exits at once, or
-     a bad case, fault, profile, trace or recording
+     a bad case, profile, trace or recording
   3  incomplete: no MUST failed, but some were not exercised
      (--allow-incomplete turns it into 0, unless the run could not
      exercise anything)
@@ -91,11 +91,11 @@ pub enum Command {
     Reject(ReviewArgs),
     /// Start a program, find out what it is, and write acp-conformance.toml for it
     Init(InitArgs),
-    /// List cases, requirements, faults or profiles
+    /// List cases, requirements or profiles
     List(ListArgs),
     /// Explain a requirement or a case, or list the requirements of an area
     Explain(ExplainArgs),
-    /// Check case, fault, profile and expected-failure files for mistakes
+    /// Check case, profile and expected-failure files for mistakes
     Lint(LintArgs),
     /// Print the JSON Schema of cases, profiles, reports and other files
     Schema(SchemaArgs),
@@ -120,11 +120,11 @@ pub struct AgentArgs {
     #[command(flatten)]
     pub run: RunArgs,
     /// Run each case in its own process; by default, cases with the same start share one
-    #[arg(long, conflicts_with = "explore")]
+    #[arg(long)]
     pub isolate: bool,
     /// Run only a few cases, which cover most MUSTs and need few processes; the result is incomplete. For each push, if the
     /// agent is slow
-    #[arg(long, conflicts_with_all = ["isolate", "shard", "fault", "snapshots", "update_expected", "explore"])]
+    #[arg(long, conflicts_with_all = ["isolate", "shard", "snapshots", "update_expected", "explore"])]
     pub quick: bool,
     /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check. Selected cases
     /// always run
@@ -149,7 +149,7 @@ pub struct ClientArgs {
     #[command(flatten)]
     pub user: UserArgs,
     /// Run each case in its own process; by default, cases with the same start share one if the client can open several sessions
-    #[arg(long, conflicts_with_all = ["explore", "manual"])]
+    #[arg(long, conflicts_with = "manual")]
     pub isolate: bool,
     /// Also run cases that repeat a case in which the client did nothing that they check. Selected cases always run
     #[arg(long, conflicts_with = "manual")]
@@ -240,10 +240,6 @@ pub struct RunArgs {
     /// A folder with more cases; a case with the id of a built-in case replaces it
     #[arg(long = "cases", value_name = "DIR")]
     pub case_dir: Option<PathBuf>,
-    /// Inject a fault into the subject's messages to see that a check catches it: a file, or the name of a built-in fault.
-    /// Runs the cases of the fault unless other cases are selected
-    #[arg(long, value_name = "FILE|NAME", conflicts_with = "update_expected")]
-    pub fault: Option<String>,
     /// Write the traces of all processes into this folder, one for each case or shared conversation
     #[arg(long, value_name = "DIR")]
     pub trace_dir: Option<PathBuf>,
@@ -363,10 +359,6 @@ pub struct MonitorArgs {
     /// Report violations on standard error immediately, not only after the session
     #[arg(long)]
     pub live: bool,
-    /// Inject a fault into the messages of one side, to see how the other side reacts: a file, or the name of a built-in
-    /// fault. Without this option, the monitor never changes a byte
-    #[arg(long, value_name = "FILE|NAME")]
-    pub fault: Option<String>,
     /// Arguments of the monitor's second process: the name of the session, and the path of its trace file or `-`
     #[arg(long, num_args = 2, value_names = ["NAME", "FILE"], hide = true)]
     pub stand_between: Option<Vec<PathBuf>>,
@@ -383,9 +375,7 @@ session without violations prints nothing.
 
 Examples:
   acp-conformance monitor -- my-agent --acp
-  acp-conformance monitor --live --trace session.jsonl -- my-agent --acp
-  acp-conformance monitor --fault cancelled-as-end-turn -- my-agent --acp
-  acp-conformance list --faults";
+  acp-conformance monitor --live --trace session.jsonl -- my-agent --acp";
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -455,11 +445,8 @@ pub struct ListArgs {
     /// List the requirements instead of the cases
     #[arg(long)]
     pub requirements: bool,
-    /// List the faults instead of the cases
-    #[arg(long, conflicts_with = "requirements")]
-    pub faults: bool,
     /// List the built-in profiles instead of the cases
-    #[arg(long, conflicts_with_all = ["requirements", "faults"])]
+    #[arg(long, conflicts_with = "requirements")]
     pub profiles: bool,
     /// List only ids that contain this text
     pub filter: Option<String>,
@@ -468,13 +455,13 @@ pub struct ListArgs {
     pub party: Option<Party>,
     /// List only the cases that `agent` or `client` runs with this --shard
     #[arg(long, value_name = "K/N", value_parser = super::shard::parse, requires = "party")]
-    #[arg(conflicts_with_all = ["requirements", "faults", "profiles"])]
+    #[arg(conflicts_with_all = ["requirements", "profiles"])]
     pub shard: Option<Shard>,
     /// List only requirements of this level
-    #[arg(long, requires = "requirements", conflicts_with_all = ["faults", "profiles"], value_parser = level_by_name())]
+    #[arg(long, requires = "requirements", conflicts_with = "profiles", value_parser = level_by_name())]
     pub level: Option<Level>,
     /// List only requirements of this status
-    #[arg(long, requires = "requirements", conflicts_with_all = ["faults", "profiles"])]
+    #[arg(long, requires = "requirements", conflicts_with = "profiles")]
     #[arg(value_parser = one_of(&Status::ALL, Status::name))]
     pub status: Option<Status>,
     /// The output format
@@ -496,8 +483,7 @@ pub struct ExplainArgs {
 /// Arguments of `lint`.
 #[derive(Debug, clap::Args)]
 pub struct LintArgs {
-    /// Case and fault files (.yaml), profiles and expected failures (.toml), or folders of them [default: the built-in cases
-    /// and faults]
+    /// Case files (.yaml), profiles and expected failures (.toml), or folders of them [default: the built-in cases]
     pub files: Vec<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! `lint`: every mistake in cases, faults, profiles and lists of expected failures, at once.
+//! `lint`: every mistake in cases, profiles and lists of expected failures, at once.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -10,11 +10,11 @@ use super::args::LintArgs;
 use super::exit::ProgramExit;
 use super::output::{show, stdout};
 use crate::case::model::Case;
-use crate::case::{Includes, Vocabulary, embedded, embedded_and, load_bytes, load_dir, load_version};
+use crate::case::{Includes, Vocabulary, embedded, load_bytes, load_dir, load_version};
 use crate::diagnostic::Diagnostic;
 use crate::edition::Bundle;
 use crate::report::count;
-use crate::{expected, fault, profile};
+use crate::{expected, profile};
 
 /// Runs the command. The first edition is that of files and folders whose path names no version.
 pub(super) fn run(args: &LintArgs, bundles: &[&'static Bundle]) -> anyhow::Result<ProgramExit> {
@@ -22,9 +22,8 @@ pub(super) fn run(args: &LintArgs, bundles: &[&'static Bundle]) -> anyhow::Resul
     let mut good_files = 0;
     for bundle in bundles.iter().filter(|_| args.files.is_empty()) {
         let (cases, found) = embedded(bundle);
-        let (faults, more) = fault::embedded(bundle, &ids(&cases));
-        good_files += files(&cases) + faults.len();
-        problems.extend(found.into_iter().chain(more));
+        good_files += files(&cases);
+        problems.extend(found);
     }
     for path in &args.files {
         let (good, found) = lint(path, bundles)?;
@@ -41,10 +40,7 @@ pub(super) fn run(args: &LintArgs, bundles: &[&'static Bundle]) -> anyhow::Resul
 
 /// Checks a file or a folder. The files of a folder can belong to several editions.
 fn lint(path: &Path, bundles: &[&'static Bundle]) -> anyhow::Result<(usize, Vec<Diagnostic>)> {
-    let is_inside = |bundle: &&&Bundle| {
-        let of_bundle = [bundle.case_folder(), bundle.fault_folder()];
-        path.iter().any(|part| of_bundle.iter().any(|folder| part == *folder))
-    };
+    let is_inside = |bundle: &&&Bundle| path.iter().any(|part| part == bundle.case_folder());
     let own = bundles.iter().find(is_inside);
     let first = own.or(bundles.first()).context("no edition is built in")?;
     if own.is_some() || !path.is_dir() {
@@ -54,32 +50,15 @@ fn lint(path: &Path, bundles: &[&'static Bundle]) -> anyhow::Result<(usize, Vec<
     for bundle in bundles.iter().filter(|bundle| !std::ptr::eq(**bundle, *first)) {
         let (cases, found) = load_version(path, bundle);
         problems.extend(found);
-        good_files += files(&cases) + lint_faults(path, bundle, &mut problems);
+        good_files += files(&cases);
     }
     Ok((good_files, problems))
 }
 
-/// Checks the faults in the fault folder of this one, and returns how many are correct.
-fn lint_faults(dir: &Path, bundle: &'static Bundle, problems: &mut Vec<Diagnostic>) -> usize {
-    let folder = dir.join(bundle.fault_folder());
-    if !folder.is_dir() {
-        return 0;
-    }
-    let (faults, found) = fault::load_dir(&folder, bundle.edition(), &ids(&cases_next_to(&folder, bundle)));
-    problems.extend(found);
-    faults.len()
-}
-
 fn lint_file_or_folder(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(usize, Vec<Diagnostic>)> {
-    if path.is_dir()
-        && let Some(folder) = faults_of(path, bundle)
-    {
-        let (faults, problems) = fault::load_dir(path, bundle.edition(), &ids(&cases_next_to(folder, bundle)));
-        return Ok((faults.len(), problems));
-    }
     if path.is_dir() {
         let (cases, mut problems) = load_dir(path, bundle);
-        let mut good_files = files(&cases) + lint_faults(path, bundle, &mut problems);
+        let mut good_files = files(&cases);
         for file in toml_in(path)? {
             let (good, found) = lint_toml(&file, &read(&file)?, bundle);
             good_files += good;
@@ -90,21 +69,13 @@ fn lint_file_or_folder(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(
     let bytes = read(path)?;
     let shown = path.display().to_string();
     Ok(match path.extension().and_then(|extension| extension.to_str()) {
-        Some("yaml") if faults_of(path, bundle).is_some() || is_fault(&bytes) => {
-            let folder = faults_of(path, bundle).or_else(|| path.parent());
-            let cases = folder.map_or_else(Vec::new, |folder| cases_next_to(folder, bundle));
-            let (fault, problems) = fault::load_bytes(&shown, &bytes, bundle.edition(), &ids(&cases));
-            (usize::from(fault.is_some()), problems)
-        }
         Some("yaml" | "yml") => {
             let (cases, problems) =
                 load_bytes(&shown, &bytes, &Vocabulary::of(bundle.edition()), &Includes::of(bundle));
             (files(&cases), problems)
         }
         Some("toml") => lint_toml(path, &bytes, bundle),
-        _ => {
-            bail!("{shown}: unknown file type; cases and faults end in .yaml, profiles and expected failures in .toml")
-        }
+        _ => bail!("{shown}: unknown file type; cases end in .yaml, profiles and expected failures in .toml"),
     })
 }
 
@@ -130,21 +101,6 @@ fn lint_toml(path: &Path, bytes: &[u8], bundle: &'static Bundle) -> (usize, Vec<
 fn is_expected_list(bytes: &[u8]) -> bool {
     let has = |key: &[u8]| bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(key));
     has(b"[[expected]]") && !has(b"kind")
-}
-
-/// Whether a file is a fault: only faults have the key `kills`.
-fn is_fault(bytes: &[u8]) -> bool {
-    bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"kills:"))
-}
-
-/// Returns the folder `faults` of a path `faults/<party>/<area>/<name>.yaml`, or of a part of it.
-fn faults_of<'p>(path: &'p Path, bundle: &Bundle) -> Option<&'p Path> {
-    path.ancestors().take(4).find(|folder| folder.file_name().is_some_and(|name| name == bundle.fault_folder()))
-}
-
-/// Returns the cases that a fault in this folder can name: the built-in ones, and those of the folders next to it.
-fn cases_next_to(faults: &Path, bundle: &'static Bundle) -> Vec<Case> {
-    embedded_and(faults.parent(), None, bundle).0
 }
 
 /// Returns the number of files of these cases, which may have several shapes and contexts.

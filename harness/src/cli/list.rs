@@ -1,4 +1,4 @@
-//! `list`: the cases, the requirements, the faults or the profiles.
+//! `list`: the cases, the requirements or the profiles.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,6 @@ use super::plan::told;
 use crate::case::{Headline, headlines};
 use crate::diagnostic::nearest;
 use crate::edition::Bundle;
-use crate::fault::{self, Fault};
 use crate::plan::{built_in_profiles, end_of};
 use crate::profile::Profile;
 use crate::report::count;
@@ -23,7 +22,6 @@ use crate::requirement::{Level, Party, Requirement};
 pub(super) fn run(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     match args {
         ListArgs { requirements: true, .. } => requirements(args, bundle),
-        ListArgs { faults: true, .. } => faults(args, bundle),
         ListArgs { profiles: true, .. } => profiles(args, bundle),
         _ => cases(args, bundle),
     }?;
@@ -69,27 +67,6 @@ fn cases(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
         OutputFormat::Json => {
             let entry = |Headline { id, title, subject, requirements }: &Headline| json!({ "id": id, "title": title, "subject": subject, "requirements": requirements });
             document(&json!({ "cases": cases.iter().map(entry).collect::<Vec<_>>() }))
-        }
-    }
-}
-
-fn faults(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
-    let cases = headlines(bundle);
-    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    let (mut faults, _) = fault::embedded(bundle, &ids);
-    let ids: Vec<String> = faults.iter().map(|fault| fault.id.clone()).collect();
-    faults.retain(|fault| args.wants(&[&fault.id, &fault.kills], fault.party));
-    args.found(&faults, &ids.iter().map(String::as_str).collect::<Vec<_>>())?;
-    match args.format {
-        OutputFormat::Text => {
-            let row = |Fault { id, title, kills, cases, .. }: &Fault| {
-                format!("{id:<40}  {kills:<40}  {:<44}  {title}", cases.join(" "))
-            };
-            lines(faults.iter().map(row).chain([format!("\n{}", count(faults.len(), "fault", "faults"))]))
-        }
-        OutputFormat::Json => {
-            let entry = |Fault { id, title, kills, cases, also, party, peer_args, edits, .. }: &Fault| json!({ "id": id, "title": title, "party": party, "kills": kills, "also": also, "cases": cases, "peerArgs": peer_args, "changesMessages": !edits.is_empty() });
-            document(&json!({ "faults": faults.iter().map(entry).collect::<Vec<_>>() }))
         }
     }
 }

@@ -29,7 +29,7 @@ const USUAL: &str = "zed";
 ///
 /// As for any run, and another manual run that is active.
 pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let Choice { profile, mut cases, fault, baseline, known, part } = choose(&args.run, Party::Client, bundle)?;
+    let Choice { profile, mut cases, baseline, known, part } = choose(&args.run, Party::Client, bundle)?;
     // Each further context costs the person as much as the first use.
     cases.retain(|case| case.context.is_none() || is_selection(&args.run));
     order_for_a_person(&mut cases, &bundle.handshake(Party::Client));
@@ -44,10 +44,8 @@ pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result
     subject.command = Vec::new();
     subject.controls.overlay(controls(args));
     subject.limits = subject.limits.with(&limits(&args.run.start));
-    subject.fault = fault;
     subject.person = Some(person::at_standard_input(patience));
     subject.agent_folder = Some(Arc::new(folder));
-    let planted = args.run.fault.as_ref().map_or_else(String::new, |name| format!("--fault {name} "));
     Ok(RunPlan {
         walks: None,
         moves: None,
@@ -58,7 +56,7 @@ pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result
         isolate: true,
         thorough: true,
         in_order: false,
-        reproduce: format!("{} client --case {CASE_PLACE} {planted}--manual", this_program()),
+        reproduce: format!("{} client --case {CASE_PLACE} --manual", this_program()),
         origin,
         baseline,
         known,

@@ -13,12 +13,9 @@ use anyhow::{Context, bail};
 use super::args::MonitorArgs;
 use super::exit::ProgramExit;
 use super::output::say;
-use super::plan::told;
-use crate::edition::{Bundle, Editions};
-use crate::fault::Planted;
+use crate::edition::Editions;
 use crate::monitor::{SessionReports, WatchedSession, stand};
 use crate::output_file::{OutputFile, write_file};
-use crate::plan::load_cases;
 use crate::report::{Detail, PageReport, Renderer, SuiteEvent, TextReport};
 use crate::requirement::Level;
 use crate::results::{RequirementReport, RunReport};
@@ -36,14 +33,11 @@ pub(super) fn run(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<Pro
         Some([session, record]) => {
             stand_between(args, editions, session, Some(&**record).filter(|path| *path != Path::new(UNSEEN)))
         }
-        _ => become_agent(args, editions.preferred()).map(|()| ProgramExit::Usage),
+        _ => become_agent(args).map(|()| ProgramExit::Usage),
     }
 }
 
-fn become_agent(args: &MonitorArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
-    if let Some(name) = &args.fault {
-        planted(name, bundle)?;
-    }
+fn become_agent(args: &MonitorArgs) -> anyhow::Result<()> {
     // An early error is better than one after the session.
     let wanted = [("--trace", &args.trace), ("--report", &args.report), ("--html", &args.html)];
     for (option, path) in wanted.iter().filter_map(|(option, path)| Some((option, path.as_ref()?))) {
@@ -120,10 +114,6 @@ fn session() -> String {
     format!("{}-{}", now.as_secs(), std::process::id())
 }
 
-fn planted(name: &str, bundle: &'static Bundle) -> anyhow::Result<Planted> {
-    super::fault::find(name, None, &told(load_cases(None, None, bundle))?, bundle).map(Planted::new)
-}
-
 fn stand_between(
     args: &MonitorArgs,
     editions: &Editions,
@@ -139,7 +129,6 @@ fn stand_between(
     let watched = WatchedSession {
         name: record.map_or_else(|| "this session".to_owned(), |path| path.display().to_string()),
         command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        fault: args.fault.as_deref().map(|name| planted(name, editions.preferred())).transpose()?,
         chart: args.html.is_some(),
         editions: editions.clone(),
     };
@@ -162,11 +151,6 @@ fn stand_between(
     });
     if let Some(SessionReports { reports, .. }) = &outcome {
         sum_up(reports, args.live, record);
-        if let Some(planted) = &watched.fault
-            && let Some(report) = reports.iter().find(|report| report.subject.kind == planted.fault.party)
-        {
-            super::fault::announce(planted, report);
-        }
     }
     Ok(if told.get() { ProgramExit::HarnessError } else { ProgramExit::Good })
 }

@@ -10,12 +10,11 @@ use super::args::{AgentArgs, ClientArgs, RunArgs, StartArgs};
 use super::expected::Baseline;
 use super::output::show;
 use super::shard::ShardPart;
-use super::{fault, last_failed, person};
+use super::{last_failed, person};
 use crate::case::LimitOverrides;
 use crate::case::model::Case;
 use crate::edition::{Bundle, Editions};
 use crate::explore::can_walk;
-use crate::fault::Planted;
 use crate::plan::{Checked, PlanError, Selection, StartOptions, find_profile, load_cases};
 use crate::profile::{Controls, Hints, Means, Profile};
 use crate::requirement::Party;
@@ -181,8 +180,6 @@ pub(super) struct Choice {
     pub(super) profile: Option<Profile>,
     /// The cases.
     pub(super) cases: Vec<Case>,
-    /// The fault for the subject.
-    pub(super) fault: Option<Planted>,
     /// The known failures.
     pub(super) baseline: Option<Baseline>,
     /// The ids of all cases for such a subject, including those that were not selected.
@@ -198,9 +195,7 @@ pub(super) struct Choice {
 /// One does not exist, or has mistakes.
 pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> anyhow::Result<Choice> {
     let mut profile = args.start.profile.as_deref().map(|name| profile(name, party, bundle)).transpose()?;
-    // The cases of the other party show the effects of its faults.
-    let side = args.fault.is_none().then_some(party);
-    let all = told(load_cases(args.case_dir.as_deref(), side, bundle))?;
+    let all = told(load_cases(args.case_dir.as_deref(), Some(party), bundle))?;
     let known: Vec<String> = all.iter().filter(|case| case.subject == party).map(|case| case.id.clone()).collect();
     let of_profile = profile.as_mut().map(|profile| std::mem::take(&mut profile.expected));
     let of_profile = of_profile.filter(|entries| !entries.is_empty());
@@ -208,7 +203,6 @@ pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> a
     if let Some(baseline) = &baseline {
         baseline.check_cases(&known.iter().map(String::as_str).collect::<Vec<_>>())?;
     }
-    let fault = args.fault.as_deref().map(|name| fault::find(name, Some(party), &all, bundle)).transpose()?;
     let selection = selection(args);
     let may_be_program = !args.filters.is_empty() && args.start.command.is_empty();
     let mut cases = selection.select(all, party).map_err(|error| match may_be_program {
@@ -221,11 +215,8 @@ pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> a
     if args.in_order {
         put_in_order(&mut cases, &args.cases)?;
     }
-    if let Some(fault) = fault.as_ref().filter(|_| selection.is_empty() && args.explore.is_none()) {
-        cases.retain(|case| fault.cases.contains(&case.id));
-    }
     let part = args.shard.map(|shard| shard.part(&mut cases, known.len())).transpose()?;
-    Ok(Choice { profile, cases, fault: fault.map(Planted::new), baseline, known, part })
+    Ok(Choice { profile, cases, baseline, known, part })
 }
 
 /// Sorts the cases as the user names them.
@@ -252,11 +243,10 @@ fn make(
     isolate: bool,
     bundle: &'static Bundle,
 ) -> anyhow::Result<RunPlan> {
-    let Choice { profile, mut cases, fault, baseline, known, part } = choose(args, party, bundle)?;
+    let Choice { profile, mut cases, baseline, known, part } = choose(args, party, bundle)?;
     let origin = profile.as_ref().map(Origin::of);
     let options = StartOptions { isolate, edition: other_edition(bundle), ..options(args, party, controls)? };
-    let mut subject = options.subject(profile)?;
-    subject.fault = fault;
+    let subject = options.subject(profile)?;
     let reproduce = options.reproduce();
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let usual = match party {
@@ -312,7 +302,6 @@ fn options(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<S
         party,
         command: command.clone(),
         profile: profile.clone(),
-        fault: args.fault.clone(),
         env: env.iter().map(|pair| variable(pair)).collect::<anyhow::Result<_>>()?,
         cwd: cwd.clone(),
         keep_home: *keep_home,

@@ -19,7 +19,6 @@ pub(super) fn text(kind: FileKind) -> Cow<'static, str> {
         FileKind::Case => packed!("case.schema.json"),
         FileKind::Profile => packed!("profile.schema.json"),
         FileKind::Expected => packed!("expected.schema.json"),
-        FileKind::Fault => packed!("fault.schema.json"),
         FileKind::Report => packed!("report.schema.json"),
         FileKind::Events => packed!("events.schema.json"),
         FileKind::Trace => packed!("trace.schema.json"),

@@ -114,7 +114,7 @@ pub(super) fn run(
     report.explored = explored;
     report.obstacle.clone_from(&obstacle);
     report.is_wrong_program = is_wrong_program;
-    if obstacle.is_none() && partial.is_none() && plan.subject.fault.is_none() {
+    if obstacle.is_none() && partial.is_none() {
         let profile = plan.origin.as_ref().map(Origin::name);
         report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle, others == Others::Each);
     }
@@ -129,11 +129,8 @@ pub(super) fn run(
     let has_text = outputs.has_text();
     outputs.event(&SuiteEvent::Run(&report))?;
     outputs.close()?;
-    if plan.subject.fault.is_none() && report.obstacle.is_none() {
+    if report.obstacle.is_none() {
         last_failed::note(&report);
-    }
-    if let Some(planted) = &plan.subject.fault {
-        super::fault::announce(planted, &report);
     }
     if let Some(obstacle) = report.obstacle.as_ref().filter(|_| !has_text) {
         say(obstacle);
@@ -359,14 +356,10 @@ impl<'r> Going<'r> {
 
     /// Runs these cases except the handshake, if that was the first contact.
     pub(super) fn run_rest<'c>(&mut self, plan: &RunPlan, cases: impl Iterator<Item = &'c Case>) -> anyhow::Result<()> {
-        let is_done = |case: &Case| is_handshake(&case.id) && plan.subject.fault.is_none();
-        let rest: Vec<Case> = cases.filter(|case| !is_done(case)).cloned().collect();
+        let rest: Vec<Case> = cases.filter(|case| !is_handshake(&case.id)).cloned().collect();
         let options = SuiteOptions {
             jobs: plan.jobs,
-            // The cases of a fault are few, and most of them fail.
-            isolate: plan.isolate
-                || self.listener.snapshots.is_some()
-                || plan.subject.fault.is_some() && plan.walks.is_none(),
+            isolate: plan.isolate || self.listener.snapshots.is_some(),
             thorough: plan.thorough,
             fail_fast: self.listener.fail_fast.is_some(),
             in_order: plan.in_order,
@@ -450,8 +443,7 @@ fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {
     embedded_case(&plan.bundle.handshake(plan.subject.party), plan.bundle).context("the built-in handshake is missing")
 }
 
-/// The handshake, run alone and first. A program that does not answer it is reported once, not for every case. A fault is
-/// planted only later, since its effect on the handshake proves nothing about the program.
+/// The handshake, run alone and first. A program that does not answer it is reported once, not for every case.
 struct FirstContact {
     trace: Trace,
     /// The reason why this program cannot be tested.
@@ -463,7 +455,7 @@ impl FirstContact {
         let handshake = first_case(plan)?;
         // A lower limit than usual is a wish of the user.
         let is_first_start = plan.subject.limits.start >= Limits::default().start;
-        let subject = Subject { fault: None, is_first_start, ..plan.subject.clone() };
+        let subject = Subject { is_first_start, ..plan.subject.clone() };
         let trace = run_patiently(&handshake, &subject);
         plan.subject.openings.note_first_start(first_message(&trace));
         Ok(Self { obstacle: if is_cut_short(&trace) { None } else { diagnose(&trace) }, trace })
@@ -471,8 +463,7 @@ impl FirstContact {
 
     /// Whether the handshake belongs in the report: it was selected, or the report would be empty without it.
     fn is_wanted(&self, plan: &RunPlan) -> bool {
-        let is_selected = || plan.cases.iter().any(|case| is_handshake(&case.id));
-        self.obstacle.is_some() || plan.subject.fault.is_none() && is_selected()
+        self.obstacle.is_some() || plan.cases.iter().any(|case| is_handshake(&case.id))
     }
 }
 

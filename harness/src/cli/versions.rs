@@ -60,11 +60,7 @@ pub(super) fn run(
     if versions == Versions::One {
         return suite::run(plan(editions.preferred())?, args, &args.result.outputs(), Others::None);
     }
-    let of_one = [
-        ("--expected", args.result.expected.expected.is_some()),
-        ("--fault", args.fault.is_some()),
-        ("--shard", args.shard.is_some()),
-    ];
+    let of_one = [("--expected", args.result.expected.expected.is_some()), ("--shard", args.shard.is_some())];
     if let Some((option, _)) = of_one.into_iter().find(|(_, given)| *given) {
         bail!("{option} is about one version of the protocol: use --protocol v1 or --protocol v2");
     }

@@ -3,7 +3,6 @@
 use crate::case::{self, Case};
 use crate::edition::Bundle;
 use crate::example::exchange;
-use crate::fault::{self, Fault};
 use crate::judge::Registry;
 use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
 use crate::verdict::Verdict;
@@ -14,8 +13,6 @@ pub struct Sources {
     pub bundle: &'static Bundle,
     /// The cases, in the order of their ids.
     cases: Vec<Case>,
-    /// The faults, in the order of their names.
-    faults: Vec<Fault>,
 }
 
 /// The explanation of one requirement.
@@ -57,14 +54,7 @@ impl Sources {
     #[must_use]
     pub fn of(bundle: &'static Bundle) -> Self {
         let (cases, _) = case::embedded(bundle);
-        let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-        let (faults, _) = fault::embedded(bundle, &ids);
-        Self { bundle, cases, faults }
-    }
-
-    /// Returns the faults, in the order of their names.
-    pub(super) fn faults(&self) -> impl Iterator<Item = &Fault> {
-        self.faults.iter()
+        Self { bundle, cases }
     }
 
     /// Gathers the explanation of a requirement.
@@ -89,16 +79,8 @@ impl Sources {
         let related = [("Also covers", requirement.refers_to.join(", ")), ("Also covered by", general.join(", "))];
         let related = related.into_iter().filter(|(_, ids)| !ids.is_empty());
         parts.extend(related.map(|(title, ids)| (title, Section::Sentences(ids + "."))));
-        parts.push(("The smallest fault that violates it", Section::Sentences(requirement.mutant.clone())));
+        parts.push(("The smallest violation", Section::Sentences(requirement.mutant.clone())));
         parts.push(("Cases", if cases.is_empty() { without_case(ground) } else { Section::Files(cases) }));
-        let faults = [
-            ("Faults that it must catch", self.faults_that(|fault| fault.kills == requirement.id)),
-            ("Other faults that violate it", self.faults_that(|fault| fault.breaks_besides(&requirement.id))),
-        ];
-        let without_fault = requirement.no_fault.clone().map(|why| ("Why no fault proves it", Section::Sentences(why)));
-        parts.extend(without_fault);
-        let faults = faults.into_iter().filter(|(_, items)| !items.is_empty());
-        parts.extend(faults.map(|(title, items)| (title, Section::Files(items))));
         parts.extend(command(self.bundle, requirement, ground).map(|command| ("Run it", Section::Command(command))));
         Entry { requirement, link: self.bundle.link(requirement), facts: facts(self.bundle, requirement), parts }
     }
@@ -139,10 +121,6 @@ impl Sources {
     fn cases_for(&self, id: &str) -> impl Iterator<Item = &Case> {
         let first = self.cases.iter().filter(|case| case.context.is_none());
         first.filter(move |case| case.requirements.iter().any(|known| known == id))
-    }
-
-    fn faults_that(&self, wanted: impl Fn(&Fault) -> bool) -> Vec<Item> {
-        self.faults.iter().filter(|fault| wanted(fault)).map(item_of_fault).collect()
     }
 }
 
@@ -240,8 +218,4 @@ const fn subject(party: Party) -> &'static str {
 
 fn item_of_case(case: &Case) -> Item {
     Item { id: case.id.clone(), title: case.title.clone(), path: format!("cases/{}.yaml", Case::file_of(&case.id)) }
-}
-
-fn item_of_fault(fault: &Fault) -> Item {
-    Item { id: fault.id.clone(), title: fault.title.clone(), path: fault.source.path().to_owned() }
 }

@@ -5,13 +5,12 @@ use std::io::BufReader;
 
 use super::follow::Follow;
 use super::watched::{SessionReports, WatchedSession};
-use crate::fault::{Fault, Planted};
 use crate::judge::{Finding, JudgedTrace, JudgingSession, Tally};
 use crate::protocol::Edition;
 use crate::report::{Chart, Charting};
 use crate::requirement::Party;
 use crate::results::{Collector, RequirementReport, RunReport, alone};
-use crate::trace::{Event, ReadError, TraceReader, What};
+use crate::trace::{Event, ReadError, TraceReader};
 use crate::verdict::Verdict;
 
 /// The most findings of one requirement that are printed during the session; the report has all.
@@ -72,12 +71,11 @@ impl<'e> LiveJudge<'e> {
         Ok(SessionReports { reports, chart })
     }
 
-    /// Returns the edition of the version that the client and the agent have just agreed on, if it is not the preferred one. A
-    /// fault belongs to the preferred edition. There is one change at most, whatever the two agree on later, because each reads
-    /// the trace again.
+    /// Returns the edition of the version that the client and the agent have just agreed on, if it is not the preferred one.
+    /// There is one change at most, whatever the two agree on later, because each reads the trace again.
     fn agreed(&self, session: &JudgingSession) -> Option<&'static Edition> {
         let editions = &self.watched.editions;
-        let may_change = self.watched.fault.is_none() && self.edition.name == editions.preferred().name();
+        let may_change = self.edition.name == editions.preferred().name();
         let version = session.other_version().filter(|_| may_change)?;
         Some(editions.of_major(version)?.edition())
     }
@@ -114,9 +112,7 @@ impl<'e> LiveJudge<'e> {
         let command = if party == Party::Agent { command } else { Vec::new() };
         let mut collector = Collector::new(self.edition, party, command);
         collector.add_judged(vec![judged.clone()], &self.watched.name, &|n| evidence.get(&n), None);
-        let mut report = collector.finish(took, false);
-        report.requirements.iter_mut().for_each(|requirement| self.name_fault(requirement, evidence));
-        report
+        collector.finish(took, false)
     }
 
     /// Prints the findings that were not printed before.
@@ -133,28 +129,10 @@ impl<'e> LiveJudge<'e> {
         news.retain(|(requirement, finding)| self.told.insert((requirement.clone(), finding.events[0])));
         let evidence = self.events(&news.iter().flat_map(|(_, finding)| finding.events.iter().copied()).collect())?;
         for (requirement, finding) in news {
-            if let Some(mut report) =
-                alone(self.edition, &requirement, finding, &self.watched.name, &|n| evidence.get(&n))
-            {
-                self.name_fault(&mut report, &evidence);
-                live(&report);
-            }
+            let report = alone(self.edition, &requirement, finding, &self.watched.name, &|n| evidence.get(&n));
+            report.iter().for_each(live);
         }
         Ok(())
-    }
-
-    /// Adds the name of the fault to the findings that it caused.
-    fn name_fault(&self, report: &mut RequirementReport, evidence: &BTreeMap<usize, Event>) {
-        let Some(Planted { fault, .. }) = &self.watched.fault else { return };
-        let Fault { id, party, kills, also, .. } = &**fault;
-        let put_in =
-            |n: &usize| evidence.get(n).is_some_and(|event| matches!(event.what, What::Line { deliberate: true, .. }));
-        let meant = report.party == *party && (report.id == *kills || also.contains_key(&report.id));
-        for finding in &mut report.findings {
-            if meant || finding.events.iter().any(put_in) {
-                finding.text.push_str(&format!(" (put in by --fault {id})"));
-            }
-        }
     }
 
     /// Reads some of the events written before.

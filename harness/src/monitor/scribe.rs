@@ -62,9 +62,6 @@ impl<'s> Scribe<'s> {
                     self.event(us, What::Line { from, bytes: frame.bytes, end: frame.end, deliberate: false })
                 })
             }
-            Sight::Line { from, frame, deliberate } => {
-                self.event(us, What::Line { from, bytes: frame.bytes, end: frame.end, deliberate })
-            }
             Sight::Ended(party) => {
                 if let Some(rest) = self.framer(party).finish() {
                     self.event(us, What::Line { from: party, bytes: rest.bytes, end: rest.end, deliberate: false })?;

@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::fs::File;
-use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use super::reported::Reported;
 use super::scribe::Scribe;
 use super::tap::Tap;
 use super::watched::{SessionReports, WatchedSession};
-use super::way::{Broken, Way};
+use super::way::Way;
 use crate::requirement::Party;
 use crate::results::RequirementReport;
 use crate::trace::{Header, Lack, ReadError};
@@ -42,10 +41,6 @@ fn stand_with(
     write_reports: impl FnOnce(&SessionReports),
 ) -> Option<SessionReports> {
     let Between { from_client, to_client, from_agent, to_agent, record, pid, start } = between;
-    let broken = session
-        .fault
-        .as_ref()
-        .map(|planted| Broken { party: planted.fault.party, injector: Mutex::new(planted.injector()) });
     let (tap, progress, reported) = (Tap::new(), Written::default(), Reported::default());
     let (trouble, troubles) = channel();
     let way = |party, from, to| Way { party, from, to, tap: &tap, trouble: trouble.clone() };
@@ -54,13 +49,9 @@ fn stand_with(
     let (of_client, of_agent) = (way(Party::Client, from_client, to_agent), way(Party::Agent, from_agent, to_client));
     let header = header(session);
     thread::scope(|scope| {
-        let (tap, progress, reported, record, broken) = (&tap, &progress, &reported, &record, broken.as_ref());
-        let pump = move |way: Way<'_>| match broken {
-            Some(broken) => way.pump_broken(broken),
-            None => way.pump(),
-        };
-        let client = scope.spawn(move || pump(of_client));
-        let agent = scope.spawn(move || pump(of_agent));
+        let (tap, progress, reported, record) = (&tap, &progress, &reported, &record);
+        let client = scope.spawn(move || of_client.pump());
+        let agent = scope.spawn(move || of_agent.pump());
         let scribe_trouble = trouble.clone();
         scope.spawn(move || {
             give_way();
@@ -145,7 +136,6 @@ fn header(session: &WatchedSession) -> Header {
     // The signal that ends the agent goes to the agent itself, so the monitor cannot observe it.
     let mut header = Header::of_recording(session.editions.preferred().name(), vec![Lack::Processes]);
     header.command.clone_from(&session.command);
-    header.fault = session.fault.as_ref().map(|planted| planted.fault.id.clone());
     header
 }
 
@@ -185,7 +175,6 @@ mod tests {
         let session = WatchedSession {
             name: "t".to_owned(),
             command: Vec::new(),
-            fault: None,
             chart: false,
             editions: crate::edition::Editions::built_in(),
         };

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use crate::requirement::Party;
 use crate::sync::lock;
-use crate::wire::Frame;
 
 /// The most bytes that wait for the scribe. It only writes them to a file, so they seldom wait.
 const MOST: usize = 16 << 20;
@@ -22,8 +21,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) enum Sight {
     /// Bytes from a party.
     Bytes(Party, Vec<u8>),
-    /// A whole line of a party, or its deliberate replacement.
-    Line { from: Party, frame: Frame, deliberate: bool },
     /// A party closed its output.
     Ended(Party),
     /// The agent closed its input.
@@ -125,7 +122,6 @@ impl Sight {
     fn len(&self) -> usize {
         match self {
             Self::Bytes(_, bytes) => bytes.len(),
-            Self::Line { frame, .. } => frame.bytes.len(),
             Self::Ended(_) | Self::AgentDeaf => 0,
         }
     }

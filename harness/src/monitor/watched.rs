@@ -1,7 +1,6 @@
 //! The settings of a monitored session and the reports on it.
 
 use crate::edition::Editions;
-use crate::fault::Planted;
 use crate::report::Chart;
 use crate::results::RunReport;
 
@@ -11,8 +10,6 @@ pub struct WatchedSession {
     pub name: String,
     /// The command line of the agent.
     pub command: Vec<String>,
-    /// A fault to plant in the messages of one of the parties.
-    pub fault: Option<Planted>,
     /// Whether a page is requested.
     pub chart: bool,
     /// The editions of the protocol. The preferred one counts until the client and the agent have agreed on a version.

@@ -19,8 +19,6 @@ pub struct StartOptions {
     pub command: Vec<String>,
     /// The profile, as named by the user.
     pub profile: Option<String>,
-    /// The name of a fault that the subject gets.
-    pub fault: Option<String>,
     /// Environment variables for the program, in the given order.
     pub env: Vec<(String, String)>,
     /// The directory to start the program in; `None` for the current one.
@@ -51,7 +49,6 @@ impl StartOptions {
             party,
             command: Vec::new(),
             profile: None,
-            fault: None,
             env: Vec::new(),
             cwd: None,
             keep_home: false,
@@ -110,9 +107,8 @@ impl StartOptions {
         let here = std::env::current_dir().unwrap_or_default();
         let with = |option: &str, value: &str| format!("{option} {}", shell_words::quote(value));
         let path = |path: &Path| absolute(path, &here).display().to_string();
-        // As when they are found: a built-in profile comes before a file, and the file of a fault has a slash or a dot.
+        // As when it is found: a built-in profile comes before a file.
         let profile = |name: &String| if is_built_in(name) { name.clone() } else { path(Path::new(name)) };
-        let fault = |name: &String| if name.contains(['/', '.']) { path(Path::new(name)) } else { name.clone() };
         let variable = |(name, value): &(String, String)| {
             if is_secret(name, value) {
                 format!("--env {name}=\"${name}\"")
@@ -137,7 +133,6 @@ impl StartOptions {
         let Controls { acts, settings, agent_name, terminal, .. } = &self.controls;
         let mut words: Vec<String> = Vec::new();
         words.extend(self.edition.iter().map(|name| with("--edition", name)));
-        words.extend(self.fault.iter().map(|name| with("--fault", &fault(name))));
         words.extend(self.profile.iter().map(|name| with("--profile", &profile(name))));
         words.extend(self.env.iter().map(variable));
         words.extend(cwd.iter().map(|cwd| with("--cwd", &path(cwd))));

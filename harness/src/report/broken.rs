@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::visible::cut;
-use crate::requirement::{Area, Level, Status};
 use super::words::{count, level};
+use crate::requirement::{Area, Level, Status};
 use crate::results::case_id;
 use crate::results::{EntryReport, FindingReport, RequirementReport, RunReport};
 use crate::verdict::Verdict;

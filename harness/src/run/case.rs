@@ -121,10 +121,7 @@ impl<'c, C: Channel> RunningCase<'c, C> {
         channel: &'c mut C,
         bindings: Bindings,
     ) -> Self {
-        let mut limits = subject.limits.with(&case.limits);
-        if let Some(planted) = &subject.fault {
-            limits = limits.with(&planted.fault.limits);
-        }
+        let limits = subject.limits.with(&case.limits);
         // A case before may have started the agent again.
         let connection = channel.state().connections.len().saturating_sub(1);
         Self {

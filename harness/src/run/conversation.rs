@@ -24,7 +24,6 @@ use super::environment::CaseModel;
 use super::recorder::Recorder;
 use super::tester::{Agent, McpServers, Services, Writing};
 use crate::case::model::TesterSetup;
-use crate::fault::{Injector, Planted};
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::{AgentStart, Aside, ModelEvent, ProcessEvent, Visit, What};
@@ -49,8 +48,6 @@ struct Connection {
     lingers: bool,
     /// That process has exited.
     gone: bool,
-    /// The injector of the planted fault, which changes the lines of the subject.
-    injector: Option<Injector>,
 }
 
 /// The services that the tester hosts for a case.
@@ -93,7 +90,6 @@ pub(super) struct Conversation {
     writing: Writing,
     /// The end of the wait for output after the exit of the subject.
     last_output: Option<Instant>,
-    fault: Option<Planted>,
     /// The HTTP endpoint of the case.
     web: Option<Web>,
     /// The scripted model of an agent.
@@ -155,18 +151,11 @@ impl Conversation {
             answers: mpsc::unbounded_channel(),
             writing,
             last_output: None,
-            fault: None,
             web: None,
             model: None,
             earlier: None,
             steps: 0,
         }
-    }
-
-    /// Plants a fault in the subject.
-    pub(super) fn plant(&mut self, fault: &Planted) {
-        self.fault = Some(fault.clone());
-        self.connections.iter_mut().for_each(|connection| connection.injector = Some(fault.injector()));
     }
 
     /// Whether nothing more can come.
@@ -194,12 +183,8 @@ impl Conversation {
             if let Some(earlier) = &mut self.earlier {
                 earlier.reuse(bytes);
             }
-            let injector = self.connections.get_mut(to).and_then(|connection| connection.injector.as_mut());
-            let reaches = injector.map_or_else(|| Some(bytes.clone()), |injector| injector.sent(bytes));
-            if let Some(bytes) = reaches {
-                all.extend_from_slice(&bytes);
-                all.extend_from_slice(end.bytes());
-            }
+            all.extend_from_slice(bytes);
+            all.extend_from_slice(end.bytes());
             let (from, bytes, deliberate) = (self.state.subject.other(), bytes.clone(), *deliberate);
             events.push(self.state.recorder.record_on(to, What::Line { from, bytes, end, deliberate }));
         }
@@ -335,7 +320,7 @@ impl Conversation {
     fn output(&mut self, connection: usize, bytes: &[u8]) {
         let mut frames = Vec::new();
         self.connections[connection].framer.feed(bytes, |frame| frames.push(frame));
-        frames.into_iter().for_each(|frame| self.arrived(connection, frame));
+        frames.into_iter().for_each(|frame| self.line(connection, frame));
         self.stop_flood();
     }
 
@@ -344,11 +329,8 @@ impl Conversation {
             return self.login_input_ended(connection);
         }
         if let Some(frame) = self.connections[connection].framer.finish() {
-            self.arrived(connection, frame);
+            self.line(connection, frame);
         }
-        let injector = self.connections[connection].injector.as_mut();
-        let held_back = injector.map_or_else(Vec::new, Injector::finish);
-        held_back.into_iter().for_each(|frame| self.line(connection, frame));
         self.state.connections[connection].ended = true;
         self.state.recorder.record_on(connection, What::Process(ProcessEvent::StdoutEnded));
         self.leave(connection, 0);
@@ -358,14 +340,6 @@ impl Conversation {
         if !self.state.flooded {
             let size = if let What::Stderr(bytes) | What::Stdout(bytes) = &what { bytes.len() } else { 0 };
             self.state.recorder.record_aside(Aside::Output, size, what);
-        }
-    }
-
-    /// Processes a line of the process. A planted fault may change it before it counts as a line of the subject.
-    fn arrived(&mut self, connection: usize, frame: Frame) {
-        match &mut self.connections[connection].injector {
-            Some(injector) => injector.received(frame).into_iter().for_each(|frame| self.line(connection, frame)),
-            None => self.line(connection, frame),
         }
     }
 

@@ -63,7 +63,6 @@ fn header(case: &Case, subject: &Subject) -> Header {
         command: subject.command.clone(),
         requirements: case.requirements.clone(),
         lacks: Vec::new(),
-        fault: subject.fault.as_ref().map(|planted| planted.fault.id.clone()),
     }
 }
 
@@ -128,9 +127,6 @@ pub(super) async fn start(case: &Case, subject: &Subject, mark: Option<What>) ->
     let setup = case.tester.filled(&bindings);
     let mut conversation = open(case.edition, &setup, subject, &env, recorder)?;
     conversation.host(hosted);
-    if let Some(planted) = &subject.fault {
-        conversation.plant(planted);
-    }
     Ok(ReadyCase { env, bindings, conversation })
 }
 

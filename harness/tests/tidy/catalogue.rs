@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use acp_conformance::case::{Case, embedded};
 use acp_conformance::edition::{Bundle, Editions};
-use acp_conformance::fault;
 use acp_conformance::judge::Registry;
 use acp_conformance::requirement::Status;
 use libtest_mimic::Trial;
@@ -18,10 +17,8 @@ pub fn trials() -> Vec<Trial> {
         what_is_called_checked_is_checked,
         every_check_judges_a_requirement_of_its_party,
         cases_are_for_what_is_judged,
-        what_is_checked_is_proved_by_a_fault,
         requirements_refer_to_more_specific_ones,
         cases_name_their_schema_for_editors,
-        faults_stand_in_the_folder_of_their_party_and_area,
         links_are_plain_addresses,
     ]
 }
@@ -81,26 +78,6 @@ fn cases_are_for_what_is_judged() {
     none_of("cases for what nothing judges", &wrong);
 }
 
-fn what_is_checked_is_proved_by_a_fault() {
-    let mut wrong = Vec::new();
-    for edition in editions() {
-        let cases = cases(edition);
-        let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-        let killed: BTreeSet<String> = fault::embedded(edition, &ids).0.into_iter().map(|fault| fault.kills).collect();
-        for requirement in edition.catalogue().iter() {
-            let problem = match (requirement.status, killed.contains(&requirement.id), &requirement.no_fault) {
-                (Status::Checked, true, None) | (Status::Checked, false, Some(_)) => continue,
-                (Status::Checked, false, None) => "no fault kills it, and no `no-fault` says why",
-                (Status::Checked, true, Some(_)) => "a fault kills it, but `no-fault` denies that",
-                (_, _, Some(_)) => "it has a `no-fault`, and nothing checks it",
-                (_, _, None) => continue,
-            };
-            wrong.push(format!("{} of {}: {problem}", requirement.id, edition.name()));
-        }
-    }
-    none_of("requirements whose proof is not in order", &wrong);
-}
-
 fn requirements_refer_to_more_specific_ones() {
     let mut wrong = Vec::new();
     for edition in editions() {
@@ -138,28 +115,6 @@ fn cases_name_their_schema_for_editors() {
         }
     }
     none_of("cases that an editor does not know", &wrong);
-}
-
-fn faults_stand_in_the_folder_of_their_party_and_area() {
-    let mut wrong = Vec::new();
-    for edition in editions() {
-        let cases = cases(edition);
-        let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-        let (faults, problems) = fault::embedded(edition, &ids);
-        assert_eq!(problems, []);
-        for fault in faults {
-            let area = fault.kills.split('.').next().unwrap_or_default();
-            let wanted = format!("cases/{}/{}/{area}/{}.yaml", edition.fault_folder(), fault.party, fault.id);
-            if fault.source.path() != wanted {
-                wrong.push(format!("{} should be {wanted}", fault.source.path()));
-            }
-            let schema = "# yaml-language-server: $schema=../../../../schemas/fault.schema.json";
-            if fault.source.text().lines().next() != Some(schema) {
-                wrong.push(format!("{}: the first line should be `{schema}`", fault.source.path()));
-            }
-        }
-    }
-    none_of("faults in the wrong folder or without their schema", &wrong);
 }
 
 /// Reports with other links cannot be read back, since forms put links into HTML.

@@ -19,16 +19,13 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// Modules that must not use an earlier one: reports use the recorded data and not the run, and the judge uses only traces.
-const APART: [(&str, &str); 12] = [
+const APART: [(&str, &str); 9] = [
     ("report", "transport"),
     ("report", "run"),
-    ("report", "fault"),
     ("certificate", "transport"),
     ("certificate", "run"),
-    ("certificate", "fault"),
     ("judge", "case"),
     ("judge", "profile"),
-    ("judge", "fault"),
     ("judge", "recording"),
     ("transport", "judge"),
     ("run", "judge"),

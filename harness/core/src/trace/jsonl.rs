@@ -54,9 +54,6 @@ pub struct Header {
     /// The gaps of a recording of other traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<Lack>,
-    /// The name of the fault that was planted in the messages of one of the parties.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<String>,
 }
 
 /// A gap of a recording. Requirements that depend on it cannot be checked.
@@ -94,7 +91,6 @@ impl Header {
             command: Vec::new(),
             requirements: Vec::new(),
             lacks,
-            fault: None,
         }
     }
 }

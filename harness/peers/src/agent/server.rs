@@ -18,7 +18,8 @@ pub fn run(options: &Options) -> ExitCode {
 }
 
 /// Waits for the end of a connection, and converts it to an exit code.
-pub(crate) fn block_on(connection: impl Future<Output = Result<(), Error>>) -> ExitCode {
+#[must_use]
+pub fn block_on(connection: impl Future<Output = Result<(), Error>>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let served = runtime.map_err(Error::into_internal_error).and_then(|runtime| {
         let served = runtime.block_on(connection);
@@ -36,7 +37,11 @@ pub(crate) fn block_on(connection: impl Future<Output = Result<(), Error>>) -> E
 }
 
 /// Runs the agent on a transport until its input ends or a signal stops the process.
-pub(crate) async fn serve(options: &Options, transport: impl ConnectTo<AgentRole>) -> Result<(), Error> {
+///
+/// # Errors
+///
+/// The connection fails.
+pub async fn serve(options: &Options, transport: impl ConnectTo<AgentRole>) -> Result<(), Error> {
     let (first, second) = (Arc::new(Agent::new(options, &v1::V1)), Arc::new(Agent::new(options, &v2::V2)));
     // The version that `initialize` asks for decides which of the two serves the connection.
     let router = || AgentRole.protocol_router();

@@ -2,8 +2,17 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use acp_conformance_peers::agent::{self, Options};
+use clap::Parser;
+
+/// The command line of `acp-reference-agent`.
+#[derive(Debug, Parser)]
+#[command(name = "acp-reference-agent", version)]
+struct Arguments {
+    #[command(flatten)]
+    options: Options,
+}
 
 fn main() -> ExitCode {
-    acp_conformance_peers::faulty::agent::Arguments::parse().run()
+    agent::run(&Arguments::parse().options)
 }

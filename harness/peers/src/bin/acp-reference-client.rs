@@ -1,9 +1,12 @@
 //! The reference client: a conforming ACP client without a user interface, which does what its options and acts say.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
-use clap::Parser as _;
+use acp_conformance_peers::client::{self, AgentProgram, Options};
+use clap::Parser;
 
 fn main() -> ExitCode {
-    acp_conformance_peers::faulty::client::Arguments::parse().run()
+    let options = Options::parse();
+    let program = AgentProgram::new(&options);
+    client::run(options, Arc::new(program))
 }

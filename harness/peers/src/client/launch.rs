@@ -52,7 +52,9 @@ pub struct AgentProgram {
 }
 
 impl AgentProgram {
-    pub(crate) fn new(options: &Options) -> Self {
+    /// Returns the program that the options name.
+    #[must_use]
+    pub fn new(options: &Options) -> Self {
         Self { command: options.agent.clone(), env: options.env.clone() }
     }
 
@@ -64,7 +66,8 @@ impl AgentProgram {
     }
 
     /// Returns the command of a login: that of the agent, with the additions of the login.
-    pub(crate) fn login_command(&self, login: &TerminalLogin) -> Command {
+    #[must_use]
+    pub fn login_command(&self, login: &TerminalLogin) -> Command {
         let mut command = self.command();
         command.args(&login.args).envs(&login.env).kill_on_drop(true);
         command

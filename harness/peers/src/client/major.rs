@@ -130,7 +130,8 @@ pub struct TerminalLogin {
 
 impl TerminalLogin {
     /// Reads the members of a method of version 1 that have the right type.
-    pub(crate) fn read(method: &Value) -> Self {
+    #[must_use]
+    pub fn read(method: &Value) -> Self {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let args = method["args"].as_array().into_iter().flatten().filter_map(text).collect();
         let env = method["env"].as_object().into_iter().flatten();

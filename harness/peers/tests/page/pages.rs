@@ -3,10 +3,20 @@
 use std::path::PathBuf;
 
 use acp_conformance::edition::V1;
+use acp_conformance::requirement::Party;
+use acp_conformance_mutants::fault::Fault;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::program;
+use crate::reference::Mutant;
+
+/// Returns options that run the cases of a fault, each alone.
+fn cases_of(fault: &str) -> Result<Vec<String>, String> {
+    let cases = Fault::find(fault, Party::Agent)?.file.case.items.into_iter();
+    let cases = cases.flat_map(|(_, case)| ["--case".to_owned(), case]);
+    Ok(std::iter::once("--isolate".to_owned()).chain(cases).collect())
+}
 
 const AGENT: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
 
@@ -27,13 +37,16 @@ impl Pages {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let pages = Self { folder };
         pages.drive("kept", &["--case", "cancel", "--case", "fs/read"])?;
-        pages.drive("broken", &["--fault", "cancelled-as-end-turn"])?;
-        pages.drive("member", &["--fault", "agent-info-without-version"])?;
+        let broken = Mutant::new(Party::Agent, &["--fault", "cancelled-as-end-turn"]);
+        pages.drive_agent(&broken.path(), "broken", &cases_of("cancelled-as-end-turn")?)?;
+        let member = "agent-info-without-version";
+        let mutant = Mutant::new(Party::Agent, &["--fault", member]);
+        pages.drive_agent(&mutant.path(), "member", &cases_of(member)?)?;
         let entry = format!("[[expected]]\nrequirement = 'cancel.stop-reason'\nreason = '{REASON}'\n");
         std::fs::write(pages.path("expected.toml"), entry).map_err(|error| error.to_string())?;
         let file = pages.text("expected.toml");
-        let fault = ["--case", "cancel", "--fault", "cancelled-as-end-turn", "--expected", &file];
-        pages.drive("expected", &fault)?;
+        let options = ["--isolate", "--case", "cancel", "--expected", &file].map(str::to_owned);
+        pages.drive_agent(&broken.path(), "expected", &options)?;
         std::fs::write(pages.path("hostile.jsonl"), hostile_trace()).map_err(|error| error.to_string())?;
         pages.cli(&["check", "--html", &pages.text("hostile.html"), &pages.text("hostile.jsonl")])?;
         for party in ["agent", "client"] {
@@ -65,12 +78,17 @@ impl Pages {
     }
 
     fn drive(&self, name: &str, selected: &[&str]) -> Result<(), String> {
+        let selected: Vec<String> = selected.iter().map(|&word| word.to_owned()).collect();
+        self.drive_agent(AGENT, name, &selected)
+    }
+
+    fn drive_agent(&self, agent: &str, name: &str, selected: &[String]) -> Result<(), String> {
         let to = |extension: &str| self.text(&format!("{name}.{extension}"));
         let (page, traces) = (to("html"), to("traces"));
         let json = format!("json={}", to("json"));
         let outputs = ["--html", &page, "--format", &json, "--trace-dir", &traces];
-        let words = [&["agent"], selected, &outputs, &["--", AGENT]].concat();
-        self.cli(&words)
+        let selected: Vec<&str> = selected.iter().map(String::as_str).collect();
+        self.cli(&[&["agent"], &selected[..], &outputs, &["--", agent]].concat())
     }
 
     /// Runs the program.

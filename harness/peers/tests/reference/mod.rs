@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use acp_conformance::run::{Jobs, Subject};
 use acp_conformance::suite::{Suite, SuiteListener, SuiteOptions};
 use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
+use tempfile::TempDir;
 
 /// The path of the reference agent.
 pub const AGENT: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
@@ -41,6 +44,59 @@ pub fn subject(party: Party, options: &[String]) -> Subject {
             subject.command.splice(end..end, options.iter().cloned());
             subject
         }
+    }
+}
+
+/// A mutant of a reference program, as an executable with the same name. It starts this test program, which has to call
+/// [`acp_conformance_mutants::program::run_if_asked`].
+pub struct Mutant {
+    folder: TempDir,
+    party: Party,
+}
+
+impl Mutant {
+    /// Makes the mutant with these options, such as `--fault ID`.
+    pub fn new(party: Party, options: &[&str]) -> Self {
+        let mutant = Self { folder: tempfile::tempdir().expect("a folder"), party };
+        mutant.turn_into(options);
+        mutant
+    }
+
+    /// Makes the mutant of a fault with this text.
+    pub fn of(party: Party, fault: &str) -> Self {
+        let mutant = Self::new(party, &[]);
+        let file = mutant.folder().join(format!("{party}/own/fault.yaml"));
+        fs::create_dir_all(file.parent().expect("a folder")).expect("folders");
+        fs::write(&file, fault).expect("a file");
+        mutant.turn_into(&["--fault", &file.display().to_string()]);
+        mutant
+    }
+
+    /// Gives it other options.
+    pub fn turn_into(&self, options: &[&str]) {
+        let this = std::env::current_exe().expect("this program");
+        let (this, party, options) = (this.display(), self.party, options.join("' '"));
+        let options = if options.is_empty() { options } else { format!(" '{options}'") };
+        let script = format!("#!/bin/sh\nexec '{this}' acp-mutant {party}{options} \"$@\"\n");
+        fs::write(self.path(), script).expect("a script");
+        fs::set_permissions(self.path(), Permissions::from_mode(0o755)).expect("it becomes executable");
+    }
+
+    /// Returns the path of the program.
+    pub fn path(&self) -> String {
+        self.folder().join(format!("acp-reference-{}", self.party)).display().to_string()
+    }
+
+    /// Returns the folder of the program, for `PATH`.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns it as a subject.
+    pub fn subject(&self) -> Subject {
+        let mut subject = subject(self.party, &[]);
+        subject.command[0] = self.path();
+        subject
     }
 }
 

@@ -37,8 +37,6 @@ pub enum FileKind {
     Profile,
     /// Lists of expected failures.
     Expected,
-    /// Faults.
-    Fault,
     /// Reports in JSON.
     Report,
     /// The lines of `--format events`.
@@ -52,7 +50,7 @@ pub enum FileKind {
 /// Arguments of `schema`.
 #[derive(Debug, clap::Args)]
 pub struct SchemaArgs {
-    /// The kind of file: case, profile, expected, fault, report, events, trace or diff
+    /// The kind of file: case, profile, expected, report, events, trace or diff
     #[arg(hide_possible_values = true)]
     pub kind: FileKind,
 }

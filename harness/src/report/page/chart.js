@@ -197,11 +197,10 @@ function chart({ events, of, header }, findings) {
     list.append(item);
   }
   gap(of - next);
-  const fault = header.fault && el('p', { class: 'facts' }, `with the fault ${header.fault} put in`);
   const steps = list.querySelectorAll('.done-step').length;
   const toggle = steps > 0 && el('label', { class: 'facts' },
     el('input', { type: 'checkbox', onchange: ({ target }) => list.classList.toggle('with-steps', target.checked) }),
     ` Show the ${steps} steps of the case that went as expected`);
-  return el('div', { class: 'sequence' }, fault, toggle,
+  return el('div', { class: 'sequence' }, toggle,
     el('div', { class: 'heads', 'aria-hidden': 'true' }, el('b', {}, 'client'), el('b', {}, 'agent')), list);
 }

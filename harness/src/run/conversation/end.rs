@@ -99,9 +99,7 @@ impl Conversation {
             }
         }
         (self.state.exit, self.last_output) = (None, None);
-        // A fault counts the messages of a case, whichever process they are from.
-        let injector = self.connections.last_mut().and_then(|before| before.injector.take());
-        self.opens(Connection { injector, ..Connection::default() }, false);
+        self.opens(Connection::default(), false);
         let pid = self.link.pid.unwrap_or_default();
         self.state.recorder.record_on(connection, What::Process(ProcessEvent::Spawned { pid }));
         Some(Vec::new())

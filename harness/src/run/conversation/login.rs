@@ -1,7 +1,6 @@
 //! Logins in a terminal: the client starts the agent's program there, and that process does not serve as an agent.
 
 use super::{Connection, Conversation};
-use crate::fault::Planted;
 use crate::protocol::TerminalLogin;
 use crate::run::channel::LoginStart;
 use crate::trace::{AgentStart, ProcessEvent, What};
@@ -22,8 +21,7 @@ impl Conversation {
             let n = self.state.recorder.record_at_login(connection, started);
             self.state.logins.push(LoginStart { n, connection, on_terminal });
         } else {
-            let injector = self.fault.as_ref().map(Planted::injector);
-            self.opens(Connection { injector, ..Connection::default() }, false);
+            self.opens(Connection::default(), false);
             self.state.recorder.record_on(connection, started);
         }
     }

@@ -14,7 +14,6 @@ use super::known_servers::KnownServers;
 use super::sandbox::{Cache, Sandbox};
 use crate::case::model::{Act, Case, UserPermission};
 use crate::case::template::Bindings;
-use crate::fault::Planted;
 use crate::manual::{AgentFolder, Person};
 use crate::profile::{Controls, Hints, Means, Profile, Setting, person, places};
 use crate::requirement::Party;
@@ -56,8 +55,6 @@ pub struct Subject {
     pub controls: Controls,
     /// The time limits.
     pub limits: Limits,
-    /// A fault to plant in its messages, to see whether a check reports it.
-    pub fault: Option<Planted>,
     /// The person who operates the client by hand, if any.
     pub person: Option<Person>,
     /// The folder with the agent for a client that a person starts.
@@ -100,7 +97,6 @@ impl Subject {
             cache: Cache::default(),
             controls: Controls::default(),
             limits: Limits::default(),
-            fault: None,
             person: None,
             agent_folder: None,
             calls: KnownCalls::default(),

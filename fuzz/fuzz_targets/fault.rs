@@ -1,3 +1,0 @@
-#![no_main]
-
-acp_conformance_fuzz::target!(fault);

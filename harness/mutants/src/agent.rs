@@ -1,0 +1,12 @@
+//! The reference agent with deliberate faults.
+
+mod cancel;
+mod initialize;
+mod jsonrpc;
+mod layers;
+mod mcp;
+mod permission;
+mod prompt;
+mod session;
+
+pub(crate) use layers::LAYERS;

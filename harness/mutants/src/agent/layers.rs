@@ -1,0 +1,61 @@
+//! The list of all layers of the agent.
+
+use std::io::Write as _;
+
+use super::{cancel, initialize, jsonrpc, mcp, permission, prompt, session};
+use crate::{
+    framing,
+    jsonrpc::{FifoResponses, OneIdSpace},
+    layer::{EditInward, Layer, Refuse},
+    layered::{Kind, Layered},
+};
+
+const fn messages(name: &'static str, layer: fn() -> Box<dyn Layer>) -> Layered {
+    Layered { name, kind: Kind::Messages(layer) }
+}
+
+const fn bytes(name: &'static str, read: fn(Vec<u8>) -> Vec<u8>) -> Layered {
+    Layered { name, kind: Kind::Bytes(read) }
+}
+
+pub(crate) const LAYERS: &[Layered] = &[
+    // initialize
+    messages("null-is-support", || Box::new(EditInward(initialize::believe_null))),
+    messages("omitted-is-support", || Box::new(EditInward(initialize::believe_omitted))),
+    // JSON-RPC and the transport
+    Layered { name: "binary-log", kind: Kind::Start(log_bytes) },
+    Layered { name: "end-on-bad-input", kind: Kind::EndAtBadInput },
+    bytes("read-chunk-per-message", framing::chunk_per_message),
+    bytes("split-decoding", framing::split_decoding),
+    bytes("splitlines", framing::splitlines),
+    messages("reject-null", || Box::new(Refuse(jsonrpc::has_null))),
+    messages("reject-meta", || Box::new(Refuse(jsonrpc::has_meta))),
+    messages("fifo-responses", || Box::new(FifoResponses::default())),
+    messages("one-id-space", || Box::new(OneIdSpace)),
+    messages("blocking", || Box::new(prompt::Blocking::default())),
+    // Sessions
+    messages("process-cwd", || Box::new(EditInward(session::take_process_cwd))),
+    messages("roots-restored", || Box::new(session::RootsRestored::default())),
+    messages("global-mode", || Box::new(session::GlobalMode::default())),
+    messages("history-lost-at-exit", || Box::new(session::Forgetful::of(session::Lost::History))),
+    messages("message-ids-lost-at-exit", || Box::new(session::Forgetful::of(session::Lost::Ids))),
+    // MCP servers
+    messages("mcp-args-joined", || Box::new(EditInward(mcp::join_args))),
+    messages("mcp-tools-not-listed", || Box::new(EditInward(mcp::only_greet))),
+    messages("mcp-headers-once", || Box::new(EditInward(mcp::send_headers_once))),
+    // Prompts and their cancellation
+    messages("cancel-sticky", || Box::new(cancel::Sticky::default())),
+    messages("cancel-all-sessions", || Box::new(cancel::AllSessions)),
+    messages("command-outlives-cancel", || Box::new(cancel::TurnAbandoned::default())),
+    // Permission
+    messages("act-before-permission", || Box::new(permission::AskedAfterwards::default())),
+    messages("report-afterwards", || Box::new(permission::ReportedAfterwards::default())),
+    messages("write-outside", || Box::new(permission::WriteOutside::default())),
+    // Elicitation
+    messages("visited-at-consent", || Box::new(prompt::VisitedAtConsent)),
+];
+
+fn log_bytes() {
+    // The agent works without its log.
+    let _ = std::io::stderr().write_all(&[0x7F, b'E', b'L', b'F', 0xFF, b'\n']);
+}

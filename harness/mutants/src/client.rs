@@ -1,0 +1,15 @@
+//! The reference client with deliberate faults.
+
+mod cancel;
+mod elicitation;
+mod fs;
+mod initialize;
+mod jsonrpc;
+mod launch;
+mod layers;
+mod permission;
+mod session;
+mod terminal;
+
+pub(crate) use launch::{FaultyLauncher, Launch};
+pub(crate) use layers::LAYERS;

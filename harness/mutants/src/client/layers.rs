@@ -1,0 +1,82 @@
+//! The list of all layers of the client.
+
+use super::{
+    cancel, elicitation, fs, initialize,
+    jsonrpc::{self, Reject},
+    launch::Launch,
+    permission, session,
+    terminal::{self, Cut, Outputs},
+};
+use crate::{
+    framing,
+    jsonrpc::{FifoResponses, OneIdSpace},
+    layer::{EditInward, Layer, Refuse},
+    layered::{Kind, Layered},
+};
+
+const fn messages(name: &'static str, layer: fn() -> Box<dyn Layer>) -> Layered {
+    Layered { name, kind: Kind::Messages(layer) }
+}
+
+const fn bytes(name: &'static str, read: fn(Vec<u8>) -> Vec<u8>) -> Layered {
+    Layered { name, kind: Kind::Bytes(read) }
+}
+
+const fn launch(name: &'static str, launch: Launch) -> Layered {
+    Layered { name, kind: Kind::Launch(launch) }
+}
+
+pub(crate) const LAYERS: &[Layered] = &[
+    // JSON-RPC and the transport
+    bytes("read-chunk-per-message", framing::chunk_per_message),
+    bytes("split-decoding", framing::split_decoding),
+    bytes("splitlines", framing::splitlines),
+    launch("stderr-merged", Launch::StderrMerged),
+    Layered { name: "end-on-bad-input", kind: Kind::EndAtBadInput },
+    launch("lingers", Launch::Lingers),
+    messages("batch", || Box::new(jsonrpc::Batch::default())),
+    messages("counted-response-ids", || Box::new(jsonrpc::CountedIds::default())),
+    messages("fifo-responses", || Box::new(FifoResponses::default())),
+    messages("one-id-space", || Box::new(OneIdSpace)),
+    messages("blocking", || Box::new(jsonrpc::Blocking::default())),
+    messages("serial-requests", || Box::new(jsonrpc::Serial::default())),
+    messages("reject-null", || Box::new(Reject(jsonrpc::has_null))),
+    messages("reject-meta", || Box::new(Reject(jsonrpc::has_meta))),
+    // initialize
+    messages("null-is-support", || Box::new(EditInward(initialize::null_is_support))),
+    // Logins
+    launch("login-bare", Launch::LoginBare),
+    launch("login-args-replaced", Launch::LoginArgsReplaced),
+    launch("login-env-loses", Launch::LoginEnvLoses),
+    launch("login-piped", Launch::LoginPiped),
+    launch("login-addressed", Launch::LoginAddressed),
+    launch("login-always-succeeds", Launch::LoginAlwaysSucceeds),
+    launch("login-killed-succeeds", Launch::LoginKilledSucceeds),
+    launch("login-words-succeed", Launch::LoginWordsSucceed),
+    launch("login-keeps-connection", Launch::LoginKeepsConnection),
+    // Sessions
+    messages("merge-directories", || Box::new(session::MergeDirectories::default())),
+    // Turns and their cancellation
+    messages("late-cancel-answered", || Box::new(cancel::AnswerLateCancel)),
+    messages("cancel-request-aborts-all", || Box::new(cancel::AbortAll)),
+    // Permission
+    messages("permission-clears-all", || Box::new(permission::ClearAll)),
+    messages("permission-late-asked", || Box::new(permission::AnswerLate::default())),
+    // Files
+    messages("write-no-create", || Box::new(Refuse(fs::creates_file))),
+    messages("write-no-truncate", || Box::new(EditInward(fs::leave_rest))),
+    messages("write-answers-first", || Box::new(fs::WriteLater)),
+    // Terminals
+    messages("create-waits", || Box::new(terminal::CreateWaits::default())),
+    messages("args-joined", || Box::new(EditInward(terminal::join_args))),
+    messages("output-waits", || Box::new(terminal::OutputWaits::default())),
+    messages("output-forgotten", || Box::new(Outputs::new(terminal::remove_sent))),
+    messages("last-chunk-lost", || Box::new(Outputs::new(terminal::lose_last_line))),
+    messages("cut-inside-character", || Box::new(Cut::new(terminal::cut_anywhere))),
+    messages("limit-counts-characters", || Box::new(Cut::new(terminal::count_characters))),
+    messages("output-head-kept", || Box::new(Cut::new(terminal::keep_head))),
+    messages("wait-after-exit-hangs", || Box::new(terminal::WaitHangs::default())),
+    // Elicitation
+    messages("url-fetched", || Box::new(elicitation::VisitFirst)),
+    messages("url-opened-anyway", || Box::new(elicitation::VisitAnyway)),
+];

@@ -1,0 +1,59 @@
+//! The layers in Rust by name.
+
+use crate::{
+    client::Launch,
+    fault::{EditFile, inject::Injector},
+    layer::Layer,
+};
+
+/// One deliberate violation in Rust, named after the wrong behaviour.
+#[derive(Debug)]
+pub(crate) struct Layered {
+    /// The name on the command line.
+    pub(crate) name: &'static str,
+    /// The place where the layer acts.
+    pub(crate) kind: Kind,
+}
+
+/// The place where a layer acts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    /// Once, before the program starts.
+    Start(fn()),
+    /// In the bytes of one `read()`.
+    Bytes(fn(Vec<u8>) -> Vec<u8>),
+    /// At a line of the other side that is not a JSON object; the program ends there.
+    EndAtBadInput,
+    /// In the start of the client's agent, or of its login.
+    Launch(Launch),
+    /// In the messages.
+    Messages(fn() -> Box<dyn Layer>),
+}
+
+/// The faults of a mutant.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Faults {
+    /// The layers, the first one next to the other side.
+    pub(crate) layers: Vec<&'static Layered>,
+    /// The edits between the layers and the other side.
+    pub(crate) edits: Vec<EditFile>,
+    /// The file that gets the number of each edit that shows.
+    pub(crate) effects: Option<std::path::PathBuf>,
+}
+
+impl Faults {
+    /// Whether the program is the plain reference program.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.layers.is_empty() && self.edits.is_empty()
+    }
+
+    /// Whether one of the layers is this one.
+    pub(crate) fn launches(&self, launch: Launch) -> bool {
+        self.layers.iter().any(|layer| matches!(layer.kind, Kind::Launch(kind) if kind == launch))
+    }
+
+    /// Creates the injector of a connection, if there are edits.
+    pub(crate) fn injector(&self) -> Option<Injector> {
+        (!self.edits.is_empty()).then(|| Injector::new(&self.edits, self.effects.clone()))
+    }
+}
