@@ -19,7 +19,7 @@ use crate::case::{MARKER, MethodKind, PayloadKind, Template, UserSetup, Vocabula
 use crate::judge::judge;
 use crate::protocol::Edition;
 use crate::requirement::Party;
-use crate::trace::Trace;
+use crate::trace::{Trace, What};
 use crate::verdict::Verdict;
 
 /// Returns the text of a case file that repeats the exchange of a case's trace; `origin` says whose it is. A comment marks each
@@ -40,9 +40,8 @@ pub fn record(trace: &Trace, origin: &str, edition: &'static Edition) -> Option<
     writer.remarks.iter().for_each(|remark| text.push_str(&format!("# {remark}\n")));
     text.push_str(&format!("title: {}\n", scalar(trace.header.title.as_deref().unwrap_or("A recorded exchange"))));
     text.push_str(&format!("subject: {}\n", exchange.subject));
-    let violated = broken.iter().map(|(_, id, _)| id);
-    let requirements: BTreeSet<&str> = trace.header.requirements.iter().chain(violated).map(String::as_str).collect();
-    text.push_str(&format!("requirements: [{}]\n", requirements.into_iter().collect::<Vec<_>>().join(", ")));
+    let requirements = requirements(trace, &broken, edition);
+    text.push_str(&format!("requirements: [{}]\n", requirements.join(", ")));
     for (key, value) in [("user", user), ("workspace", workspace)] {
         if value.as_object().is_some_and(|members| !members.is_empty()) {
             text.push_str(&format!("{key}: {}\n", flow(&value)));
@@ -65,6 +64,22 @@ fn violations(trace: &Trace, exchange: &Exchange, edition: &'static Edition) -> 
         .filter(|(_, finding)| finding.verdict == Verdict::Fail && finding.same_as.is_none())
         .filter_map(|(id, finding)| Some((*finding.events.first()?, id.clone(), finding.text())))
         .collect()
+}
+
+/// Returns the requirements that the subject violates, and those of the case that its messages decide without a step.
+fn requirements(trace: &Trace, broken: &[Violation], edition: &'static Edition) -> Vec<String> {
+    let mut messages = trace.clone();
+    messages.events.retain(|event| !matches!(event.what, What::Step(_)));
+    let judgement = judge(&messages, edition);
+    let passed = |id: &&String| judgement.verdict(id) == Verdict::Pass;
+    let chosen = trace.header.requirements.iter().filter(passed).chain(broken.iter().map(|(_, id, _)| id));
+    let mut chosen: Vec<String> = chosen.cloned().collect::<BTreeSet<_>>().into_iter().collect();
+    if chosen.is_empty() {
+        // A case needs one.
+        let binds = |id: &&String| edition.catalogue.find(id).map(|known| known.party) == trace.header.subject;
+        chosen.extend(judgement.tallies.keys().filter(binds).find(passed).cloned());
+    }
+    chosen
 }
 
 /// Returns what the user of a client did without a step: the first prompt, decisions about permissions, and settings.

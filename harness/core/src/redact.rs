@@ -19,12 +19,11 @@ use crate::trace::{
 use crate::wire::{Content, read_line};
 
 /// Members whose texts are words of the protocol or of a standard, unless they are longer than a word.
-const WORDS: [&str; 21] = [
+const WORDS: [&str; 20] = [
     "action",
     "category",
     "currency",
     "fileType",
-    "format",
     "jsonrpc",
     "kind",
     "method",
@@ -66,6 +65,9 @@ const FREE: [&str; 4] = ["_meta", "data", "rawInput", "rawOutput"];
 
 /// The fields of a form: their names are free, and their definitions are not.
 const FIELDS: &str = "properties";
+
+/// Limits for the field of a form, which are removed: the redacted answer would violate them.
+const LIMITS: [&str; 6] = ["format", "maxLength", "maximum", "minLength", "minimum", "pattern"];
 
 /// The member of `_meta` with the ids of a distributed trace.
 const TRACE_PARENT: &str = "traceparent";
@@ -286,7 +288,8 @@ impl Redactor<'_> {
                 members.collect()
             }
             Value::Object(members) => {
-                members.into_iter().map(|(key, value)| self.member(key, value, name, is_free)).collect()
+                let kept = members.into_iter().filter(|(key, _)| !LIMITS.contains(&key.as_str()));
+                kept.map(|(key, value)| self.member(key, value, name, is_free)).collect()
             }
             Value::Array(items) => items.into_iter().map(|item| self.value(item, name, is_free)).collect(),
             Value::String(text) => self.text(&text, name, is_free).into(),
