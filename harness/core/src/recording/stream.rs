@@ -45,7 +45,7 @@ type Document = (Reader, fn(Reader) -> Result<Vec<Item>, RecordingProblem>);
 /// The importer, with what it reads.
 enum Source {
     /// A trace of this program.
-    Trace(TraceReader<Reader>),
+    Trace(Box<TraceReader<Reader>>),
     /// Entries in lines.
     Lines(Lines, Box<dyn Importer>),
     /// A document that is read as a whole when the first event is asked for, and its events.
@@ -94,7 +94,7 @@ impl Recording {
             Format::Trace => {
                 let reader = TraceReader::new(from).map_err(|error| of_trace(&error))?;
                 header = reader.header.clone();
-                Source::Trace(reader)
+                Source::Trace(Box::new(reader))
             }
             Format::Ndjson => Source::Lines(Lines::new(from), Box::new(Ndjson::new(edition))),
             Format::Tee => Source::Lines(Lines::new(from), Box::new(Tee::default())),
