@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::conversation::{Conversation, Session};
 use super::registry::Registry;
+use crate::conversation::{Conversation, Session};
 use crate::protocol::Edition;
 use crate::requirement::{Condition, ConversationFact, Party};
 use crate::wire::Members;

@@ -7,19 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::by_case::CaseShares;
-use super::check::Seen;
 use super::conditions::Conditions;
-use super::conversation::{Conversation, Course, Introduction, Memory};
 use super::dispatch::{Dispatch, Look};
 use super::fences::Fences;
 use super::judgement::{Judgement, NotCovered};
-use super::login::Logins;
-use super::moment::Moment;
-use super::outcome::Outcome;
-use super::ruling::{Tally, Unread};
-use super::seen::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};
 use super::tallies::Tallies;
 use super::{script, shapes};
+use crate::areas::{Moment, Seen};
+use crate::conversation::{
+    Answer, CallSeen, Conversation, Course, Introduction, LineSeen, Logins, Memory, Outcome, Payload, UpdateSeen,
+};
+use crate::finding::{Tally, Unread};
 use crate::protocol::{Differences, Edition, Kind, Method, NewerSchema, Update};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};

@@ -1,6 +1,6 @@
 //! The gaps of a recording, and the requirements that it therefore cannot decide: they neither fail nor pass.
 
-use super::conversation::Holes;
+use crate::conversation::Holes;
 use crate::trace::Lack;
 
 /// Whether a recording with this gap can decide the requirement.

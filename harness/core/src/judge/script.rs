@@ -1,11 +1,11 @@
 //! The decisions of a case's steps: a step fails only the requirements that it names.
 
-use super::checks::common::NO_METHOD;
-use super::checks::probes::holds;
-use super::checks::support::{asks_first, is_usually_answered, waits_for_others};
+use crate::areas::common::NO_METHOD;
+use crate::areas::probes::holds;
+use crate::areas::support::{asks_first, is_usually_answered, waits_for_others};
+use crate::conversation::{Conversation, Exchange};
 use crate::fact;
-use crate::judge::Fact;
-use crate::judge::conversation::{Conversation, Exchange};
+use crate::finding::Fact;
 use crate::judge::step::{ended_unexplained, step_fact, step_text};
 use crate::judge::tallies::Tallies;
 use crate::requirement::Party;

@@ -1,0 +1,95 @@
+//! The areas of the protocol: the checks of each, and what they remember of a conversation.
+
+mod auth;
+mod background;
+mod cancel;
+mod cancelreq;
+mod check;
+mod close;
+mod commands;
+pub(crate) mod common;
+mod compaction;
+mod config;
+mod content;
+mod delete;
+mod dirs;
+mod elicit;
+mod ext;
+mod fs;
+mod init;
+mod jsonrpc;
+mod list;
+mod load;
+mod mcp;
+mod message;
+mod modes;
+mod moment;
+mod notice;
+mod permission;
+mod plan;
+pub(crate) mod probes;
+mod prompt;
+mod resume;
+mod schema;
+mod session;
+mod state;
+pub(crate) mod support;
+mod terminal;
+mod timestamp;
+mod tool;
+mod transport;
+mod v2;
+
+pub use self::check::{Check, On};
+pub(crate) use self::check::{KINDS, Seen};
+pub use self::moment::Moment;
+
+/// Returns every check of every area.
+pub(crate) fn all() -> Vec<Check> {
+    let areas: [&[&[Check]]; 34] = [
+        auth::CHECKS,
+        &[background::CHECKS],
+        cancel::CHECKS,
+        &[cancelreq::CHECKS, cancelreq::BOTH.as_flattened()],
+        close::CHECKS,
+        &[commands::CHECKS],
+        &[compaction::CHECKS],
+        config::CHECKS,
+        &[content::CHECKS, content::BOTH.as_flattened()],
+        &[delete::CHECKS],
+        dirs::CHECKS,
+        elicit::CHECKS,
+        &[ext::CHECKS, ext::BOTH.as_flattened()],
+        fs::CHECKS,
+        init::CHECKS,
+        &[
+            jsonrpc::BOTH.as_flattened(),
+            jsonrpc::duplex::BOTH.as_flattened(),
+            jsonrpc::error::CHECKS,
+            jsonrpc::error::BOTH.as_flattened(),
+            jsonrpc::exit::BOTH.as_flattened(),
+            jsonrpc::response::CHECKS,
+            jsonrpc::response::BOTH.as_flattened(),
+            jsonrpc::v2::CHECKS,
+        ],
+        &[list::CHECKS],
+        &[load::CHECKS],
+        mcp::CHECKS,
+        &[message::CHECKS],
+        modes::CHECKS,
+        &[notice::CHECKS],
+        permission::CHECKS,
+        &[plan::CHECKS],
+        &[probes::CHECKS, probes::settings::CHECKS, probes::turns::CHECKS],
+        prompt::CHECKS,
+        resume::CHECKS,
+        &[schema::CHECKS, schema::BOTH.as_flattened()],
+        session::CHECKS,
+        &[state::CHECKS],
+        terminal::CHECKS,
+        &[tool::CHECKS],
+        &[transport::CHECKS, transport::BOTH.as_flattened(), transport::delivery::BOTH.as_flattened()],
+        v2::CHECKS,
+    ];
+    areas.concat().concat()
+}

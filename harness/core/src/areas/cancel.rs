@@ -1,0 +1,9 @@
+//! Area `cancel`: `session/cancel`, which ends the running turn of its session.
+
+pub(in crate::areas) mod agent;
+pub(in crate::areas) mod client;
+
+use super::Check;
+
+/// The checks of the area.
+pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, client::CHECKS];

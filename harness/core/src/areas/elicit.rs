@@ -1,0 +1,10 @@
+//! Area `elicit`: elicitations and their answers.
+
+pub(in crate::areas) mod agent;
+pub(in crate::areas) mod client;
+mod form;
+
+use super::Check;
+
+/// The checks of the area.
+pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, client::CHECKS];

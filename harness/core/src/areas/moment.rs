@@ -1,0 +1,17 @@
+//! The place and time of an input of a check.
+
+use crate::conversation::Conversation;
+use crate::requirement::Party;
+
+/// The place and time of an input of a check.
+#[derive(Clone, Copy)]
+pub struct Moment<'m> {
+    /// The conversation before the event.
+    pub talk: &'m Conversation,
+    /// The position of the event.
+    pub n: usize,
+    /// Microseconds since the start of the trace.
+    pub us: u64,
+    /// The sender.
+    pub from: Party,
+}

@@ -1,0 +1,130 @@
+//! Area `resume`: resumed sessions, with or without a replay.
+
+use crate::areas::common::proper;
+use crate::areas::{Check, Moment, On};
+use crate::conversation::{Answer, Exchange, Opening, Outcome, Session, UpdateSeen, asks_replay, message_of};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::requirement::Party;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("resume.state-snapshot", On::Response(state_snapshot)).only(&[RESUME]),
+    Check::agent("resume.no-replay-by-default", On::Response(no_replay)).only(&[RESUME]),
+    Check::agent("resume.no-replay-by-default", On::Update(replay)).only(MESSAGES),
+    Check::agent("resume.replay-start", On::Update(late_replay)).only(HISTORY),
+    Check::agent("resume.chunks-after-reset", On::Update(chunk_after_reset)).only(CHUNKS),
+];
+
+const RESUME: &str = "session/resume";
+const MESSAGES: &[&str] = &["user_message", "user_message_chunk"];
+const HISTORY: &[&str] = &["user_message", "user_message_chunk", "agent_message", "agent_message_chunk"];
+const CHUNKS: &[&str] = &["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"];
+
+/// "Resume MUST send a current-state snapshot after any replay and before its response."
+///
+/// Correct but unusual: a session in which work goes on, whose state is reported at each change. Any state update between the
+/// request and the response passes.
+fn state_snapshot(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, RESUME).filter(|_| matches!(answer.outcome, Outcome::Result(_))) else {
+        return;
+    };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let reported = session.work.state.is_some() && session.work.state_at > exchange.n;
+    // Another request to resume the session may have had the snapshot.
+    if reported || session.resuming != Some(exchange.n) {
+        ruling.pass();
+    } else {
+        let fact = fact!(
+            "no-state-before-response",
+            "the agent answered {method} without a state update for the session before; expected one",
+            method = RESUME
+        );
+        ruling.fail(fact, &[exchange.n]);
+    }
+}
+
+/// Returns the open request to resume this session.
+fn resuming<'m>(moment: &Moment<'m>, session: &Session) -> Option<&'m Exchange> {
+    let request = session.resuming?;
+    moment.talk.open_of(Party::Client).find(|open| open.n == request)
+}
+
+/// Without `replayFrom` the agent replays no history.
+///
+/// Correct but unusual: a prompt that is open, whose message the agent reports meanwhile, and work that goes on in the session.
+/// Only a user message without any prompt fails, and only in a session that is not at work.
+fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| MESSAGES.contains(&update.variant)) else { return };
+    let Some(request) = resuming(moment, session).filter(|request| !asks_replay(request)) else { return };
+    let fact = fact!(
+        "replay",
+        "the agent sent {update} before its response to {method} without `replayFrom`; expected no replay",
+        update = update.variant, method = RESUME; session_id = update.session, pointer = "/params/update/sessionUpdate"
+    );
+    let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
+    let prompted = session.prompts > 0 && session.ended.as_ref().is_none_or(|ended| ended.n > request.n);
+    if at_work || prompted || !moment.talk.whole {
+        ruling.inconclusive(fact, &[request.n]);
+    } else {
+        ruling.fail(fact, &[request.n]);
+    }
+}
+
+/// Passes a successful resume without `replayFrom`.
+fn no_replay(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let asked = proper(answer, RESUME).filter(|exchange| !asks_replay(exchange));
+    if asked.is_some() && matches!(answer.outcome, Outcome::Result(_)) {
+        ruling.pass();
+    }
+}
+
+/// "All retained history is replayed before the response."
+///
+/// Correct but unusual: a message that the agent changes later, after it replayed it. Only an earlier message that the replay
+/// left out fails, and only before the next prompt.
+fn late_replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| HISTORY.contains(&update.variant)) else { return };
+    let Some((Opening::Resume, reopened)) = session.reopened.filter(|_| session.work.replay_asked) else { return };
+    let Some((kind, id)) = message_of(&update.update) else { return };
+    let earlier = session.work.user_messages.get(id).is_some_and(|(n, _)| *n < reopened);
+    if !earlier || session.work.opened.contains(&(kind.to_owned(), id.to_owned())) {
+        return;
+    }
+    let fact = fact!(
+        "replay-after-response",
+        "the agent sent {update} of the earlier message `{message_id}` after its response to {method}; expected it before",
+        update = update.variant, message_id = id, method = RESUME; session_id = update.session
+    );
+    if moment.talk.whole && !moment.talk.may_miss_work(session) {
+        ruling.fail(fact, &[reopened]);
+    } else {
+        ruling.inconclusive(fact, &[reopened]);
+    }
+}
+
+/// "Later chunks with the same `messageId` append to the current content", so chunks alone would double a message that the client
+/// holds: a whole update with content comes first.
+///
+/// Correct but unusual: bare chunks for a client that holds nothing of the message, since this connection has not shown it; and a
+/// message that is being written in a session at work, or by background work that crosses the request, which is inconclusive.
+fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| CHUNKS.contains(&update.variant)) else { return };
+    let Some(request) = resuming(moment, session).filter(|request| asks_replay(request)) else { return };
+    let Some((kind, id)) = message_of(&update.update) else { return };
+    let message = (kind.to_owned(), id.to_owned());
+    let Some(&shown) = session.work.shown.get(&message).filter(|shown| **shown < request.n) else { return };
+    if session.work.opened.contains(&message) {
+        return ruling.pass();
+    }
+    let fact = fact!(
+        "chunk-without-message",
+        "the agent replayed {update} of the message `{message_id}`, which the client holds, before a whole {expected} with this id",
+        update = update.variant, message_id = id, expected = kind; pointer = "/params/update/messageId"
+    );
+    let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
+    if at_work || session.work.resumed_at_work || moment.talk.may_miss_work(session) {
+        ruling.inconclusive(fact, &[request.n, shown]);
+    } else {
+        ruling.fail(fact, &[request.n, shown]);
+    }
+}
