@@ -12,6 +12,7 @@ mod compaction;
 mod config;
 mod content;
 mod delete;
+mod diff;
 mod dirs;
 mod elicit;
 mod ext;
@@ -37,8 +38,8 @@ pub(crate) mod support;
 mod terminal;
 mod timestamp;
 mod tool;
+mod toolcancel;
 mod transport;
-mod v2;
 
 pub use self::check::{Check, On};
 pub(crate) use self::check::{KINDS, Seen};
@@ -46,7 +47,7 @@ pub use self::moment::Moment;
 
 /// Returns every check of every area.
 pub(crate) fn all() -> Vec<Check> {
-    let areas: [&[&[Check]]; 34] = [
+    let areas: [&[&[Check]]; 35] = [
         auth::CHECKS,
         &[background::CHECKS],
         cancel::CHECKS,
@@ -55,8 +56,9 @@ pub(crate) fn all() -> Vec<Check> {
         &[commands::CHECKS],
         &[compaction::CHECKS],
         config::CHECKS,
-        &[content::CHECKS, content::BOTH.as_flattened()],
+        &[content::CHECKS, content::BOTH.as_flattened(), content::v2::CHECKS, content::v2::BOTH.as_flattened()],
         &[delete::CHECKS],
+        &[diff::CHECKS],
         dirs::CHECKS,
         elicit::CHECKS,
         &[ext::CHECKS, ext::BOTH.as_flattened()],
@@ -71,6 +73,7 @@ pub(crate) fn all() -> Vec<Check> {
             jsonrpc::response::CHECKS,
             jsonrpc::response::BOTH.as_flattened(),
             jsonrpc::v2::CHECKS,
+            jsonrpc::v2::BOTH.as_flattened(),
         ],
         &[list::CHECKS],
         &[load::CHECKS],
@@ -88,8 +91,8 @@ pub(crate) fn all() -> Vec<Check> {
         &[state::CHECKS],
         terminal::CHECKS,
         &[tool::CHECKS],
+        &[toolcancel::CHECKS],
         &[transport::CHECKS, transport::BOTH.as_flattened(), transport::delivery::BOTH.as_flattened()],
-        v2::CHECKS,
     ];
     areas.concat().concat()
 }

@@ -1,11 +1,10 @@
-//! Area `background`: the list of background work in each state update, and cancels of work.
-
-use std::collections::BTreeMap;
+//! Area `background`: the list of background work in each state update.
 
 use serde_json::Value;
 
+use crate::areas::state::STATE;
 use crate::areas::{Check, Moment, On};
-use crate::conversation::{Activity, CallSeen, UpdateSeen, Work};
+use crate::conversation::{UpdateSeen, Work};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::wire::Members;
@@ -15,11 +14,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("background.announced-first", On::Update(announced_first)).only(&[STATE]),
     Check::agent("background.final-before-removal", On::Update(final_before_removal)).only(&[STATE]),
     Check::agent("background.listed-once", On::Update(listed_once)).alone().only(&[STATE]),
-    Check::client("toolcancel.gated", On::Call(tool_cancel)).only(&["tool_call/cancel"]),
-    Check::client("termcancel.gated", On::Call(terminal_cancel)).only(&["terminal/cancel"]),
 ];
 
-const STATE: &str = "state_update";
 const POINTER: &str = "/params/update/background";
 
 /// Returns the list of a state update; `None` if the agent reports no background work.
@@ -129,44 +125,5 @@ fn listed_once(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
         }
         None if items.len() > 1 => ruling.pass(),
         None => {}
-    }
-}
-
-/// The client cancels a tool call only while it advertises `cancel`.
-fn tool_cancel(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    cancel_gate(moment, call, ("tool_call/cancel", "toolCallId"), |work| &work.tools, ruling);
-}
-
-/// The client cancels a terminal only while it advertises `cancel`.
-fn terminal_cancel(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    cancel_gate(moment, call, ("terminal/cancel", "terminalId"), |work| &work.terminals, ruling);
-}
-
-/// Decides about a cancel by `method`, whose member names one of the `activities` of the session.
-///
-/// Correct but unusual: the agent has just withdrawn the capability, or the tool call has just ended, and the client had not
-/// read that yet. This is inconclusive, as is a session that was resumed.
-fn cancel_gate(
-    moment: &Moment<'_>,
-    call: &CallSeen<'_>,
-    (method, member): (&str, &str),
-    activities: impl FnOnce(&Work) -> &BTreeMap<String, Activity>,
-    ruling: &mut Ruling<'_>,
-) {
-    let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
-    let (Some(id), Some(session)) = (call.text_of(method, member), session) else { return };
-    let fact = || {
-        fact!(
-            "cancel-not-advertised",
-            "the client sent {method} for `{id}`, which does not advertise `cancel`",
-            method, id; pointer = format!("/params/{member}")
-        )
-    };
-    let unsure = session.was_reopened || moment.talk.may_miss_work(session);
-    match activities(&session.work).get(id) {
-        Some(activity) if activity.cancellable && !activity.is_over => ruling.pass(),
-        Some(activity) if activity.was_cancellable => ruling.inconclusive(fact(), &[]),
-        _ if unsure => ruling.inconclusive(fact(), &[]),
-        _ => ruling.fail(fact(), &[]),
     }
 }

@@ -1,9 +1,11 @@
 //! Area `commands`: the slash commands that an agent announces.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::areas::{Check, Moment, On};
-use crate::conversation::{Answer, UpdateSeen};
+use crate::conversation::{Answer, Payload, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::wire::Members;
@@ -11,7 +13,11 @@ use crate::wire::Members;
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("commands.after-session", On::Update(after_session)).only(&["available_commands_update"]),
     Check::agent("commands.after-session", On::Response(before_session)).only(&["session/new"]),
+    Check::agent("commands.name-form", On::Payload(name_form)).only(COMMANDS),
+    Check::agent("commands.name-unique", On::Payload(name_unique)).only(COMMANDS),
 ];
+
+const COMMANDS: &[&str] = &["session/new", "session/resume", "available_commands_update"];
 
 /// "After creating a session, the Agent MAY send a list of available commands."
 fn after_session(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -32,5 +38,42 @@ fn before_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
             method = "session/new"
         );
         ruling.fail(fact, &[early]);
+    }
+}
+
+/// Returns the names of the commands that a payload lists.
+fn names<'m>(payload: &Payload<'m>) -> Vec<&'m str> {
+    payload.places("Command").filter_map(|(_, command)| command.member("name")?.as_str()).collect()
+}
+
+/// Command names contain no whitespace and no leading slash.
+///
+/// Correct but unusual: names with colons, dots or letters beyond ASCII.
+fn name_form(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for name in names(payload) {
+        ruling.decide(!name.starts_with('/') && !name.contains(char::is_whitespace), || {
+            fact!(
+                "command-name",
+                "the agent listed the command `{actual}`; expected a name without spaces and without a slash at its start",
+                actual = name; method = payload.method
+            )
+        });
+    }
+}
+
+/// Command names are unique in a list.
+fn name_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let (names, mut seen) = (names(payload), BTreeSet::new());
+    match names.iter().find(|name| !seen.insert(**name)) {
+        Some(name) => {
+            let fact = fact!(
+                "duplicate-command",
+                "the agent listed two commands with the name `{name}`; expected unique names",
+                name; method = payload.method
+            );
+            ruling.fail(fact, &[]);
+        }
+        None if names.len() > 1 => ruling.pass(),
+        None => {}
     }
 }

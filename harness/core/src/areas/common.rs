@@ -11,10 +11,17 @@ use crate::wire::Members;
 
 /// The error that requires a login.
 pub(crate) const LOGIN: i64 = -32000;
+
+/// The error for a request that was cancelled before it was processed.
+pub(super) const WITHDRAWN: i64 = -32800;
 /// The error of an unknown method.
 pub(crate) const NO_METHOD: i64 = -32601;
+
 /// The error of wrong params.
 pub(crate) const BAD_PARAMS: i64 = -32602;
+
+/// The error of a missing resource.
+pub(crate) const NOT_FOUND: i64 = -32002;
 
 /// Passes an absolute path and fails a relative one at `pointer` in a message of `method`. It is inconclusive if the client
 /// itself gave the session a relative `cwd` or root, since the agent may have joined the path to that.
@@ -100,9 +107,6 @@ pub(crate) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut
         }
     }
 }
-
-/// The error of a missing resource.
-pub(crate) const NOT_FOUND: i64 = -32002;
 
 /// Passes an error and fails a result with the fact, for a request that cannot be served. A code other than `expected` is only
 /// noted.
@@ -280,4 +284,18 @@ pub(crate) fn repeats_history(session: &Session, update: &UpdateSeen<'_>) -> boo
 /// Returns a text without characters that formatting may change.
 pub(crate) fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Fails an update of version 1, and passes the one that replaces it in version 2.
+pub(super) fn decide_replaced(update: &UpdateSeen<'_>, [withdrawn, present]: [&str; 2], ruling: &mut Ruling<'_>) {
+    if update.variant == present {
+        ruling.pass();
+    } else if update.variant == withdrawn {
+        let fact = fact!(
+            "update-of-version-1",
+            "the agent sent the update `{actual}`, which only version 1 has; expected `{expected}`",
+            actual = update.variant, expected = present; pointer = "/params/update/sessionUpdate"
+        );
+        ruling.fail(fact, &[]);
+    }
 }

@@ -13,9 +13,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("compaction.gate", On::Update(gate)).alone().only(&[UPDATE, CHUNK]),
     Check::agent("compaction.id-unique", On::Update(id_unique)).only(&[UPDATE]),
     Check::agent("compaction.status", On::Update(status_known)).only(&[UPDATE]),
+    Check::agent("compaction.chunk-in-progress", On::Update(chunk)).only(&["compaction_summary_chunk"]),
 ];
 
 const UPDATE: &str = "compaction_update";
+
 const CHUNK: &str = "compaction_summary_chunk";
 
 /// "Agents MUST only send this update when the Client advertised the `session.compaction` Client capability."
@@ -80,5 +82,30 @@ fn status_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
                 actual = status; pointer = "/params/update/status"
             )
         });
+    }
+}
+
+/// Summary chunks come only while that compaction is in progress.
+///
+/// Correct but unusual: a recording or a replay that begins within a compaction, and a status with an underscore. Only a
+/// compaction that the agent reported as over fails.
+fn chunk(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) =
+        update.known.filter(|session| session.resuming.is_none() && update.variant == "compaction_summary_chunk")
+    else {
+        return;
+    };
+    let Some(id) = update.body.member("compactionId").and_then(Value::as_str) else { return };
+    match session.compactions.get(id).map(String::as_str) {
+        Some("in_progress") => ruling.pass(),
+        Some(status @ ("completed" | "failed" | "cancelled")) => {
+            let fact = fact!(
+                "chunk-after-end",
+                "the agent sent a summary chunk of the compaction `{compaction_id}`, which is {status}",
+                compaction_id = id, status; pointer = "/params/update/compactionId"
+            );
+            ruling.fail(fact, &[]);
+        }
+        _ => {}
     }
 }

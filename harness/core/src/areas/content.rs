@@ -1,5 +1,7 @@
 //! Areas `content` and `message-id`: the content blocks of a party, and the messages that they belong to.
 
+pub(in crate::areas) mod v2;
+
 use serde_json::Value;
 
 use super::support::{NotBase64, not_base64};

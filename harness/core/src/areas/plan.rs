@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::support::{Finish, fail_in_case};
+use crate::areas::common::decide_replaced;
 use crate::areas::{Check, Moment, On};
 use crate::conversation::{Answer, UpdateSeen, plan_items, plan_texts};
 use crate::fact;
@@ -16,6 +17,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("plan.complete", On::Update(complete_items)).only(&["plan_update"]),
     Check::agent("plan.updated", On::Update(updated)).only(&["plan"]),
     Check::agent("plan.updated", On::Response(left_pending)).only(&["session/prompt"]),
+    Check::agent(
+        "plan.no-v1-variant",
+        On::Update(|_, update, ruling| decide_replaced(update, ["plan", "plan_update"], ruling)),
+    )
+    .alone()
+    .only(&["plan", "plan_update"]),
 ];
 
 /// The entries of a plan in an update.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::common::{decide_absolute, proper};
 use super::support::Finish;
+use crate::areas::common::decide_replaced;
 use crate::areas::{Check, Moment, On};
 use crate::conversation::{Answer, Outcome, Payload, Session, ToolCall, UpdateSeen};
 use crate::fact;
@@ -48,6 +49,12 @@ pub(super) const CHECKS: &[Check] = &[
     ]),
     Check::agent("tool.reported-before-effects", On::Update(reported_before_effects)).only(&["tool_call"]),
     Check::agent("tool.reported-before-effects", On::Response(effects_after_report)).only(&["session/prompt"]),
+    Check::agent(
+        "tool.no-create-variant",
+        On::Update(|_, update, ruling| decide_replaced(update, ["tool_call", "tool_call_update"], ruling)),
+    )
+    .alone()
+    .only(&["tool_call", "tool_call_update"]),
 ];
 
 /// The id of a tool call in an update.

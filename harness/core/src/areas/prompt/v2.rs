@@ -1,15 +1,20 @@
-//! Area `prompt`: the receipt of a prompt, and its user message.
+//! Area `prompt`: the receipt of a prompt, its user message, and messages of refused prompts.
 
-use crate::areas::common::{LOGIN, proper};
+use crate::areas::common::{LOGIN, WITHDRAWN, proper};
+use crate::areas::state::TELLING;
+use crate::areas::support::fail_in_case;
 use crate::areas::{Check, Moment, On};
 use crate::conversation::timing::{CLEAN_UP, HELD_BACK, between, millis};
-use crate::conversation::{Answer, Exchange, Session};
+use crate::conversation::{Answer, CallSeen, Exchange, Session, UpdateSeen, message_of, text_of_content};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
+    Check::agent("prompt.error-means-not-inserted", On::Update(refused_prompt_inserted)).only(USER),
+    Check::agent("prompt.error-means-not-inserted", On::CaseEnd(refused_prompt_left_out)),
+    Check::client("prompt.no-own-id", On::Call(no_own_id)).alone().only(&["session/prompt"]),
     Check::agent("prompt.no-stop-reason-in-result", On::Response(no_stop_reason)).only(&[PROMPT]),
     Check::agent("prompt.distinct-ids", On::Response(distinct_ids)).only(&[PROMPT]),
     Check::agent("prompt.ack-before-completion", On::Response(receipt_at_end)).only(&[PROMPT]),
@@ -19,15 +24,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.user-message-reported", On::CaseEnd(user_message_seen)),
     Check::agent("prompt.user-message-reported", On::End(|moment, ruling| user_message_missing(moment, false, ruling))),
     Check::agent("prompt.user-message-same-id", On::End(|moment, ruling| user_message_missing(moment, true, ruling))),
-    Check::agent("cancel.held-prompts", On::Response(held_prompt)).only(&[PROMPT]),
-    Check::client("cancel.answers-cancelled-request", On::Response(cancelled_permission))
-        .only(&["session/request_permission"]),
 ];
 
 const PROMPT: &str = "session/prompt";
 
-/// The error for a request that was cancelled before it was processed.
-const WITHDRAWN: i64 = -32800;
+const USER: &[&str] = &["user_message", "user_message_chunk"];
 
 /// "This response does not indicate … that the agent has finished processing it", so it has no stop reason.
 fn no_stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -197,52 +198,52 @@ fn user_message_missing(moment: &Moment<'_>, other_id: bool, ruling: &mut Ruling
     }
 }
 
-/// "Prompts that were not inserted yet … are answered with error -32800" after `session/cancel`.
-///
-/// Correct but unusual: an agent that inserts a prompt at once, or refuses it, while it works on another one. Its answer may
-/// cross the cancel. So only a prompt fails that was still open when a fence before the cancel was answered. An agent that
-/// inserts such a prompt may have done so just before it read the cancel, unless it has ended the cancelled work before.
-fn held_prompt(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(exchange) = proper(answer, PROMPT) else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
-    let Some((cancel, ended)) = session.work.last_cancel.filter(|(cancel, _)| *cancel > exchange.n) else { return };
-    let held = moment.talk.fence.is_some_and(|fence| exchange.n < fence && fence < cancel);
-    let code = answer.outcome.error_code();
-    let fact = || {
-        fact!(
-            "held-prompt-not-withdrawn",
-            "the agent answered a prompt that waited when the client cancelled with {answer}; expected error {expected}",
-            answer = answer.outcome.describe(), expected = WITHDRAWN; code = code
-        )
+/// The agent chooses message ids.
+fn no_own_id(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = call.params.filter(|params| params.is_object() && call.method == "session/prompt") else {
+        return;
     };
-    match code {
-        Some(WITHDRAWN) => ruling.pass(),
-        Some(LOGIN) => {}
-        Some(_) if held && moment.talk.whole => ruling.fail(fact(), &[exchange.n, cancel]),
-        None if held && moment.talk.whole && ended => ruling.fail(fact(), &[exchange.n, cancel]),
-        _ => ruling.inconclusive(fact(), &[exchange.n, cancel]),
+    ruling.decide(params.member("messageId").is_none(), || {
+        fact!(
+            "message-id-in-prompt",
+            "the client sent {method} with a `messageId`; expected the agent to choose the id",
+            method = call.method; pointer = "/params/messageId"
+        )
+    });
+}
+
+/// A prompt that was answered with an error was not inserted, and will not be.
+///
+/// Correct but unusual: a message that the agent writes by itself, and the same prompt once more. So only the text of the refused
+/// prompt fails, without another prompt that it may belong to.
+fn refused_prompt_inserted(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update
+        .known
+        .filter(|session| session.resuming.is_none() && session.turn.is_none() && USER.contains(&update.variant))
+    else {
+        return;
+    };
+    let (work, id) = (&session.work, message_of(&update.update).map(|(_, id)| id));
+    let Some((refused, text)) = work.history.refused.as_ref().filter(|(_, text)| text.len() >= TELLING) else { return };
+    let is_new = id.is_some_and(|id| !work.user_messages.contains_key(id));
+    let awaited = work.accepted.iter().any(|(_, id)| !work.user_messages.contains_key(id));
+    let found = update.body.member("content").map(text_of_content).unwrap_or_default();
+    if is_new && !awaited && found == *text {
+        let fact = fact!(
+            "refused-prompt-inserted",
+            "the agent reported a prompt as the message `{message_id}` after it had answered it with an error",
+            message_id = id; session_id = update.session, pointer = "/params/update/messageId"
+        );
+        fail_in_case(moment, fact, &[*refused], ruling);
     }
 }
 
-/// A permission request that the agent cancels with `$/cancel_request` is answered with the outcome `cancelled`.
-///
-/// Correct but unusual: the user had chosen an option before the client read the cancellation. That is inconclusive, as is an
-/// error for a request whose work has ended.
-fn cancelled_permission(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(exchange) = proper(answer, "session/request_permission") else { return };
-    let Some(cancel) = exchange.cancel_requested else { return };
-    let result = answer.result_of("session/request_permission");
-    let outcome = result.and_then(|(_, result)| result.member("outcome")?.member("outcome")?.as_str());
-    let fact = || {
-        fact!(
-            "not-cancelled",
-            "the client answered a cancelled permission request with {answer}; expected the outcome cancelled",
-            answer = answer.outcome.describe(); pointer = "/result/outcome"
-        )
-    };
-    match (outcome, answer.outcome.error_code()) {
-        (Some("cancelled"), _) => ruling.pass(),
-        (None, Some(-32601 | -32603)) => ruling.fail(fact(), &[exchange.n, cancel]),
-        _ => ruling.inconclusive(fact(), &[exchange.n, cancel]),
+/// Passes a refused prompt after which the agent answered a later request.
+fn refused_prompt_left_out(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let refused = talk.sessions.values().filter_map(|session| session.work.history.refused.as_ref());
+    let mut of_case = refused.filter(|(n, text)| talk.is_of_case(*n) && text.len() >= TELLING);
+    if of_case.any(|(n, _)| talk.fence.is_some_and(|fence| fence > *n)) {
+        ruling.pass();
     }
 }

@@ -1,8 +1,15 @@
-//! Area `resume`: resumed sessions, with or without a replay.
+//! Area `resume`: resumed sessions, with or without a replay, and the ids of replayed messages.
+
+use std::collections::BTreeSet;
 
 use crate::areas::common::proper;
+use crate::areas::state::TELLING;
+use crate::areas::support::fail_in_case;
 use crate::areas::{Check, Moment, On};
-use crate::conversation::{Answer, Exchange, Opening, Outcome, Session, UpdateSeen, asks_replay, message_of};
+use crate::conversation::{
+    Answer, CallSeen, Exchange, History, MessageText, Opening, Outcome, Replayed, Session, UpdateSeen, asks_replay,
+    message_of,
+};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
@@ -13,11 +20,17 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("resume.no-replay-by-default", On::Update(replay)).only(MESSAGES),
     Check::agent("resume.replay-start", On::Update(late_replay)).only(HISTORY),
     Check::agent("resume.chunks-after-reset", On::Update(chunk_after_reset)).only(CHUNKS),
+    Check::client("resume.no-load", On::Call(load)).alone().only(&["session/load", "session/resume"]),
+    Check::agent("resume.replay-ids", On::Response(replayed_twice)).only(&[RESUME]),
+    Check::agent("resume.replay-keeps-ids", On::Response(replayed_with_other_id)).only(&[RESUME]),
 ];
 
 const RESUME: &str = "session/resume";
+
 const MESSAGES: &[&str] = &["user_message", "user_message_chunk"];
+
 const HISTORY: &[&str] = &["user_message", "user_message_chunk", "agent_message", "agent_message_chunk"];
+
 const CHUNKS: &[&str] = &["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"];
 
 /// "Resume MUST send a current-state snapshot after any replay and before its response."
@@ -126,5 +139,90 @@ fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
         ruling.inconclusive(fact, &[request.n, shown]);
     } else {
         ruling.fail(fact, &[request.n, shown]);
+    }
+}
+
+/// Returns the session that was resumed with a replay, as it stands at the answer, and so with whole messages.
+fn replayed<'m>(moment: &Moment<'m>, answer: &Answer<'_>) -> Option<(&'m str, &'m History)> {
+    let exchange = proper(answer, RESUME).filter(|exchange| asks_replay(exchange))?;
+    let (id, session) = moment.talk.sessions.get_key_value(exchange.session()?)?;
+    (session.resuming == Some(exchange.n)).then_some((id, &session.work.history))
+}
+
+/// Whether the text of a message tells it apart from others.
+fn tells(text: &MessageText) -> bool {
+    !text.is_cut && text.text.len() >= TELLING
+}
+
+/// "Each replayed message carries a `messageId`", "unique among messages of the same type within a session".
+///
+/// Correct but unusual: a message that is sent again as a whole, or changed. So two texts under one id fail only if they were two
+/// messages before.
+fn replayed_twice(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replayed(moment, answer) else { return };
+    let messages: Vec<&Replayed> = history.replayed.iter().filter(|message| tells(&message.text)).collect();
+    let live = |message: &Replayed| {
+        let is_same = |(key, text): &(&(String, String), &MessageText)| key.0 == message.kind && **text == message.text;
+        history.texts.iter().filter(is_same).map(|((_, id), _)| id.clone()).collect::<Vec<_>>()
+    };
+    let mut has_several = false;
+    for (at, message) in messages.iter().enumerate() {
+        let mut before = messages[..at].iter().filter(|other| other.kind == message.kind);
+        has_several |= before.clone().any(|other| other.id != message.id);
+        let Some(other) = before.find(|other| other.id == message.id && other.text != message.text) else { continue };
+        let (one, two) = (live(other), live(message));
+        if one.is_empty() || two.is_empty() || one.iter().any(|id| two.contains(id)) {
+            continue;
+        }
+        let fact = fact!(
+            "replayed-id-again",
+            "the agent replayed two different messages as the {kind} `{message_id}`; expected an id for each",
+            kind = message.kind, message_id = message.id; session_id = session
+        );
+        return fail_in_case(moment, fact, &[message.n, other.n], ruling);
+    }
+    if has_several {
+        ruling.pass();
+    }
+}
+
+/// "If retained and replayed, the message keeps this identifier": the one in the receipt of a prompt.
+///
+/// Correct but unusual: a summary instead of the message, and a prompt with the same text as another one. So only a message fails
+/// whose text is exactly that of live messages, and whose id is not one of theirs.
+fn replayed_with_other_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replayed(moment, answer) else { return };
+    let is_prompt = |kind: &str| kind == "user_message";
+    let mut seen = BTreeSet::new();
+    let messages = history.replayed.iter().filter(|message| is_prompt(&message.kind) && tells(&message.text));
+    for message in messages.filter(|message| seen.insert(&message.id)) {
+        let same = history.texts.iter().filter(|((kind, _), text)| is_prompt(kind) && **text == message.text);
+        let same: Vec<&String> = same.map(|((_, id), _)| id).collect();
+        match same.first() {
+            None => {}
+            Some(_) if same.contains(&&message.id) => ruling.pass(),
+            Some(live) => {
+                let fact = fact!(
+                    "replayed-id",
+                    "the agent replayed the message `{expected}` as `{actual}`; expected the same id",
+                    expected = live, actual = message.id; session_id = session
+                );
+                fail_in_case(moment, fact, &[message.n], ruling);
+            }
+        }
+    }
+}
+
+/// "session/resume" with `replayFrom` stands for "session/load".
+fn load(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if call.method == "session/resume" {
+        ruling.pass();
+    } else if call.method == "session/load" {
+        let fact = fact!(
+            "method-of-version-1",
+            "the client called {method}, which only version 1 has; expected session/resume",
+            method = call.method; pointer = "/method"
+        );
+        ruling.fail(fact, &[]);
     }
 }

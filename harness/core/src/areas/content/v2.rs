@@ -1,20 +1,13 @@
-//! Formats of single members: base64 and URIs.
+//! Area `content`: formats of single members, base64 and URIs.
 
 use crate::areas::{Check, Moment, On};
 use crate::conversation::Payload;
 use crate::fact;
 use crate::finding::Ruling;
 
-pub(super) const CHECKS: &[Check] = &[
-    Check::agent(
-        "terminal.base64-standalone",
-        On::Payload(|moment, payload, ruling| base64(moment, payload, OUTPUT, ruling)),
-    )
-    .only(&["terminal_update", "terminal_output_chunk"]),
-    Check::agent("content.icon-scheme", On::Payload(icon_scheme)),
-];
+pub(in crate::areas) const CHECKS: &[Check] = &[Check::agent("content.icon-scheme", On::Payload(icon_scheme))];
 
-pub(super) const BOTH: &[[Check; 2]] = &[
+pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
     Check::both(
         ["content.base64.agent", "content.base64.client"],
         On::Payload(|moment, payload, ruling| base64(moment, payload, CONTENT, ruling)),
@@ -25,9 +18,6 @@ pub(super) const BOTH: &[[Check; 2]] = &[
 /// The members of content that hold base64.
 const CONTENT: &[(&str, &str)] =
     &[("ImageContent", "data"), ("AudioContent", "data"), ("BlobResourceContents", "blob")];
-
-/// The members with the output of a terminal.
-const OUTPUT: &[(&str, &str)] = &[("TerminalOutput", "data"), ("TerminalOutputChunk", "data")];
 
 /// The members that hold a URI.
 const URIS: &[(&str, &str)] = &[
@@ -42,7 +32,12 @@ const URIS: &[(&str, &str)] = &[
 /// Each value is base64 of RFC 4648 by itself.
 ///
 /// Correct but unusual: an empty text, and data without padding, which many decoders accept; the latter is inconclusive.
-fn base64(moment: &Moment<'_>, payload: &Payload<'_>, sites: &[(&str, &str)], ruling: &mut Ruling<'_>) {
+pub(in crate::areas) fn base64(
+    moment: &Moment<'_>,
+    payload: &Payload<'_>,
+    sites: &[(&str, &str)],
+    ruling: &mut Ruling<'_>,
+) {
     for member in payload.members(sites) {
         let Some(text) = member.value.as_str() else { continue };
         let fact = || {
