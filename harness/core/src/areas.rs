@@ -22,6 +22,7 @@ mod jsonrpc;
 mod list;
 mod load;
 mod mcp;
+mod memory;
 mod message;
 mod modes;
 mod moment;
@@ -43,6 +44,8 @@ mod transport;
 
 pub use self::check::{Check, On};
 pub(crate) use self::check::{KINDS, Seen};
+pub use self::memory::Areas;
+pub(crate) use self::memory::Event;
 pub use self::moment::Moment;
 
 /// Returns every check of every area.

@@ -1,12 +1,10 @@
 //! The conversation: the history that later messages are checked against.
 
 mod apply;
-mod course;
 mod exchange;
 mod fence;
 mod forget;
 mod history;
-mod listing;
 mod login;
 mod newer;
 mod notifications;
@@ -20,7 +18,7 @@ mod session;
 mod terminal;
 pub(crate) mod timing;
 mod trials;
-mod visits;
+mod turn_log;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -28,12 +26,9 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-pub(crate) use self::course::plan_texts;
-pub use self::course::{After, AtCancel, CancelRequest, Course, Deed, GarbledKind, Login, SessionCourse, TurnCourse};
 pub use self::exchange::Exchange;
 pub use self::forget::{Holes, Memory};
-pub use self::history::{History, MessageText, Replayed, plan_items, text_of_content};
-pub use self::listing::{Listing, all_of_several, entries};
+pub use self::history::{History, MessageText, Replayed, text_of_content};
 pub use self::login::LoginProcess;
 pub(crate) use self::login::Logins;
 pub use self::notifications::PendingNotifications;
@@ -45,7 +40,7 @@ pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Terminal, TerminalExit};
 pub use self::trials::{StoppedBy, Trial, Trials, has_entries};
-pub use self::visits::{VisitState, Visits};
+pub use self::turn_log::{After, AtCancel, CancelRequest, Deed, Login, Refused, TurnLog};
 pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay, message_of};
 use crate::conversation::timing::{CLEAN_UP, between};
 use crate::protocol::Edition;
@@ -107,10 +102,6 @@ pub struct Conversation {
     pub unreleased: BTreeSet<String>,
     /// The last line of each party that could not be read as a message: its event.
     pub unreadable: BTreeMap<Party, usize>,
-    /// The last notification that each party sent, by its event and method.
-    pub last_notification: BTreeMap<Party, (usize, String)>,
-    /// The last notification of each party before the last answered fence: its event.
-    pub fenced_notification: BTreeMap<Party, usize>,
     /// The notifications that an answer without a request may belong to.
     pub notifications: PendingNotifications,
     /// The number of requests that each party answered.
@@ -138,27 +129,29 @@ pub struct Conversation {
     /// Session ids in updates that only a draft or a newer schema defines, such as those of subagents. The client knows them, and
     /// this edition has no requirement on them.
     pub newer_sessions: BTreeSet<String>,
-    /// Cursors that `session/list` handed out.
-    pub cursors: BTreeSet<String>,
-    /// The detailed history.
-    pub course: Box<Course>,
+    /// The last line of each party: its event and microseconds.
+    pub last_line: BTreeMap<Party, (usize, u64)>,
+    /// The bytes of all lines so far, of both parties; see [`Self::in_between`].
+    pub heard: u64,
+    /// The agent's first request or notification.
+    pub first_call: Option<usize>,
+    /// The microseconds at which the subject's input was closed, or the subject stopped.
+    pub closed_us: Option<u64>,
+    /// The state of the login.
+    pub login: Login,
+    /// Sessions that an update named before the client knew them, with the event.
+    pub strangers: BTreeMap<String, usize>,
+    /// The `$/cancel_request`s of both parties.
+    pub cancel_requests: Vec<CancelRequest>,
     /// Sessions that were deleted and not named since, by id, with the event of the answer.
     pub deleted: BTreeMap<String, usize>,
     /// The events of lines in which the tester violated the protocol on purpose.
     pub deliberate: BTreeSet<usize>,
-    /// The last walk through the pages of `session/list`.
-    pub listing: Option<Listing>,
-    /// The sessions that any listing contained.
-    pub listed: BTreeSet<String>,
-    /// The working directories of sessions in listings, by id.
-    pub listed_cwds: BTreeMap<String, String>,
     /// The kinds of requests that each party has answered at once in any way, with the event of the first such answer; see
     /// [`Self::has_replied_before`].
     replied: BTreeMap<(Party, String), usize>,
     /// The methods that the client has served with a result.
     pub served: BTreeSet<String>,
-    /// The pages that the agent asked the user to visit.
-    pub visits: Visits,
     /// The answered requests of a case.
     pub trials: Trials,
     /// The ids of unanswered requests whose sender is unknown.
@@ -210,8 +203,6 @@ impl Conversation {
             terminals: BTreeMap::new(),
             unreleased: BTreeSet::new(),
             unreadable: BTreeMap::new(),
-            last_notification: BTreeMap::new(),
-            fenced_notification: BTreeMap::new(),
             notifications: PendingNotifications::default(),
             answers: BTreeMap::new(),
             methods_used: BTreeMap::new(),
@@ -224,16 +215,17 @@ impl Conversation {
             errors: BTreeMap::new(),
             invented_sessions: BTreeSet::new(),
             newer_sessions: BTreeSet::new(),
-            cursors: BTreeSet::new(),
-            course: Box::default(),
+            last_line: BTreeMap::new(),
+            heard: 0,
+            first_call: None,
+            closed_us: None,
+            login: Login::default(),
+            strangers: BTreeMap::new(),
+            cancel_requests: Vec::new(),
             deleted: BTreeMap::new(),
             deliberate: BTreeSet::new(),
-            listing: None,
-            listed: BTreeSet::new(),
-            listed_cwds: BTreeMap::new(),
             replied: BTreeMap::new(),
             served: BTreeSet::new(),
-            visits: Visits::default(),
             latest_answered: BTreeMap::new(),
             trials: Trials::default(),
             stray_requests: BTreeSet::new(),
@@ -257,6 +249,11 @@ impl Conversation {
             earlier_sessions.insert(id.clone(), session);
         }
         Self { earlier_sessions, ..next }
+    }
+
+    /// Whether its client may open sessions of an earlier process of the agent.
+    pub(crate) fn has_earlier_sessions(&self) -> bool {
+        !self.earlier_sessions.is_empty()
     }
 
     /// Begins another case of the conversation. A change that the client made in an earlier case has taken effect by now.
@@ -285,7 +282,7 @@ impl Conversation {
     /// Records that the tester stopped the subject, or ended its input.
     pub(crate) fn shut_down(&mut self, n: usize, us: u64) {
         self.shutting_down = self.shutting_down.or(Some(n));
-        self.course.closed_us.get_or_insert(us);
+        self.closed_us.get_or_insert(us);
     }
 
     /// Whether the client advertised the capability; false before its `initialize`.
@@ -364,8 +361,7 @@ impl Conversation {
     /// Whether prompts of one session overlap in the session that the params name, or did in its last turn.
     #[must_use]
     pub fn is_overlapped(&self, session: &str) -> bool {
-        let turn = self.course.session(session).and_then(|course| course.turn.as_ref());
-        turn.is_some_and(|turn| turn.overlapped.is_some())
+        self.session(session).and_then(|session| session.log.as_ref()).is_some_and(|log| log.overlapped.is_some())
     }
 
     /// Whether the party sent a message that the other may not have understood, so that an answer without an id may belong to

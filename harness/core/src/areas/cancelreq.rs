@@ -46,7 +46,7 @@ const CANCELLED: i64 = -32800;
 
 /// Returns the `$/cancel_request`s that the party received.
 fn received<'m>(moment: &Moment<'m>) -> impl DoubleEndedIterator<Item = &'m CancelRequest> {
-    moment.talk.course.cancel_requests_of(moment.from.other())
+    moment.talk.cancel_requests_of(moment.from.other())
 }
 
 /// Whether this ends a turn whose prompt was cancelled, and the agent had read the cancel: its answer reports the cancel, or it
@@ -267,7 +267,7 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let ended = match moment.from {
         Party::Agent => {
             let finish = Finish::of(moment, answer);
-            finish.is_some_and(|finish| finish.was_cancelled() || finish.course.disturbed.is_some())
+            finish.is_some_and(|finish| finish.was_cancelled() || finish.log.disturbed.is_some())
                 || exchange.session().is_some_and(|id| moment.talk.is_overlapped(id))
                 || closed_under(moment, exchange).is_some()
                 || moment.talk.open_of(Party::Client).any(|open| open.method == "logout")

@@ -1,10 +1,10 @@
 //! Area `commands`: the slash commands that an agent announces.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, Event, Moment, On};
 use crate::conversation::{Answer, Payload, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -19,6 +19,22 @@ pub(super) const CHECKS: &[Check] = &[
 
 const COMMANDS: &[&str] = &["session/new", "session/resume", "available_commands_update"];
 
+/// The sessions whose commands came before the client knew the session: the event.
+#[derive(Debug, Default)]
+pub struct State {
+    early: BTreeMap<String, usize>,
+}
+
+impl State {
+    pub(super) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
+        const MOST: usize = 256;
+        let is_early = update.known.is_none() && update.variant == "available_commands_update";
+        if is_early && self.early.len() < MOST {
+            self.early.entry(update.session.to_owned()).or_insert(event.n);
+        }
+    }
+}
+
 /// "After creating a session, the Agent MAY send a list of available commands."
 fn after_session(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.variant == "available_commands_update" && update.known.is_some() {
@@ -30,7 +46,7 @@ fn after_session(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
 fn before_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("session/new") else { return };
     let id = result.member("sessionId").and_then(Value::as_str).unwrap_or_default();
-    if let Some(&early) = moment.talk.course.early_commands.get(id) {
+    if let Some(&early) = moment.areas.commands.early.get(id) {
         let fact = fact!(
             "commands-before-response",
             "the agent sent the commands of `{session_id}` before its response to {method}; expected them after it",

@@ -224,8 +224,8 @@ pub(crate) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
     let gone = session.is_some_and(|session| session.closed.is_some())
         || turn.closed.is_some()
         || exchange.session().is_some_and(|id| moment.talk.deleted.contains_key(id));
-    let course = exchange.session().and_then(|id| moment.talk.course.session(id)?.turn.as_ref());
-    let acted = course.is_some_and(|course| course.n == exchange.n && course.acted);
+    let log = session.and_then(|session| session.log.as_ref());
+    let acted = log.is_some_and(|log| log.n == exchange.n && log.acted);
     let chose = session.is_some_and(|session| session.was_set);
     let able = serves_unset(moment.talk) && !chose && !gone && !acted;
     match answer.outcome.error_code() {

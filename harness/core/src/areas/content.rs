@@ -1,9 +1,11 @@
 //! Areas `content` and `message-id`: the content blocks of a party, and the messages that they belong to.
 
+mod state;
 pub(in crate::areas) mod v2;
 
 use serde_json::Value;
 
+pub use self::state::State;
 use super::support::{NotBase64, not_base64};
 use crate::areas::{Check, Moment, On};
 use crate::conversation::{Payload, UpdateSeen};
@@ -174,8 +176,7 @@ fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     if *prompt == session.prompts || first != update.variant || session.loading.is_some() {
         return;
     }
-    let turn = moment.talk.course.session(update.session).and_then(|course| course.turn.as_ref());
-    let Some(turn) = turn else { return };
+    let Some(turn) = &session.log else { return };
     let fact = fact!(
         "id-reused",
         "the agent used the messageId `{message_id}` of an earlier turn again; expected a new one",
@@ -197,7 +198,7 @@ fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 /// one with an id. Any other update between the two, and any answer about the session, may end a message, as the end of a replay
 /// does.
 fn consistent(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let run = moment.talk.course.session(update.session).and_then(|course| course.chunk_run.as_ref());
+    let run = moment.areas.content.runs.get(update.session);
     let Some((_, before)) = run.filter(|(variant, _)| variant == update.variant) else { return };
     match (*before, message_id(update).is_some()) {
         (true, true) => ruling.pass(),

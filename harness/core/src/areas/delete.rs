@@ -1,8 +1,8 @@
 //! Area `delete`: sessions that are removed from the list.
 
 use super::common::{LOGIN, decide_implemented, note_null, proper};
+use crate::areas::list::entries;
 use crate::areas::{Check, Moment, On};
-use crate::conversation::entries;
 use crate::conversation::{Answer, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -40,7 +40,7 @@ fn gone_from_list(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     let is_active =
         |id: &str| talk.session(id).is_some_and(|session| session.closed.is_none() && session.is_introduced());
     let begun_before = |answered: usize| {
-        exchange.text("cursor").is_some() && talk.listing.as_ref().is_none_or(|walk| walk.n < answered)
+        exchange.text("cursor").is_some() && moment.areas.list.walk.as_ref().is_none_or(|walk| walk.n < answered)
     };
     if let Some((id, answered)) = listed.next() {
         let fact = fact!(
@@ -54,7 +54,7 @@ fn gone_from_list(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
             ruling.fail(fact, &[answered]);
         }
     } else if page.member("nextCursor").is_none_or(serde_json::Value::is_null)
-        && talk.deleted.keys().any(|id| talk.listed.contains(id) && deleted(id).is_some())
+        && talk.deleted.keys().any(|id| moment.areas.list.listed.contains(id) && deleted(id).is_some())
     {
         ruling.pass();
     }

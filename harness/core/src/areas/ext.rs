@@ -1,10 +1,12 @@
 //! Area `ext`: a party's additions to the protocol, and its reaction to additions of the other.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::common::{BAD_PARAMS, LOGIN, NO_METHOD};
 use super::jsonrpc::response::skipped_in_recording;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, Event, Moment, On};
 use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::conversation::{Answer, CallSeen, Outcome, Payload, Trial, has_entries};
 use crate::fact;
@@ -51,6 +53,22 @@ pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both_alone(["ext.capability-in-meta.agent", "ext.capability-in-meta.client"], On::Call(capability_in_meta)),
     Check::both(["ext.capability-checked.agent", "ext.capability-checked.client"], On::Process(broke_off)),
 ];
+
+/// By sender: the event and the method of the last notification.
+#[derive(Debug, Default)]
+pub struct State {
+    last_notification: BTreeMap<Party, (usize, String)>,
+}
+
+impl State {
+    pub(super) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
+        if call.id.is_none() {
+            let (n, method) = self.last_notification.entry(event.from).or_default();
+            *n = event.n;
+            call.method.clone_into(method);
+        }
+    }
+}
 
 /// Members of messages in earlier schemas. They are legacy, and not names of extensions.
 const WITHDRAWN: [&str; 20] = [
@@ -365,7 +383,7 @@ fn unknown_custom_request(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
 fn unknown_notification(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (talk, other) = (moment.talk, moment.from.other());
     let unknown = |n: usize, method: &str| !talk.edition.methods.knows(other, method) && !talk.deliberate.contains(&n);
-    let last = talk.last_notification.get(&other).filter(|(n, method)| unknown(*n, method));
+    let last = moment.areas.ext.last_notification.get(&other).filter(|(n, method)| unknown(*n, method));
     if last.zip(answer.exchange).is_some_and(|((n, _), exchange)| exchange.n > *n) {
         ruling.pass();
     }
@@ -467,7 +485,7 @@ fn was_served(trial: &Trial) -> bool {
 fn broke_off(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     // Higher codes are those of shells for signals, which have another cause.
     let failed = matches!(process, ProcessEvent::Exited { code: Some(1..=127), signal: None });
-    let last = moment.talk.course.last_line.get(&moment.from.other());
+    let last = moment.talk.last_line.get(&moment.from.other());
     let Some(&(n, us)) = last.filter(|_| failed && moment.talk.shutting_down.is_none()) else { return };
     let refused = moment.talk.errors.get(&n).filter(|(method, code)| is_own_and_missing(moment, method, *code));
     if let Some((method, _)) = refused.filter(|_| between(us, moment.us) < EXIT_AFTER_MESSAGE) {

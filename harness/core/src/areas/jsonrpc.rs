@@ -4,10 +4,12 @@ pub(super) mod duplex;
 pub(super) mod error;
 pub(super) mod exit;
 pub(super) mod response;
+mod state;
 pub(super) mod v2;
 
 use serde_json::Value;
 
+pub use self::state::State;
 use crate::areas::{Check, Moment, On};
 use crate::conversation::CallSeen;
 use crate::fact;

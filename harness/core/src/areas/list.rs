@@ -1,15 +1,20 @@
 //! Area `list`: the pages of `session/list`.
 
+mod state;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+pub use self::state::State;
+use self::state::all_of_several;
+pub(super) use self::state::entries;
 use super::common::{BAD_PARAMS, NO_METHOD, NOT_FOUND, decide_absolute, decide_implemented, proper};
 use super::support::last_part;
 use crate::areas::timestamp::timestamp;
 use crate::areas::{Check, Moment, On};
 use crate::conversation::timing::{CURSOR_LIFETIME, between};
-use crate::conversation::{Answer, CallSeen, Exchange, Outcome, Payload, all_of_several, entries};
+use crate::conversation::{Answer, CallSeen, Exchange, Outcome, Payload};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::is_absolute;
@@ -136,7 +141,7 @@ fn entry_cwd(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
 /// the pages, with the same `updatedAt` or without one on both.
 fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
-    let walk = moment.talk.listing.as_ref().filter(|walk| walk.goes_on(exchange));
+    let walk = moment.areas.list.walk.as_ref().filter(|walk| walk.goes_on(exchange));
     let mut here = BTreeSet::new();
     let doubled = entries(result).map(|(id, _)| id).find(|id| !here.insert(*id));
     let again: Vec<&str> =
@@ -213,7 +218,7 @@ fn updated_at(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
 /// from an earlier page is inconclusive.
 fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, LIST) else { return };
-    let Some(walk) = moment.talk.listing.as_ref().filter(|walk| walk.goes_on(exchange)) else { return };
+    let Some(walk) = moment.areas.list.walk.as_ref().filter(|walk| walk.goes_on(exchange)) else { return };
     let Outcome::Result(result) = answer.outcome else {
         let blamed = matches!(answer.outcome.error_code(), Some(-32600 | BAD_PARAMS | NOT_FOUND | NO_METHOD));
         let soon = between(walk.us, exchange.us) < CURSOR_LIFETIME;
@@ -256,7 +261,7 @@ fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// Correct but unusual: one session is busy, or a maintenance task changes all of them once.
 fn read_only(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
-    let Some(before) = moment.talk.listed_before(exchange) else { return };
+    let Some(before) = moment.areas.list.listed_before(moment.talk, exchange) else { return };
     let changed = before.changes(result);
     if changed.is_empty() {
         return;
@@ -330,8 +335,8 @@ fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 fn cursor_opaque(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(cursor) = call.text_of(LIST, "cursor") else { return };
     let talk = moment.talk;
-    let last = talk.listing.as_ref().map(|walk| walk.n);
-    if talk.cursors.contains(cursor) {
+    let last = moment.areas.list.walk.as_ref().map(|walk| walk.n);
+    if moment.areas.list.cursors.contains(cursor) {
         ruling.pass();
     } else if last.is_some_and(|n| talk.deliberate.contains(&n)) {
         let fact = fact!(

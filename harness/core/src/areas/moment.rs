@@ -1,5 +1,6 @@
 //! The place and time of an input of a check.
 
+use super::Areas;
 use crate::conversation::Conversation;
 use crate::requirement::Party;
 
@@ -8,6 +9,8 @@ use crate::requirement::Party;
 pub struct Moment<'m> {
     /// The conversation before the event.
     pub talk: &'m Conversation,
+    /// What the areas remember, before the event as well.
+    pub(crate) areas: &'m Areas,
     /// The position of the event.
     pub n: usize,
     /// Microseconds since the start of the trace.

@@ -1,15 +1,17 @@
 //! Area `plan`: plans as a whole; their entries are in the table of `judge::shapes`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::support::{Finish, fail_in_case};
 use crate::areas::common::decide_replaced;
-use crate::areas::{Check, Moment, On};
-use crate::conversation::{Answer, UpdateSeen, plan_items, plan_texts};
+use crate::areas::memory::BySession;
+use crate::areas::{Check, Event, Moment, On};
+use crate::conversation::{Answer, CallSeen, Conversation, Memory, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
+use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -28,6 +30,71 @@ pub(super) const CHECKS: &[Check] = &[
 /// The entries of a plan in an update.
 const POINTER: &str = "/params/update/entries";
 
+/// The plans of each session by id, with an empty id for the plan of version 1.
+#[derive(Debug, Clone, Default)]
+pub struct State(BySession<BTreeMap<String, Plan>>);
+
+/// The last two states of a plan.
+#[derive(Debug, Clone, Default)]
+struct Plan {
+    /// The entries of the last update.
+    entries: Vec<Value>,
+    /// The texts that the last update left out, if it contained only entries of the one before.
+    dropped: BTreeSet<String>,
+}
+
+impl State {
+    fn get(&self, session: &str, id: &str) -> Option<&Plan> {
+        self.0.get(session)?.get(id)
+    }
+
+    pub(super) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
+        if event.from != Party::Client {
+            return;
+        }
+        let Some(plans) = self.0.get_mut(call.text("sessionId")) else { return };
+        match call.method {
+            // A replay repeats earlier plans.
+            "session/load" | "session/resume" => plans.values_mut().for_each(|plan| plan.dropped.clear()),
+            "session/prompt" if !event.conversation.deliberate.contains(&event.n) => {
+                let session = call.text("sessionId").and_then(|id| event.conversation.session(id));
+                if session.is_some_and(|session| session.turn.is_none()) {
+                    plans.remove("");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn update(&mut self, update: &UpdateSeen<'_>) {
+        const MOST: usize = 256;
+        let of_session = (update.variant == "plan").then(|| ("", entries(update.body)));
+        let (Some((id, now)), Some(_)) = (of_session.or_else(|| items(update)), update.known) else { return };
+        let plans = self.0.entry(update.session);
+        if plans.len() < MOST {
+            let plan = plans.entry(id.to_owned()).or_default();
+            let (before, texts) = (texts(&plan.entries), texts(now));
+            plan.dropped = if texts.is_subset(&before) { &before - &texts } else { BTreeSet::new() };
+            plan.entries = now.to_vec();
+        }
+    }
+
+    pub(super) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
+        self.0.forget(conversation, memory);
+    }
+}
+
+/// Returns the id and the entries of an update of a plan.
+fn items<'m>(update: &UpdateSeen<'m>) -> Option<(&'m str, &'m [Value])> {
+    let plan = update.body.member("plan").filter(|_| update.variant == "plan_update")?;
+    Some((plan.member("planId")?.as_str()?, plan.member("entries")?.as_array()?))
+}
+
+/// Returns the texts of the entries of a plan.
+fn texts(entries: &[Value]) -> BTreeSet<String> {
+    entries.iter().filter_map(|entry| Some(entry.member("content")?.as_str()?.to_owned())).collect()
+}
+
 fn entries(body: &Value) -> &[Value] {
     body.member("entries").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -38,29 +105,23 @@ fn entries(body: &Value) -> &[Value] {
 /// Correct but unusual: the agent removes entries, drops the whole plan, replaces it by another one, or restores an entry that
 /// it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive.
 fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(session), "plan") = (update.known, update.variant) else { return };
-    let dropped = moment.talk.course.session(update.session).map(|course| &course.plan_dropped);
-    compare(moment, (&session.plan, entries(update.body)), dropped, POINTER, ruling);
+    if update.known.is_some() && update.variant == "plan" {
+        compare(moment, (update.session, ""), entries(update.body), POINTER, ruling);
+    }
 }
 
 /// As above, for the plans of version 2, each by itself: "the agent must send a complete list of all entries".
 fn complete_items(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(session), Some((id, entries))) = (update.known, plan_items(&update.update)) else { return };
-    if let Some(plan) = session.work.history.plans.get(id) {
-        compare(moment, (&plan.entries, entries), Some(&plan.dropped), "/params/update/plan/entries", ruling);
+    if let (Some(_), Some((id, entries))) = (update.known, items(update)) {
+        compare(moment, (update.session, id), entries, "/params/update/plan/entries", ruling);
     }
 }
 
 /// Compares the entries of a plan with those of its last update.
-fn compare(
-    moment: &Moment<'_>,
-    (before, now): (&[Value], &[Value]),
-    dropped: Option<&BTreeSet<String>>,
-    pointer: &str,
-    ruling: &mut Ruling<'_>,
-) {
-    let (before, now) = (plan_texts(before), plan_texts(now));
-    let back: Vec<&String> = dropped.into_iter().flatten().filter(|text| now.contains(*text)).collect();
+fn compare(moment: &Moment<'_>, (session, id): (&str, &str), now: &[Value], pointer: &str, ruling: &mut Ruling<'_>) {
+    let Some(plan) = moment.areas.plan.get(session, id) else { return };
+    let (before, now) = (texts(&plan.entries), texts(now));
+    let back: Vec<&String> = plan.dropped.iter().filter(|text| now.contains(*text)).collect();
     if before.is_empty() || now.is_empty() {
         return;
     }
@@ -94,10 +155,11 @@ fn compare(
 }
 
 /// "As the Agent progresses through the plan, it SHOULD report updates."
-fn updated(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let (Some(session), "plan") = (update.known, update.variant)
-        && !session.plan.is_empty()
-        && session.plan != entries(update.body)
+fn updated(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if update.variant == "plan"
+        && let Some(plan) = moment.areas.plan.get(update.session, "")
+        && !plan.entries.is_empty()
+        && plan.entries != entries(update.body)
     {
         ruling.pass();
     }
@@ -106,8 +168,9 @@ fn updated(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
 /// As above: a plan without progress is only noted, since the agent may have abandoned it.
 fn left_pending(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
-    let plan = &finish.session.plan;
-    if !plan.is_empty() && plan.iter().all(|entry| entry.member("status").and_then(Value::as_str) == Some("pending")) {
+    let Some(plan) = finish.exchange.session().and_then(|id| moment.areas.plan.get(id, "")) else { return };
+    let mut all = plan.entries.iter();
+    if !plan.entries.is_empty() && all.all(|entry| entry.member("status").and_then(Value::as_str) == Some("pending")) {
         ruling.note(fact!(
             "plan-left-pending",
             "the agent ended the turn with a plan whose entries are all pending";

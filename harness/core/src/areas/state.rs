@@ -40,7 +40,7 @@ pub(super) fn watched<'m>(moment: &Moment<'m>) -> impl Iterator<Item = (&'m str,
 
 /// Returns the time until which the agent could go on.
 pub(super) fn end_of(moment: &Moment<'_>) -> u64 {
-    moment.talk.course.closed_us.unwrap_or(moment.us)
+    moment.talk.closed_us.unwrap_or(moment.us)
 }
 
 /// Whether the agent answered a fence that was sent after this event.
@@ -127,7 +127,7 @@ pub(super) fn has_sent_all_text(session: &Session) -> bool {
 /// Correct but unusual: an agent that waits for another question or for the user to visit a page, and one that reports the state
 /// a moment after its output.
 fn stays_blocked(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let visits = &moment.talk.visits;
+    let visits = &moment.areas.elicit;
     for (id, session) in watched(moment).filter(|_| !visits.any_outstanding() && !visits.overflown) {
         let work = &session.work;
         let blocked = work.state.as_deref() == Some("requires_action") && work.ending.is_none();

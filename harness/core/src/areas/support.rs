@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::areas::Moment;
 use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
-use crate::conversation::{Answer, Conversation, Exchange, Outcome, Session, Turn, TurnCourse, UpdateSeen};
+use crate::conversation::{Answer, Conversation, Exchange, Outcome, Session, Turn, TurnLog, UpdateSeen};
 use crate::finding::{Fact, Ruling};
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
@@ -85,8 +85,8 @@ pub(crate) struct Finish<'m> {
     pub session: &'m Session,
     /// Its turn.
     pub turn: &'m Turn,
-    /// The detailed history of the turn.
-    pub course: &'m TurnCourse,
+    /// The log of the turn.
+    pub log: &'m TurnLog,
     /// The answer.
     pub outcome: Outcome<'m>,
 }
@@ -95,7 +95,7 @@ impl<'m> Finish<'m> {
     /// Returns the turn that this answer ends, as [`Self::even_overlapped`]; `None` if another prompt of the session was
     /// unanswered at the same time, since events may belong to that one.
     pub fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
-        Self::even_overlapped(moment, answer).filter(|finish| finish.course.overlapped.is_none())
+        Self::even_overlapped(moment, answer).filter(|finish| finish.log.overlapped.is_none())
     }
 
     /// Returns the turn that this answer ends; `None` if it ends no turn or a deliberately broken one, or if the tester had
@@ -109,8 +109,8 @@ impl<'m> Finish<'m> {
         let id = exchange.session()?;
         let session = moment.talk.session(id)?;
         let turn = session.turn.as_ref().filter(|turn| turn.n == exchange.n)?;
-        let course = moment.talk.course.session(id)?.turn.as_ref().filter(|course| course.n == exchange.n)?;
-        Some(Self { exchange, session, turn, course, outcome: answer.outcome })
+        let log = session.log.as_ref().filter(|log| log.n == exchange.n)?;
+        Some(Self { exchange, session, turn, log, outcome: answer.outcome })
     }
 
     /// Returns the stop reason of a result.
@@ -131,11 +131,10 @@ impl<'m> Finish<'m> {
 
     /// Returns the event of another reason for which an agent may end the turn as cancelled: the user refused a question, the
     /// client cancelled a request of the agent, changed a setting, or did something else to the session.
-    pub fn other_reason(&self, moment: &Moment<'m>) -> Option<usize> {
-        let asked = self.exchange.session().and_then(|id| moment.talk.course.session(id)?.asked);
-        let set = asked.filter(|&asked| asked > self.turn.n);
+    pub fn other_reason(&self) -> Option<usize> {
+        let set = self.session.asked.filter(|&asked| asked > self.turn.n);
         let gave_up = self.turn.refused.iter().find(|refusal| refusal.code == Some(-32800)).map(|refusal| refusal.n);
-        self.course.disturbed.or(self.turn.permission_refused).or(gave_up).or(set)
+        self.log.disturbed.or(self.turn.permission_refused).or(gave_up).or(set)
     }
 }
 
@@ -143,7 +142,7 @@ impl<'m> Finish<'m> {
 ///
 /// Also `None` if the content may belong to something else: to a tool call of an earlier turn in the background, or to another
 /// request about the session, such as a close or a change of its mode.
-pub(crate) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Option<&'m TurnCourse> {
+pub(crate) fn late_for<'m>(moment: &Moment<'_>, update: &UpdateSeen<'m>) -> Option<&'m TurnLog> {
     let content = moment.talk.edition.adapter.is_turn_content(update.variant);
     let session = update.known.filter(|_| content)?;
     if session.turn.is_some() || session.loading.is_some() || session.resuming.is_some() {
@@ -153,12 +152,11 @@ pub(crate) fn late_for<'m>(moment: &Moment<'m>, update: &UpdateSeen<'_>) -> Opti
     if update.variant == "tool_call_update" && tool.is_none_or(|tool| tool.turn != session.prompts) {
         return None;
     }
-    let course = moment.talk.course.session(update.session)?;
-    let turn = course.turn.as_ref()?;
+    let turn = session.log.as_ref()?;
     let (ended, _) = turn.ended?;
     let mut open = moment.talk.open_of(moment.from.other());
     let asked =
-        course.asked.is_some_and(|asked| asked > ended) || open.any(|open| open.session() == Some(update.session));
+        session.asked.is_some_and(|asked| asked > ended) || open.any(|open| open.session() == Some(update.session));
     // It may be late for any of the overlapping prompts, and each has a separate requirement.
     (turn.overlapped.is_none() && !asked).then_some(turn)
 }
@@ -198,7 +196,7 @@ pub(crate) fn asks_first(method: &str) -> bool {
 /// Whether the party's output ended directly after the other's line `n`, with no other possible cause.
 pub(crate) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) -> bool {
     let talk = moment.talk;
-    let last = talk.course.last_line.get(&moment.from.other());
+    let last = talk.last_line.get(&moment.from.other());
     matches!(process, ProcessEvent::StdoutEnded)
         && talk.shutting_down.is_none()
         && !talk.deliberate.contains(&n)

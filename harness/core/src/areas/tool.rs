@@ -122,7 +122,7 @@ fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
             ruling.inconclusive(fact, &[]);
         }
         // A `tool_call` before the answer that opened the session violates another requirement, and is not recorded here.
-        None if moment.talk.course.strangers.contains_key(update.session) => {
+        None if moment.talk.strangers.contains_key(update.session) => {
             let fact = fact!(
                 "tool-call-of-early-update",
                 "the agent updated the tool call `{tool_call_id}`, which an update before the session may have created",
@@ -259,7 +259,8 @@ fn in_progress(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
     match update.body.member("status").and_then(Value::as_str) {
         Some("in_progress") => ruling.pass(),
         Some("completed" | "failed") => {
-            let pending = tool.filter(|tool| tool.announced && tool.status == "pending" && tool.kind == "execute");
+            let pending = tool
+                .filter(|tool| tool.announced && tool.status == "pending" && tool.kind.as_deref() == Some("execute"));
             let (Some(tool), Some(turn)) = (pending, &session.turn) else { return };
             let alone =
                 turn.tools.len() == 1 && turn.tools.contains(id) && turn.cancelled.is_none() && !turn.overlapped;

@@ -25,6 +25,7 @@ impl Conversation {
         update: Option<&Update<'_>>,
         deliberate: bool,
     ) {
+        self.log_call((n, us), from, call, update);
         if !self.has_sent(from, call.method) {
             self.methods_used.entry(from).or_default().insert(call.method.to_owned());
         }
@@ -33,11 +34,7 @@ impl Conversation {
             self.learn_invented_session(params);
             self.learn_mcp_servers(params);
         }
-        self.stir_by(call.method, update);
         if call.id.is_none() {
-            let (last, method) = self.last_notification.entry(from).or_default();
-            *last = n;
-            call.method.clone_into(method);
             self.notifications.add(n, from, call.method);
         }
         match (call.id, call.method) {
@@ -45,7 +42,7 @@ impl Conversation {
                 let exchange = Exchange {
                     n,
                     us,
-                    heard: self.course.heard,
+                    heard: self.heard,
                     from,
                     id: RpcId::new(id),
                     method: method.to_owned(),
@@ -73,7 +70,6 @@ impl Conversation {
                     exchange.cancel_requested = Some(n);
                 }
             }
-            (None, "elicitation/complete") => self.visits.complete(params),
             (None, _) => {}
         }
     }
@@ -122,7 +118,6 @@ impl Conversation {
                 self.note_ending((n, exchange.us), EndedBy::Close, &exchange.params);
             }
             "session/request_permission" => self.apply_permission_request(&exchange),
-            "elicitation/create" => self.visits.ask(&exchange),
             _ => {}
         }
         let key = (exchange.from, exchange.id.clone());
@@ -147,7 +142,6 @@ impl Conversation {
         session.prompts += 1;
         session.new_tools.clear();
         session.work.history.begin_prompt();
-        session.plan.clear();
         session.turn = Some(Turn {
             n: exchange.n,
             number: session.prompts,
@@ -192,6 +186,7 @@ impl Conversation {
             _ => known.resuming = Some(exchange.n),
         }
         (known.closed, known.closed_us) = (None, None);
+        known.tools.values_mut().for_each(|tool| tool.reported = false);
         known.work.begin_resume(exchange);
         if opening == Opening::Load && !during_load {
             // The replay repeats the whole history, so its tool calls are checked from the start.
@@ -246,12 +241,13 @@ impl Conversation {
         let (n, us) = now;
         let key = (from.other(), id.clone());
         let Some(exchange) = self.open.remove(&key) else { return };
+        self.log_response(now, &exchange, outcome);
         self.answered.insert(key, n);
         *self.answers.entry(from).or_default() += 1;
         let latest = self.latest_answered.entry(exchange.from).or_default();
         *latest = exchange.n.max(*latest);
         self.notifications.settle(exchange.n, exchange.from);
-        if self.course.in_between((exchange.us, exchange.heard), us) < PROMPT_ANSWER {
+        if self.in_between((exchange.us, exchange.heard), us) < PROMPT_ANSWER {
             self.replied.entry((from, super::kind_of(&exchange.method).to_owned())).or_insert(n);
         }
         if exchange.from == Party::Agent {
@@ -260,7 +256,6 @@ impl Conversation {
                 self.served.insert(exchange.method.clone());
             }
         }
-        self.stir_by(&exchange.method, None);
         match (exchange.method.as_str(), outcome) {
             (method, _) if self.is_misdirected(exchange.from, method) => {}
             ("initialize", Outcome::Result(result)) if self.initialized.is_none() => {
@@ -299,7 +294,6 @@ impl Conversation {
                 }
                 self.deleted.extend(exchange.session().map(|id| (id.to_owned(), n)));
             }
-            ("session/list", Outcome::Result(result)) => self.apply_page(now, &exchange, result),
             ("session/set_mode", Outcome::Result(_)) => {
                 let wanted = exchange.params.member("modeId").cloned().unwrap_or_default();
                 self.learn_mode(now, &exchange, wanted);
@@ -321,7 +315,6 @@ impl Conversation {
             }
             ("elicitation/create", outcome) => {
                 self.note_question_answer(n, &exchange);
-                self.visits.answer(&exchange, outcome);
                 self.note_form_answer(n, &exchange, outcome);
             }
             ("terminal/create", Outcome::Result(result)) => self.apply_terminal(n, &exchange, result),
@@ -442,9 +435,6 @@ impl Conversation {
             "tool_call" | "tool_call_update" => session.learn_tool(n, update),
             "notice" => session.learn_notice(update.body),
             "compaction_update" | "compaction_summary_chunk" => session.learn_compaction(update.body),
-            "plan" => {
-                session.plan = update.body.member("entries").and_then(Value::as_array).cloned().unwrap_or_default()
-            }
             "current_mode_update" => {
                 (session.mode_set, session.chosen_mode) = (None, None);
                 session.told_mode = true;
@@ -487,7 +477,6 @@ impl Conversation {
             }
             (StepKind::Fence, StepOutcome::Done) => {
                 (self.fence, self.fence_us) = (Some(n), us);
-                self.fenced_notification = self.last_notification.iter().map(|(party, (n, _))| (*party, *n)).collect();
             }
             _ => {}
         }
@@ -562,6 +551,7 @@ impl Session {
         self.pause();
         let tool = self.tool(n, id);
         tool.announced |= update.variant == "tool_call";
+        tool.reported = true;
         tool.learn(update.body);
         if let Some(turn) = self.turn.as_mut()
             && !turn.tools.contains(id)
@@ -580,7 +570,7 @@ impl ToolCall {
             status.clone_into(&mut self.status);
         }
         if let Some(kind) = report.member("kind").and_then(Value::as_str) {
-            kind.clone_into(&mut self.kind);
+            self.kind = Some(kind.to_owned());
         }
         for list in ["locations", "content"] {
             let items = report.get(list).and_then(Value::as_array).into_iter().flatten();

@@ -17,7 +17,7 @@ impl Conversation {
         let exchange = Exchange {
             n,
             us,
-            heard: self.course.heard,
+            heard: self.heard,
             from,
             id: id.clone(),
             method: call.method.to_owned(),

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
-use super::{Conversation, Course, Session, Terminal};
+use super::{Conversation, Session, Terminal};
 use crate::requirement::Party;
 use crate::wire::RpcId;
 
@@ -95,7 +95,6 @@ impl Conversation {
             keep_newest_of(&mut self.sessions, memory.sessions, |session| session.known);
         }
         holes.sessions |= keep_newest_of(&mut self.deleted, memory.sessions, |n| *n);
-        holes.sessions |= keep_few(&mut self.cursors, memory.sessions);
         let gone = |terminal: &Terminal| if terminal.released.is_some() { terminal.created } else { usize::MAX };
         holes.terminals |= keep_newest_of(&mut self.terminals, memory.terminals, gone);
         if self.terminals.len() > memory.terminals {
@@ -118,25 +117,6 @@ impl Conversation {
         keep_ends(&mut self.deliberate);
         while self.errors.len() > MOST_NAMES {
             self.errors.pop_first();
-        }
-        self.course.forget_old(&self.sessions, memory);
-    }
-}
-
-impl Course {
-    fn forget_old(&mut self, sessions: &BTreeMap<String, Session>, memory: Memory) {
-        while self.twins.len() > MOST_NAMES {
-            self.twins.pop_first();
-        }
-        if self.sessions.len() > memory.sessions {
-            self.sessions.retain(|id, _| sessions.contains_key(id));
-        }
-        for (id, course) in &mut self.sessions {
-            if course.reported.len() > memory.tools || course.kinds.len() > memory.tools {
-                let known = |tool: &String| sessions.get(id).is_some_and(|session| session.tools.contains_key(tool));
-                course.reported.retain(known);
-                course.kinds.retain(|tool, _| known(tool));
-            }
         }
     }
 }

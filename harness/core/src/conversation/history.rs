@@ -1,10 +1,9 @@
-//! What single checks of version 2 remember about the work of a session: ids of messages, texts, plans, and ends of work.
+//! What single checks of version 2 remember about the work of a session: ids of messages, texts, and ends of work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::course::plan_texts;
 use super::work::message_of;
 use crate::protocol::Update;
 use crate::wire::Members;
@@ -42,8 +41,6 @@ pub struct History {
     pub texts: BTreeMap<(String, String), MessageText>,
     /// The messages of the last replay, in their order.
     pub replayed: Vec<Replayed>,
-    /// The plans, by id.
-    pub plans: BTreeMap<String, Plan>,
 }
 
 /// The text of a message, whole or put together from chunks.
@@ -68,28 +65,12 @@ pub struct Replayed {
     pub text: MessageText,
 }
 
-/// The last two states of a plan.
-#[derive(Debug, Clone, Default)]
-pub struct Plan {
-    /// The entries of the last update.
-    pub entries: Vec<Value>,
-    /// The texts that the last update left out, if it contained only entries of the one before.
-    pub dropped: BTreeSet<String>,
-}
-
 /// Returns the text blocks of the content of a message, one after the other.
 #[must_use]
 pub fn text_of_content(content: &Value) -> String {
     let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
     let texts = blocks.iter().filter(|block| block.member("type").and_then(Value::as_str) == Some("text"));
     texts.filter_map(|block| block.member("text")?.as_str()).collect()
-}
-
-/// Returns the id and the entries of an update of a plan.
-#[must_use]
-pub fn plan_items<'v>(update: &Update<'v>) -> Option<(&'v str, &'v [Value])> {
-    let plan = update.body.member("plan").filter(|_| update.variant == "plan_update")?;
-    Some((plan.member("planId")?.as_str()?, plan.member("entries")?.as_array()?))
 }
 
 impl MessageText {
@@ -123,13 +104,6 @@ impl History {
                 }
                 _ => self.learn_text((kind, id), update),
             }
-        }
-        if let Some((id, entries)) = plan_items(update).filter(|_| self.plans.len() < MOST) {
-            let plan = self.plans.entry(id.to_owned()).or_default();
-            let (before, now) = (plan_texts(&plan.entries), plan_texts(entries));
-            plan.dropped =
-                if now.is_subset(&before) { before.difference(&now).cloned().collect() } else { BTreeSet::new() };
-            plan.entries = entries.to_vec();
         }
     }
 

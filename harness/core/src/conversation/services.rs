@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Conversation, Exchange, Session, Terminal, Turn};
 use crate::conversation::outcome::Outcome;
 use crate::requirement::Party;
-use crate::wire::{Envelope, Members, RpcId, read_line};
+use crate::wire::{Envelope, Members, read_line};
 
 /// An error with which the client answered a request of the agent.
 #[derive(Debug, Clone)]
@@ -77,24 +77,20 @@ impl Conversation {
     }
 
     /// Processes a line that is not JSON in UTF-8, which violates a requirement of its own. If it is an answer when it is read with
-    /// replacement characters, its request has an answer all the same, and the conversation continues. If it only looks like one,
-    /// nothing follows from the silence to a request whose id is in it. No check reads the content, which is not known exactly.
-    pub(crate) fn broken_line(&mut self, now: (usize, u64), from: Party, bytes: &[u8]) {
+    /// replacement characters, this returns it: its request has an answer all the same, and the conversation continues. If it only
+    /// looks like one, nothing follows from the silence to a request whose id is in it. No check reads the content, which is not
+    /// known exactly.
+    pub(crate) fn broken_line(&mut self, from: Party, bytes: &[u8]) -> Option<Value> {
         let text = String::from_utf8_lossy(bytes);
         let value = read_line(text.as_bytes()).one().unwrap_or_default();
-        if let Envelope::Response { id: Some(id), result, error } = Envelope::of(&value) {
-            let outcome = error.filter(|error| !error.is_null()).map(Outcome::Error).or(result.map(Outcome::Result));
-            let id = RpcId::new(id);
-            let exchange = self.open.get(&(from.other(), id.clone())).cloned();
-            if let (Some(exchange), Some(outcome)) = (exchange, outcome) {
-                self.deliberate.insert(now.0);
-                self.course.response(now, &exchange, outcome);
-                self.apply_response(now, from, &id, outcome);
-            }
-        } else if text.contains("\"id\"") && (text.contains("\"result\"") || text.contains("\"error\"")) {
+        if let Envelope::Response { id: Some(_), .. } = Envelope::of(&value) {
+            return Some(value);
+        }
+        if text.contains("\"id\"") && (text.contains("\"result\"") || text.contains("\"error\"")) {
             let open = self.open.values_mut().filter(|open| open.from != from && text.contains(&open.id.to_string()));
             open.for_each(|open| Rc::make_mut(open).deliberate = true);
         }
+        None
     }
 
     /// Returns the event of the `session/cancel` for the turn of the session that the params name, unless the client did
@@ -102,8 +98,8 @@ impl Conversation {
     pub(super) fn cancel_of(&self, params: &Value) -> Option<usize> {
         let id = params.member("sessionId").and_then(Value::as_str)?;
         let turn = self.session(id)?.turn.as_ref()?;
-        let course = self.course.session(id)?.turn.as_ref()?;
-        turn.cancelled.filter(|_| course.n == turn.n && course.disturbed.is_none())
+        let log = self.session(id)?.log.as_ref()?;
+        turn.cancelled.filter(|_| log.n == turn.n && log.disturbed.is_none())
     }
 
     /// Records that a session was closed, for the turns of the others.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::options::{option_id, option_text};
 use super::services::{Refusal, Write};
+use super::turn_log::{Refused, TurnLog};
 use super::work::Work;
 use crate::conversation::outcome::Outcome;
 use crate::wire::{Members, push_text};
@@ -103,8 +104,6 @@ pub struct Session {
     pub last_chunk: Option<(String, Option<String>)>,
     /// Message ids after which another one was used.
     pub finished_messages: BTreeSet<String>,
-    /// The entries of the last plan of the running turn.
-    pub plan: Vec<Value>,
     /// The event of the answer to a `session/close` that succeeded.
     pub closed: Option<usize>,
     /// The time of that answer, in microseconds since the start of the trace.
@@ -141,6 +140,12 @@ pub struct Session {
     pub mode_set: Option<ModeSet>,
     /// What the agent reported about its work; empty in version 1.
     pub work: Work,
+    /// The log of the running turn, or of the last one since the session was opened.
+    pub log: Option<TurnLog>,
+    /// The client's last request about the session other than a prompt, since it was opened.
+    pub asked: Option<usize>,
+    /// The last prompt that was refused although no turn came before it.
+    pub refused: Option<Refused>,
 }
 
 /// A mode that the client set.
@@ -208,7 +213,6 @@ impl Session {
             message_ids: HashMap::new(),
             last_chunk: None,
             finished_messages: BTreeSet::new(),
-            plan: Vec::new(),
             closed: None,
             closed_us: None,
             close_asked: 0,
@@ -226,6 +230,9 @@ impl Session {
             served_unset: false,
             mode_set: None,
             work: Work::default(),
+            log: None,
+            asked: None,
+            refused: None,
         }
     }
 
@@ -379,8 +386,10 @@ pub struct ToolCall {
     pub title: String,
     /// Its status; `pending` before one was given.
     pub status: String,
-    /// Its kind; `other` before one was given.
-    pub kind: String,
+    /// Its kind, once one was given.
+    pub kind: Option<String>,
+    /// Whether an update reported it since the session was opened; otherwise only a permission request named it.
+    pub reported: bool,
     /// The number of the prompt in whose turn it was created.
     pub turn: usize,
     /// Every path in its locations, diffs or raw input.
@@ -396,7 +405,8 @@ impl ToolCall {
             announced: false,
             title: String::new(),
             status: "pending".to_owned(),
-            kind: "other".to_owned(),
+            kind: None,
+            reported: false,
             turn,
             paths: BTreeSet::new(),
             permissions: Vec::new(),

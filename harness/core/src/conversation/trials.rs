@@ -36,7 +36,7 @@ pub struct Trial {
 /// A turn, as far as it may explain its end.
 #[derive(Debug, Clone)]
 pub struct TurnTrial {
-    /// Whether the agent did anything in it; see [`super::TurnCourse::acted`].
+    /// Whether the agent did anything in it; see [`super::TurnLog::acted`].
     pub acted: bool,
     /// The last way in which the client stopped it.
     pub stop: Option<Stop>,
@@ -158,7 +158,7 @@ impl Conversation {
             in_turn: turn.is_some_and(|turn| exchange.turn == Some(turn.n)),
             was_set: session.is_some_and(|session| session.was_set),
             closed: self.is_closing(exchange),
-            logged_in: match &self.course.login {
+            logged_in: match &self.login {
                 login if login.done.is_some() => Some(true),
                 login => login.undone.map(|_| false),
             },
@@ -180,9 +180,9 @@ impl Conversation {
     fn turn_trial(&self, (_, us): (usize, u64), exchange: &Exchange) -> Option<TurnTrial> {
         let id = exchange.session()?;
         let turn = self.session(id)?.turn.as_ref().filter(|turn| turn.n == exchange.n && !turn.overlapped)?;
-        let course = self.course.session(id)?.turn.as_ref().filter(|course| course.n == exchange.n)?;
+        let log = self.session(id)?.log.as_ref().filter(|log| log.n == exchange.n)?;
         let request =
-            self.course.cancel_requests_of(Party::Client).find(|cancel| cancel.id == exchange.id && cancel.n > turn.n);
+            self.cancel_requests_of(Party::Client).find(|cancel| cancel.id == exchange.id && cancel.n > turn.n);
         let close = turn.closed.and_then(|n| {
             let open = self.open_of(Party::Client).find(|open| open.n == n).map(|open| open.us);
             open.or_else(|| {
@@ -190,14 +190,14 @@ impl Conversation {
             })
         });
         let stops = [
-            course.at_cancel.as_ref().map(|at| (StoppedBy::Cancel, at.n, at.us)),
+            log.at_cancel.as_ref().map(|at| (StoppedBy::Cancel, at.n, at.us)),
             request.map(|cancel| (StoppedBy::CancelRequest, cancel.n, cancel.us)),
             turn.closed.zip(close).map(|(n, us)| (StoppedBy::Close, n, us)),
         ];
         let last = stops.into_iter().flatten().max_by_key(|(_, n, _)| *n);
         let asked = || self.trials.of(Party::Agent).filter(|trial| trial.exchange.n > exchange.n);
         Some(TurnTrial {
-            acted: course.acted,
+            acted: log.acted,
             stop: last.map(|(by, n, stopped)| Stop {
                 by,
                 n,

@@ -299,7 +299,7 @@ impl Conversation {
         let questions =
             self.open_of(Party::Agent).filter(|open| open.session() == Some(id) && is_question(&open.method));
         let questions = questions.map(|open| open.n).collect();
-        let since = (us, self.course.heard);
+        let since = (us, self.heard);
         if let Some(session) = self.sessions.get_mut(id) {
             session.work.learn_ending(Ending { n, since, by, questions });
         }

@@ -179,7 +179,7 @@ fn authenticate_result(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
 /// expires. So only a login by an advertised method counts, and only until a session could be created with it.
 fn authenticate_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "session/new") else { return };
-    let login = &moment.talk.course.login;
+    let login = &moment.talk.login;
     let Some(done) = login.done.filter(|&done| done < exchange.n) else { return };
     let mut own = advertised(moment.talk).filter(|method| is_agents_own(method));
     if !own.any(|method| method.member("id").and_then(Value::as_str) == login.method.as_deref()) {
@@ -294,7 +294,7 @@ fn logout_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
 /// a session must be in the directory that required a login before.
 fn login_again(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "session/new") else { return };
-    let login = &moment.talk.course.login;
+    let login = &moment.talk.login;
     let undone = login.undone.filter(|&undone| undone < exchange.n);
     let (Some((wanted, cwd)), Some(undone)) = (&login.wanted, undone) else { return };
     match answer.outcome.error_code() {

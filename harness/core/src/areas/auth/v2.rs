@@ -50,7 +50,7 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &
 /// Correct but unusual: a login that expired after a session was created.
 fn login_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/new") else { return };
-    let login = &moment.talk.course.login;
+    let login = &moment.talk.login;
     let Some(done) = login.done.filter(|&done| done < exchange.n) else { return };
     let fact = || {
         fact!(

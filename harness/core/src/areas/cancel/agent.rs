@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// Returns the answer to a turn that the client cancelled, and the situation at the cancel.
 fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>, &'m AtCancel)> {
     let finish = Finish::even_overlapped(moment, answer)?;
-    let at = finish.course.at_cancel.as_ref()?;
+    let at = finish.log.at_cancel.as_ref()?;
     Some((finish, at))
 }
 
@@ -51,7 +51,7 @@ fn had_begun(turn: &Turn, prompt: &Exchange, at: &AtCancel) -> bool {
 
 /// Returns the time since a cancel that counts for the agent.
 fn since(moment: &Moment<'_>, at: &AtCancel, until: u64) -> Duration {
-    moment.talk.course.in_between((at.us, at.heard), until)
+    moment.talk.in_between((at.us, at.heard), until)
 }
 
 /// Evidence that the agent had read the cancel when it sent the answer.
@@ -97,7 +97,7 @@ fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let Some((finish, at)) = cancelled(moment, answer) else { return };
     let Some(reason) = finish.reason() else { return };
     match had_read_cancel(moment, &finish, at) {
-        _ if reason == "cancelled" && finish.course.overlapped.is_none() => ruling.pass(),
+        _ if reason == "cancelled" && finish.log.overlapped.is_none() => ruling.pass(),
         _ if !had_begun(finish.turn, finish.exchange, at) => {
             let fact = fact!(
                 "cancelled-before-start",
@@ -106,7 +106,7 @@ fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             );
             ruling.inconclusive(fact, &[at.n]);
         }
-        _ if finish.course.disturbed.is_some() => {
+        _ if finish.log.disturbed.is_some() => {
             let fact = fact!(
                 "disturbed-turn",
                 "the agent ended the cancelled turn as {actual}; the client had done more than cancel it",
@@ -142,7 +142,7 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((finish, at)) = cancelled(moment, answer) else { return };
     let Outcome::Error(_) = finish.outcome else {
         // A turn that ended by itself meanwhile has not caught an error.
-        return if finish.reason() == Some("cancelled") && finish.course.overlapped.is_none() {
+        return if finish.reason() == Some("cancelled") && finish.log.overlapped.is_none() {
             ruling.pass();
         };
     };
@@ -150,7 +150,7 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let answer = finish.outcome.describe();
     match had_read_cancel(moment, &finish, at) {
         _ if code == Some(-32800) && finish.exchange.cancel_requested.is_some() => {}
-        _ if code == Some(-32000) || finish.course.disturbed.is_some() => {
+        _ if code == Some(-32000) || finish.log.disturbed.is_some() => {
             let fact = fact!(
                 "error-of-disturbed-turn",
                 "the agent answered the cancelled prompt with {answer}, which may have another reason than the cancel",
@@ -158,7 +158,7 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
             );
             ruling.inconclusive(fact, &[at.n]);
         }
-        _ if matches!(code, Some(-32600 | -32602)) && !finish.course.acted => {
+        _ if matches!(code, Some(-32600 | -32602)) && !finish.log.acted => {
             let fact = fact!(
                 "prompt-refused",
                 "the agent answered the cancelled prompt with {answer}, which may be about the prompt itself",
@@ -229,8 +229,8 @@ fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut R
 
 /// Exercised by a cancelled turn without an update between its response and the next prompt.
 fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let course = call.text("sessionId").and_then(|id| moment.talk.course.session(id));
-    let turn = course.and_then(|course| course.turn.as_ref()).filter(|_| call.method == "session/prompt");
+    let session = call.text_of("session/prompt", "sessionId").and_then(|id| moment.talk.session(id));
+    let turn = session.and_then(|session| session.log.as_ref());
     if turn.is_some_and(|turn| turn.at_cancel.is_some() && turn.gave_up && turn.overlapped.is_none()) {
         ruling.pass();
     }
@@ -238,7 +238,7 @@ fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 
 /// Exercised by a cancelled turn without an update between its response and the response to a later request.
 fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let turns = moment.talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
+    let turns = moment.talk.turn_logs().map(|(_, turn)| turn);
     let cancelled = turns.filter(|turn| turn.at_cancel.is_some() && turn.gave_up && turn.overlapped.is_none());
     for (ended, _) in cancelled.filter_map(|turn| turn.ended) {
         if is_served(moment, ended) {
@@ -281,10 +281,10 @@ pub(in crate::areas) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, met
 
 /// Exercised when a later request was answered without an answer to the cancel before it.
 fn not_replied(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let turns = moment.talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
+    let turns = moment.talk.turn_logs().map(|(_, turn)| turn);
     let idle = moment.talk.sessions.values().filter_map(|session| session.idle_cancel);
     let cancels =
-        turns.filter_map(|turn| Some(turn.at_cancel.as_ref()?.n)).chain(idle).chain(moment.talk.course.stray_cancel);
+        turns.filter_map(|turn| Some(turn.at_cancel.as_ref()?.n)).chain(idle).chain(moment.areas.cancel.stray);
     if cancels.into_iter().any(|n| is_served(moment, n)) {
         ruling.pass();
     }
@@ -292,7 +292,7 @@ fn not_replied(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "It SHOULD stop all language model requests and all tool call invocations as soon as possible."
 fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let alone = |finish: &Finish<'_>| finish.course.overlapped.is_none();
+    let alone = |finish: &Finish<'_>| finish.log.overlapped.is_none();
     let Some((finish, at)) = cancelled(moment, answer).filter(|(finish, at)| at.waiting.is_empty() && alone(finish))
     else {
         return;
@@ -320,17 +320,16 @@ fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 /// Correct but unusual: an agent that reads the cancel before it has begun the turn.
 fn never_answered(moment: &Moment<'_>, waits_for_client: bool, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let until = talk.course.closed_us.unwrap_or(moment.us);
-    for (session, course) in &talk.course.sessions {
-        let running = course.turn.as_ref().filter(|turn| turn.ended.is_none() && turn.disturbed.is_none());
-        let Some((turn, at)) = running.and_then(|turn| Some((turn, turn.at_cancel.as_ref()?))) else { continue };
+    let until = talk.closed_us.unwrap_or(moment.us);
+    let running = talk.turn_logs().filter(|(_, turn)| turn.ended.is_none() && turn.disturbed.is_none());
+    for (session, turn, at) in running.filter_map(|(session, turn)| Some((session, turn, turn.at_cancel.as_ref()?))) {
         let known = talk.session(session).and_then(|session| session.turn.as_ref());
         let prompt = talk.open_of(Party::Client).find(|open| open.n == turn.n);
         if !known.zip(prompt).is_some_and(|(known, prompt)| had_begun(known, prompt, at)) {
             continue;
         }
         let long = since(moment, at, until) > CANCEL_LIMIT && talk.timed_out.contains_key(&turn.n);
-        let mut waits = talk.open_of(Party::Agent).filter(|open| open.session() == Some(session.as_str()));
+        let mut waits = talk.open_of(Party::Agent).filter(|open| open.session() == Some(session));
         let waiting = waits.find(|open| open.n < at.n && open.method != "session/request_permission");
         let served = talk.fence.is_some_and(|fence| fence > at.n);
         match waiting {
@@ -359,7 +358,7 @@ fn never_answered(moment: &Moment<'_>, waits_for_client: bool, ruling: &mut Ruli
 
 /// The agent reacts to the cancel while a request of its own is open.
 fn did_not_wait(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((_, at)) = cancelled(moment, answer).filter(|(finish, _)| finish.course.overlapped.is_none()) else {
+    let Some((_, at)) = cancelled(moment, answer).filter(|(finish, _)| finish.log.overlapped.is_none()) else {
         return;
     };
     let others = at.waiting.iter().filter(|(_, method)| method != "session/request_permission");
@@ -384,7 +383,7 @@ fn died_of_idle_cancel(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut
 
 /// Whether an earlier cancel came that cannot concern this turn.
 pub(in crate::areas) fn earlier_cancel(finish: &Finish<'_>) -> bool {
-    finish.session.idle_cancel.is_some() || matches!(finish.course.after, Some(After::Cancel { .. }))
+    finish.session.idle_cancel.is_some() || matches!(finish.log.after, Some(After::Cancel { .. }))
 }
 
 /// A cancel is for "an ongoing prompt turn", not for the next one.
@@ -398,8 +397,8 @@ fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
         return;
     };
     match finish.reason() {
-        Some("cancelled") if has_no_other_reason(moment, &finish) && cancelled_elsewhere(moment, &finish).is_none() => {
-            if finish.course.cancel_read {
+        Some("cancelled") if has_no_other_reason(&finish) && cancelled_elsewhere(moment, &finish).is_none() => {
+            if finish.log.cancel_read {
                 let fact = fact!(
                     "earlier-cancel-applied",
                     "the agent ended the turn as cancelled; expected it to continue, since the cancel came before its prompt";
@@ -420,13 +419,13 @@ fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     }
 }
 
-fn has_no_other_reason(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
-    finish.other_reason(moment).or(finish.turn.other_closed).is_none()
+fn has_no_other_reason(finish: &Finish<'_>) -> bool {
+    finish.other_reason().or(finish.turn.other_closed).is_none()
 }
 
 /// Exercised when a later request was answered.
 fn unknown_session(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.course.stray_cancel.is_some_and(|n| is_served(moment, n)) {
+    if moment.areas.cancel.stray.is_some_and(|n| is_served(moment, n)) {
         ruling.pass();
     }
 }
@@ -438,7 +437,7 @@ fn is_served(moment: &Moment<'_>, n: usize) -> bool {
 
 /// A cancel for an unknown session does not end the agent.
 fn died_of_unknown_session(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
-    if let Some(n) = moment.talk.course.stray_cancel.filter(|&n| died_after(moment, process, n)) {
+    if let Some(n) = moment.areas.cancel.stray.filter(|&n| died_after(moment, process, n)) {
         let fact = fact!(
             "exit-after-cancel",
             "the agent exited after {method}, which named an unknown session; expected no effect",
@@ -450,8 +449,8 @@ fn died_of_unknown_session(moment: &Moment<'_>, process: &ProcessEvent, ruling: 
 
 /// Returns the cancel of another session's turn, while this turn ran.
 pub(in crate::areas) fn cancelled_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> Option<usize> {
-    let others = moment.talk.course.sessions.iter().filter(|(id, _)| finish.exchange.session() != Some(id.as_str()));
-    let mut cancels = others.filter_map(|(_, course)| Some(course.turn.as_ref()?.at_cancel.as_ref()?.n));
+    let others = moment.talk.turn_logs().filter(|(id, _)| finish.exchange.session() != Some(id));
+    let mut cancels = others.filter_map(|(_, turn)| Some(turn.at_cancel.as_ref()?.n));
     cancels.find(|&n| n > finish.turn.n)
 }
 
@@ -463,7 +462,7 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
     let Some(elsewhere) = cancelled_elsewhere(moment, &finish) else { return };
     match finish.reason() {
-        Some("cancelled") if has_no_other_reason(moment, &finish) && !earlier_cancel(&finish) => {
+        Some("cancelled") if has_no_other_reason(&finish) && !earlier_cancel(&finish) => {
             let fact = fact!(
                 "other-session-cancelled",
                 "the agent ended the turn as cancelled, but the client cancelled only another session";
@@ -482,8 +481,7 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// Whether the turn that this cancel is for was answered as cancelled.
 fn is_given_up(moment: &Moment<'_>, cancel: usize) -> bool {
-    let mut turns = moment.talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
-    turns.any(|turn| turn.gave_up && turn.at_cancel.as_ref().is_some_and(|at| at.n == cancel))
+    moment.talk.turn_logs().any(|(_, turn)| turn.gave_up && turn.at_cancel.as_ref().is_some_and(|at| at.n == cancel))
 }
 
 /// "The Agent MUST release the terminal using terminal/release when it's no longer needed", as after a cancel.
@@ -501,7 +499,7 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             capability = "terminal"
         ));
     }
-    let until = talk.course.closed_us.unwrap_or(moment.us);
+    let until = talk.closed_us.unwrap_or(moment.us);
     for (terminal, (id, ended, us), awaited) in terminals_of_cancelled_turns(talk) {
         if terminal.released.is_some() {
             continue;
@@ -539,8 +537,7 @@ fn released_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// Returns the terminals that were created in a cancelled turn, each with its id, with the event and the time of the end of the
 /// turn, and with whether the turn waited for the exit of its command when it was cancelled.
 fn terminals_of_cancelled_turns(talk: &Conversation) -> impl Iterator<Item = (&Terminal, (&str, usize, u64), bool)> {
-    let turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
-    let cancelled = turns.filter(|turn| turn.overlapped.is_none());
+    let cancelled = talk.turn_logs().map(|(_, turn)| turn).filter(|turn| turn.overlapped.is_none());
     cancelled.filter_map(|turn| Some((turn, turn.at_cancel.as_ref()?, turn.ended?))).flat_map(
         |(turn, at, (ended, us))| {
             let of_turn = talk.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n));

@@ -45,10 +45,10 @@ fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         None if talk.initialized.is_none() => {}
         // Another requirement covers its spelling.
         None if talk.sessions.keys().any(|known| is_respelt(known, id)) => {}
-        None if talk.course.strangers.contains_key(id)
+        None if talk.strangers.contains_key(id)
             || talk.newer_sessions.contains(id)
             || talk.may_open_otherwise()
-            || talk.listed.contains(id) =>
+            || moment.areas.list.listed.contains(id) =>
         {
             let fact = fact!(
                 "session-of-other-origin",

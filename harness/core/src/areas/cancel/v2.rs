@@ -46,7 +46,7 @@ pub(in crate::areas) fn had_read(
     ending: &Ending,
     update: &UpdateSeen<'_>,
 ) -> bool {
-    let late = moment.talk.course.in_between(ending.since, moment.us) > CANCEL_CROSSING;
+    let late = moment.talk.in_between(ending.since, moment.us) > CANCEL_CROSSING;
     late || !ending.questions.is_empty() || moment.talk.whole && leaves_tool(session, update)
 }
 
@@ -102,7 +102,7 @@ pub(in crate::areas) fn goes_on(moment: &Moment<'_>, asked: bool, ruling: &mut R
     for (id, session) in watched(moment) {
         let ending = session.work.ending.as_ref().filter(|ending| ending.by == EndedBy::Cancel);
         let Some(ending) = ending.filter(|ending| asked != ending.questions.is_empty()) else { continue };
-        let long = moment.talk.course.in_between(ending.since, end_of(moment)) > CANCEL_LIMIT;
+        let long = moment.talk.in_between(ending.since, end_of(moment)) > CANCEL_LIMIT;
         if long && served(moment, ending.n) {
             let fact = fact!(
                 "work-goes-on",

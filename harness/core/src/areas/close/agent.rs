@@ -164,7 +164,7 @@ fn errors_when_closed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// may have passed by then, so the time since the close counts.
 fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let until = talk.course.closed_us.unwrap_or(moment.us);
+    let until = talk.closed_us.unwrap_or(moment.us);
     for (session, turn) in talk.turns().filter(|(_, turn)| !turn.overlapped) {
         let (Some(closed), Some(request)) = (session.closed, turn.closed) else { continue };
         let waited = talk.timed_out.get(&turn.n);
@@ -237,7 +237,7 @@ fn freed_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 fn others_unaffected(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
     let Some(closed) = finish.turn.other_closed else { return };
-    let excused = finish.turn.permission_refused.or(finish.course.disturbed).or(cancelled_elsewhere(moment, &finish));
+    let excused = finish.turn.permission_refused.or(finish.log.disturbed).or(cancelled_elsewhere(moment, &finish));
     match finish.reason() {
         Some("cancelled") if excused.is_some() || earlier_cancel(&finish) => {
             let fact = fact!(
@@ -313,7 +313,7 @@ fn permission_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
 /// before. Only a later answer, long before the end or before a time limit, proves that one was ignored.
 fn permissions_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let until = talk.course.closed_us.unwrap_or(moment.us);
+    let until = talk.closed_us.unwrap_or(moment.us);
     for open in talk.open_of(Party::Agent).filter(|open| is_permission(open)) {
         let Some(session) = open.session().and_then(|id| talk.session(id)) else { continue };
         let Some(closed) = session.closed.filter(|closed| *closed > open.n) else { continue };

@@ -55,7 +55,7 @@ fn cwd_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     let Some(params) = reopening(call).filter(|_| moment.talk.agent_has(&ROOTS)) else { return };
     let (Some(id), Some(cwd)) = (call.text("sessionId"), call.text("cwd")) else { return };
     let given = moment.talk.session(id).filter(|session| session.is_introduced() && !session.cwd.is_empty());
-    let listed = moment.talk.listed_cwds.get(id);
+    let listed = moment.areas.list.cwds.get(id);
     let known: Vec<&str> =
         given.map(|session| session.cwd.as_str()).into_iter().chain(listed.map(String::as_str)).collect();
     let other = || {

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::state::VisitState;
 use crate::areas::{Check, Moment, On};
-use crate::conversation::{CallSeen, VisitState};
+use crate::conversation::CallSeen;
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::{Kind, escaped};
@@ -235,7 +236,7 @@ fn url_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     let twin = moment.talk.open_of(moment.from).find(|open| {
         open.method == CREATE && open.text("mode") == Some("url") && open.text("elicitationId") == Some(id)
     });
-    match (twin, moment.talk.visits.state(id)) {
+    match (twin, moment.areas.elicit.state(id)) {
         (Some(twin), _) if twin.cancel_requested.is_none() => {
             let fact = fact!(
                 "duplicate-id",
@@ -261,7 +262,7 @@ fn url_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
             ruling.inconclusive(fact, &[]);
         }
         // If no elicitation is outstanding, any id is unique.
-        (None, _) if moment.talk.visits.any_outstanding() => ruling.pass(),
+        (None, _) if moment.areas.elicit.any_outstanding() => ruling.pass(),
         (None, _) => {}
     }
 }
@@ -313,7 +314,7 @@ fn shown<'v>(part: &'v Value, texts: &mut Vec<&'v str>) {
 /// resumed: "the same Client that received the original request".
 fn complete_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of(COMPLETE, "elicitationId") else { return };
-    let visits = &moment.talk.visits;
+    let visits = &moment.areas.elicit;
     let called = |method: &str| moment.talk.has_sent(moment.from.other(), method);
     let reopened = called("session/load") || called("session/resume");
     match visits.state(id) {

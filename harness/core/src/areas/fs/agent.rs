@@ -92,7 +92,7 @@ pub(in crate::areas) fn turn_did(moment: &Moment<'_>, answer: &Answer<'_>, kind:
     };
     let ended = matches!(answer.outcome, Outcome::Result(_)) && turn.cancelled.is_none();
     let mut tools = turn.tools.iter().filter_map(|id| session.tools.get(id));
-    ended && tools.any(|tool| tool.kind == kind && tool.is_allowed())
+    ended && tools.any(|tool| tool.kind.as_deref() == Some(kind) && tool.is_allowed())
 }
 
 /// "path: Absolute path to the file to read."

@@ -264,7 +264,7 @@ fn silent_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     if talk.initialized.is_some() || !talk.methods_of(Party::Client).eq(["initialize"]) {
         return;
     }
-    match talk.course.first_call {
+    match talk.first_call {
         Some(call) => {
             let method = talk.methods_of(Party::Agent).next().unwrap_or("a call");
             ruling.fail(

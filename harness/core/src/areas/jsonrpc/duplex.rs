@@ -4,7 +4,7 @@ use crate::areas::common::NO_METHOD;
 use crate::areas::support::{Finish, waits_for_others};
 use crate::areas::{Check, Moment, On};
 use crate::conversation::timing::{ANSWER_AFTER_END, HELD_BACK, between, millis};
-use crate::conversation::{Answer, Exchange, TurnCourse};
+use crate::conversation::{Answer, Exchange, TurnLog};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
@@ -23,7 +23,7 @@ pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
 
 /// A request may have the id of a request of the other party; it must still be answered. This check only counts answers.
 fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if answer.exchange.is_some_and(|exchange| moment.talk.course.twins.contains_key(&exchange.n)) {
+    if answer.exchange.is_some_and(|exchange| moment.areas.jsonrpc.twins.contains_key(&exchange.n)) {
         ruling.pass();
     }
 }
@@ -38,7 +38,7 @@ fn twin_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     // A party that answers no request of this kind does not confuse the ids.
     let usual = |open: &&Exchange| talk.has_replied_before(moment.from, &open.method, open.n);
     for open in talk.open_of(moment.from.other()).filter(quick).filter(usual) {
-        let Some(&twin) = talk.course.twins.get(&open.n) else { continue };
+        let Some(&twin) = moment.areas.jsonrpc.twins.get(&open.n) else { continue };
         if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
             let message = fact!(
                 "shared-id-unanswered",
@@ -65,22 +65,14 @@ fn is_instant(method: &str) -> bool {
 /// needed no wait.
 fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
-    let waited = |us: u64| moment.talk.course.in_between((exchange.us, exchange.heard), us);
+    let waited = |us: u64| moment.talk.in_between((exchange.us, exchange.heard), us);
     // A still later answer was delayed by something other than the turn.
     let held_back = |us: u64| waited(us) > HELD_BACK && between(us, moment.us) < ANSWER_AFTER_END;
-    let turns = || {
-        moment
-            .talk
-            .course
-            .sessions
-            .values()
-            .filter_map(|course| course.turn.as_ref())
-            .filter(|turn| turn.n < exchange.n)
-    };
+    let turns = || moment.talk.turn_logs().map(|(_, turn)| turn).filter(|turn| turn.n < exchange.n);
     let cancelled = Finish::of(moment, answer)
         .is_some_and(|finish| finish.turn.cancelled.is_some() && finish.reason() == Some("cancelled"));
     // A turn that waits for no other party may end at any time, so an answer at its end proves nothing.
-    let held = |turn: &TurnCourse| {
+    let held = |turn: &TurnLog| {
         moment.from == Party::Client || moment.talk.open_of(Party::Agent).any(|open| open.turn == Some(turn.n))
     };
     if turns().any(|turn| turn.ended.is_none() && held(turn)) || cancelled {

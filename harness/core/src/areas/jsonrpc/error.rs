@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::response::is_read_in_garbage;
+use super::state::GarbledKind;
 use crate::areas::common::{LOGIN, NO_METHOD};
 use crate::areas::ext::is_withdrawn;
 use crate::areas::{Check, Moment, On};
-use crate::conversation::{Answer, Exchange, GarbledKind, Outcome};
+use crate::conversation::{Answer, Exchange, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
@@ -216,7 +217,7 @@ const NOT_MESSAGE: BadLine = BadLine { kind: GarbledKind::NotMessage, code: -326
 /// The answer has the code that JSON-RPC defines for such a line. An answer without an id belongs to any bad line that is
 /// unanswered. So another code fails only where all of them are of this kind.
 fn bad_line_answered(moment: &Moment<'_>, answer: &Answer<'_>, bad: &BadLine, ruling: &mut Ruling<'_>) {
-    let meant = moment.talk.course.meant_by(moment.from, answer);
+    let meant = moment.areas.jsonrpc.meant_by(moment.from, answer);
     let Some(line) = meant.iter().find(|line| line.kind == bad.kind) else { return };
     let found = answer.outcome.error_code();
     let broken_request = || moment.talk.open_of(moment.from.other()).find(|open| open.deliberate).map(|open| open.n);
@@ -253,7 +254,7 @@ fn bad_line_answered(moment: &Moment<'_>, answer: &Answer<'_>, bad: &BadLine, ru
 /// A missing answer decides nothing: JSON-RPC defines the code of an answer, but does not require an answer to a line that may
 /// not be a request. Most programs send none.
 fn bad_line_unanswered(moment: &Moment<'_>, bad: &BadLine, ruling: &mut Ruling<'_>) {
-    let lines = moment.talk.course.garbled.get(&moment.from.other()).into_iter().flatten();
+    let lines = moment.areas.jsonrpc.garbled_by(moment.from.other());
     let Some(line) = lines.rev().find(|line| line.kind == bad.kind && line.answer.is_none()) else { return };
     if let Some(fence) = moment.talk.fence.filter(|&fence| fence > line.n) {
         let fact = fact!(

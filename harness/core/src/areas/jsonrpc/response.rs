@@ -54,8 +54,8 @@ fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
 
 /// Exercised when a notification was sent and a later request was answered without an answer in between.
 fn notification_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let served = moment.talk.fenced_notification.get(&moment.from.other());
-    if served.is_some_and(|served| moment.talk.is_of_case(*served)) {
+    let served = moment.areas.jsonrpc.fenced_notification(moment.talk, moment.from.other());
+    if served.is_some_and(|served| moment.talk.is_of_case(served)) {
         ruling.pass();
     }
 }
@@ -76,7 +76,7 @@ fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |open: &&Exchange| !waits_for_others(&open.method);
-    let has_sent = talk.course.last_line.contains_key(&moment.from);
+    let has_sent = talk.last_line.contains_key(&moment.from);
     for open in talk.open_of(moment.from.other()).filter(|open| open.is_sound()).filter(quick) {
         let Some(&verdict) = talk.timed_out.get(&open.n) else {
             skipped_in_recording(moment, open, ruling);
@@ -113,7 +113,7 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             None if open.method == "initialize"
                 && talk.stdout_ended.is_none()
                 && has_sent
-                && talk.course.first_call.is_none() =>
+                && talk.first_call.is_none() =>
             {
                 ruling.fail(unanswered(), &[open.n, verdict]);
             }
@@ -126,7 +126,7 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// answers to other requests say nothing about that.
 fn prompt_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let is_silent = |open: &&Exchange| talk.course.last_line.get(&Party::Agent).is_some_and(|&(n, _)| n < open.n);
+    let is_silent = |open: &&Exchange| talk.last_line.get(&Party::Agent).is_some_and(|&(n, _)| n < open.n);
     let prompts = talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
     for open in prompts.filter(is_silent) {
         if let Some(&limit) = talk.timed_out.get(&open.n) {
@@ -150,11 +150,11 @@ fn prompt_lost(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let prompts = talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
     for open in prompts {
         let Some((id, &limit)) = open.session().zip(talk.timed_out.get(&open.n)) else { continue };
-        let Some((session, course)) = talk.session(id).zip(talk.course.session(id)) else { continue };
-        let Some((turn, course)) = session.turn.as_ref().zip(course.turn.as_ref()) else { continue };
+        let Some(session) = talk.session(id) else { continue };
+        let Some((turn, log)) = session.turn.as_ref().zip(session.log.as_ref()) else { continue };
         let Some(later) = turn.answered.filter(|&later| later > open.n) else { continue };
-        let until = talk.course.closed_us.unwrap_or(moment.us);
-        let silent = course.last_output_us.is_some_and(|last| between(last, until) > OUTPUT_SILENCE);
+        let until = talk.closed_us.unwrap_or(moment.us);
+        let silent = log.last_output_us.is_some_and(|last| between(last, until) > OUTPUT_SILENCE);
         let waits = talk.open_of(Party::Agent).any(|request| request.session() == Some(id));
         let busy = session.tools.values().any(|tool| !tool.is_final());
         let fact = fact!(
@@ -311,6 +311,5 @@ fn response_xor(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ru
 
 /// Whether a line of the other party that is not a message holds this id, so that an answer with it may belong to that line.
 pub(super) fn is_read_in_garbage(moment: &Moment<'_>, id: &RpcId) -> bool {
-    let lines = moment.talk.course.garbled.get(&moment.from.other());
-    lines.into_iter().flatten().any(|line| line.id.as_ref() == Some(id))
+    moment.areas.jsonrpc.garbled_by(moment.from.other()).any(|line| line.id.as_ref() == Some(id))
 }

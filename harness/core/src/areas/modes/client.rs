@@ -25,7 +25,7 @@ pub(in crate::areas) fn settled<'m>(moment: &Moment<'m>, call: &CallSeen<'_>, me
 /// Whether the client may have another state: after a deliberately wrong line, or an update that came before the session was
 /// known.
 fn is_unclear(talk: &Conversation, call: &CallSeen<'_>) -> bool {
-    let early = call.text("sessionId").is_some_and(|id| talk.course.strangers.contains_key(id));
+    let early = call.text("sessionId").is_some_and(|id| talk.strangers.contains_key(id));
     early || !talk.deliberate.is_empty()
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::areas::support::{Finish, fail_in_case};
 use crate::areas::{Check, Moment, On};
-use crate::conversation::{Answer, CallSeen, Decision, Session, SessionCourse, ToolCall, UpdateSeen};
+use crate::conversation::{Answer, CallSeen, Decision, Session, ToolCall, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::requirement::Party;
@@ -67,7 +67,6 @@ fn option_ids_unique(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
 /// A file that is about to be written, or a command that is about to run, with the facts about its session.
 struct Act<'m> {
     session: &'m Session,
-    course: &'m SessionCourse,
     /// None for a command.
     path: Option<&'m str>,
 }
@@ -80,12 +79,12 @@ impl<'m> Act<'m> {
             _ => return None,
         };
         let id = call.text("sessionId")?;
-        Some(Self { session: moment.talk.session(id)?, course: moment.talk.course.session(id)?, path })
+        Some(Self { session: moment.talk.session(id)?, path })
     }
 
     /// Whether this can belong to the tool call and to no other of the running turn.
     fn belongs_to(&self, id: &str) -> bool {
-        fits(self.session, self.course, id, self.path)
+        fits(self.session, id, self.path)
     }
 
     /// Fails a file that was written. A command may differ from that of the tool call, unless a case asked for it.
@@ -106,21 +105,21 @@ enum State {
 }
 
 /// Whether a write to `path` (or a command, without one) can belong to this tool call and to no other that the turn has.
-fn fits(session: &Session, course: &SessionCourse, id: &str, path: Option<&str>) -> bool {
-    let could = |id: &str, tool: &ToolCall| match path {
+fn fits(session: &Session, id: &str, path: Option<&str>) -> bool {
+    let could = |tool: &ToolCall| match path {
         Some(path) => tool.paths.contains(path),
-        None => course.kinds.get(id).is_some_and(|kind| kind == "execute"),
+        None => tool.kind.as_deref() == Some("execute"),
     };
     // A tool call without a path might write any file, and one without a kind might run any command.
-    let silent = |id: &str, tool: &ToolCall| match path {
+    let silent = |tool: &ToolCall| match path {
         Some(_) => tool.paths.is_empty(),
-        None => !course.kinds.contains_key(id),
+        None => tool.kind.is_none(),
     };
     let others = session.tools.iter().filter(|(other, tool)| other.as_str() != id && tool.turn == session.prompts);
-    let mine = session.tools.get(id).is_some_and(|tool| tool.turn == session.prompts && could(id, tool));
+    let mine = session.tools.get(id).is_some_and(|tool| tool.turn == session.prompts && could(tool));
     // In a session with overlapping prompts the act may belong to the other prompt.
-    let alone = course.turn.as_ref().is_none_or(|turn| turn.overlapped.is_none());
-    alone && mine && !others.into_iter().any(|(other, tool)| could(other, tool) || silent(other, tool))
+    let alone = session.log.as_ref().is_none_or(|turn| turn.overlapped.is_none());
+    alone && mine && !others.into_iter().any(|(_, tool)| could(tool) || silent(tool))
 }
 
 /// Returns the fact of a write to `path`, or of a command without one, for a tool call in this state of its permission.
@@ -190,12 +189,10 @@ fn asked_afterwards(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     let asks = call.params.filter(|_| call.method == "session/request_permission");
     let Some(id) = asks.and_then(|params| params.member("toolCall")?.member("toolCallId")?.as_str()) else { return };
     let session = call.text("sessionId").unwrap_or_default();
-    let (Some(session), Some(course)) = (moment.talk.session(session), moment.talk.course.session(session)) else {
-        return;
-    };
-    let Some((tool, turn)) = session.tools.get(id).zip(course.turn.as_ref()) else { return };
+    let Some(session) = moment.talk.session(session) else { return };
+    let Some((tool, turn)) = session.tools.get(id).zip(session.log.as_ref()) else { return };
     let deeds = turn.deeds.iter().filter(|deed| deed.n > tool.n && tool.permissions.is_empty());
-    let mut early = deeds.filter(|deed| fits(session, course, id, deed.path.as_deref()));
+    let mut early = deeds.filter(|deed| fits(session, id, deed.path.as_deref()));
     if let Some(deed) = early.next() {
         let fact = acted(State::NotAsked, id, deed.path.as_deref());
         fail_in_case(moment, fact, &[deed.n, tool.n], ruling);
@@ -253,11 +250,10 @@ fn respected(moment: &Moment<'_>, answer: &Answer<'_>, refusal: Decision, ruling
 /// unreported.
 fn tool_call_linked(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer) else { return };
-    let Some(course) = finish.exchange.session().and_then(|id| moment.talk.course.session(id)) else { return };
     for (id, tool) in finish.session.tools_of_prompt() {
         let asked: Vec<usize> = tool.permissions.iter().map(|permission| permission.n).collect();
         let allowed = tool.permissions.iter().any(|it| it.answer.is_some_and(|(_, it)| it == Decision::Allowed));
-        match course.reported.contains(id) {
+        match tool.reported {
             true if !asked.is_empty() => ruling.pass(),
             false if allowed => {
                 let fact = fact!(

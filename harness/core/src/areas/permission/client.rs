@@ -172,7 +172,7 @@ fn answered_before_cancel(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut
     let Some(id) = call.text_of("session/cancel", "sessionId") else { return };
     let turn = moment.talk.session(id).and_then(|session| session.turn.as_ref());
     let answered = turn.filter(|turn| turn.cancelled.is_none()).and_then(|turn| turn.permission_cancelled);
-    let last = moment.talk.course.last_line.get(&moment.from).map(|(n, _)| *n);
+    let last = moment.talk.last_line.get(&moment.from).map(|(n, _)| *n);
     if answered.is_some() && answered == last {
         ruling.pass();
     }
@@ -219,9 +219,9 @@ fn left_open(moment: &Moment<'_>, when: When, ruling: &mut Ruling<'_>) {
 
 /// Returns the end of a turn that came after that of the request, if it was over long before the conversation ended.
 fn later_turn_over(moment: &Moment<'_>, request: &Exchange) -> Option<usize> {
-    let last = moment.talk.course.session(request.session()?)?.turn.as_ref()?;
+    let last = moment.talk.session(request.session()?)?.log.as_ref()?;
     let (ended, us) = last.ended.filter(|_| request.turn.is_some_and(|turn| turn < last.n))?;
-    let until = moment.talk.course.closed_us.unwrap_or(moment.us);
+    let until = moment.talk.closed_us.unwrap_or(moment.us);
     (between(us, until) > LATER_TURN_OVER).then_some(ended)
 }
 
@@ -285,8 +285,8 @@ fn outcome_after_cancel(moment: &Moment<'_>, answer: &Answer<'_>, when: When, ru
 /// Whether request, cancel and answer came so close that the client may have decided before it was cancelled. In a recording,
 /// the user may choose an option at any time, even for a request that has been open for long.
 fn may_cross(moment: &Moment<'_>, request: &Exchange, outcome: Outcome<'_>, cancel: usize) -> bool {
-    let course = request.session().and_then(|id| moment.talk.course.session(id)?.turn.as_ref());
-    let Some(at) = course.and_then(|turn| turn.at_cancel.as_ref()).filter(|at| at.n == cancel) else { return false };
+    let log = request.session().and_then(|id| moment.talk.session(id)?.log.as_ref());
+    let Some(at) = log.and_then(|turn| turn.at_cancel.as_ref()).filter(|at| at.n == cancel) else { return false };
     let fresh = between(request.us, at.us) < USER_CROSSING;
     let by_user = !moment.talk.whole && chosen(outcome).is_some();
     (fresh || by_user) && between(at.us, moment.us) < USER_CROSSING
@@ -295,8 +295,8 @@ fn may_cross(moment: &Moment<'_>, request: &Exchange, outcome: Outcome<'_>, canc
 /// "Cancels an ongoing prompt turn" of one session: a question in another session stays open.
 fn kept_for_other_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = proper(answer, ASK).filter(|request| request.turn_cancelled.is_none()) else { return };
-    let others = moment.talk.course.sessions.iter().filter(|(id, _)| request.session() != Some(id.as_str()));
-    let mut cancels = others.filter_map(|(_, course)| Some(course.turn.as_ref()?.at_cancel.as_ref()?.n));
+    let others = moment.talk.turn_logs().filter(|(id, _)| request.session() != Some(id));
+    let mut cancels = others.filter_map(|(_, turn)| Some(turn.at_cancel.as_ref()?.n));
     if chosen(answer.outcome).is_some() && cancels.any(|n| n > request.n) {
         ruling.pass();
     }
@@ -313,7 +313,7 @@ fn swept_before_prompt(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
 /// As above, until a later request was answered.
 fn swept_before_fence(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let Some(fence) = moment.talk.fence else { return };
-    for id in moment.talk.course.sessions.keys() {
+    for id in moment.talk.sessions.keys() {
         decide_sweep(moment.talk, id, fence, ruling);
     }
 }
@@ -324,8 +324,7 @@ fn swept_before_fence(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// a turn may be over by then. A case knows the acts of its user; a recording does not.
 fn decide_sweep(talk: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'_>) {
     let session = talk.session(id).filter(|session| session.closed.is_none() && session.idle_cancel.is_none());
-    let course = session.and_then(|_| talk.course.session(id));
-    let Some(turn) = course.and_then(|course| course.turn.as_ref()) else { return };
+    let Some(turn) = session.and_then(|session| session.log.as_ref()) else { return };
     let spared = turn.at_cancel.is_none() && turn.disturbed.is_none() && !turn.cancel_requested;
     let over = turn.ended.is_some_and(|(ended, _)| ended < now);
     if let Some((cancel, answer)) = turn.swept.filter(|_| spared && over) {

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::{holds, tell};
 use crate::areas::common::proper;
+use crate::areas::list::entries;
 use crate::areas::support::Finish;
 use crate::areas::{Check, Moment, On};
-use crate::conversation::{Answer, Outcome, Session, UpdateSeen, entries};
+use crate::conversation::{Answer, Outcome, Session, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::wire::Members;

@@ -127,8 +127,8 @@ fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<Trait>> {
 /// Returns the traits of the session before a prompt.
 fn place(finish: &Finish<'_>) -> impl Iterator<Item = Trait> {
     let found = [
-        (Trait::AfterResult, finish.course.after == Some(After::Result)),
-        (Trait::AfterCancel, matches!(finish.course.after, Some(After::Cancel { .. }))),
+        (Trait::AfterResult, finish.log.after == Some(After::Result)),
+        (Trait::AfterCancel, matches!(finish.log.after, Some(After::Cancel { .. }))),
         (Trait::AfterIdleCancel, finish.session.idle_cancel.is_some()),
     ];
     found.into_iter().filter(|(_, found)| *found).map(|(kind, _)| kind)
@@ -145,14 +145,14 @@ fn place(finish: &Finish<'_>) -> impl Iterator<Item = Trait> {
 fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(moment, answer).filter(is_ready) else { return };
     let params = &finish.exchange.params;
-    let Some(mut traits) = content(moment, params).filter(|_| finish.course.disturbed.is_none()) else { return };
+    let Some(mut traits) = content(moment, params).filter(|_| finish.log.disturbed.is_none()) else { return };
     let plain = traits.is_empty();
     traits.extend(place(&finish));
     if traits.is_empty() {
         traits.push(Trait::Text);
     }
     // Most prompts lack most traits, and only those with one are validated.
-    let accepts_plain = plain && matches!(finish.outcome, Outcome::Result(_)) && has_refused(moment, &finish);
+    let accepts_plain = plain && matches!(finish.outcome, Outcome::Result(_)) && finish.session.refused.is_some();
     let shows = traits.contains(&wanted);
     if !(accepts_plain || shows) || !moment.talk.edition.stable.problems("PromptRequest", params).is_empty() {
         return;
@@ -166,13 +166,11 @@ fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut R
     let code = finish.outcome.error_code();
     match code {
         None if matches!(finish.reason(), Some("cancelled") | None) && !finish.was_cancelled() => {}
-        None if wanted == Trait::AfterCancel && finish.course.after == Some(After::Cancel { had_effect: false }) => {}
+        None if wanted == Trait::AfterCancel && finish.log.after == Some(After::Cancel { had_effect: false }) => {}
         None => ruling.pass(),
         // An unknown method violates another requirement, and -32800 is a cancellation.
         Some(-32601 | -32800) => {}
-        Some(-32602 | -32600)
-            if plain && traits.len() == 1 && !finish.course.acted && is_the_reason(moment, &finish) =>
-        {
+        Some(-32602 | -32600) if plain && traits.len() == 1 && !finish.log.acted && is_the_reason(moment, &finish) => {
             let fact = fact!(
                 "valid-prompt-refused",
                 "the agent refused a valid prompt with {answer}; expected a turn",
@@ -204,7 +202,7 @@ fn is_ready(finish: &Finish<'_>) -> bool {
 /// something, such as a model, neither its text nor what came before is the reason. A change of the settings, or a turn in
 /// another session, may be one.
 fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
-    let asked = finish.exchange.session().and_then(|id| moment.talk.course.session(id)?.asked);
+    let asked = finish.session.asked;
     let before = finish.session.ended.as_ref().map_or(0, |ended| ended.prompt);
     let was_set = asked.is_some_and(|asked| asked > before);
     !was_set && !runs_elsewhere(moment, finish) && serves_unset(moment.talk)
@@ -222,10 +220,9 @@ fn runs_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
 ///
 /// Correct but unusual: the model that the client chose reads no images and no audio. So these fail only before a choice.
 fn refused(moment: &Moment<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
-    let course = finish.exchange.session().and_then(|id| moment.talk.course.session(id));
-    let Some(refused) = course.and_then(|course| course.refused.as_ref()) else { return };
+    let Some(refused) = &finish.session.refused else { return };
     let outcome = Outcome::Error(&refused.error);
-    let chosen = course.and_then(|course| course.asked).is_some_and(|asked| asked > refused.n);
+    let chosen = finish.session.asked.is_some_and(|asked| asked > refused.n);
     let by_model = matches!(wanted, Trait::Image | Trait::Audio) && finish.session.was_set;
     let of_params = matches!(outcome.error_code(), Some(-32602 | -32600)) && !refused.acted && !chosen && !by_model;
     let valid = moment.talk.edition.stable.problems("PromptRequest", &refused.params).is_empty();
@@ -237,11 +234,6 @@ fn refused(moment: &Moment<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut
         );
         fail_in_case(moment, fact, &[refused.n], ruling);
     }
-}
-
-fn has_refused(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
-    let course = finish.exchange.session().and_then(|id| moment.talk.course.session(id));
-    course.is_some_and(|course| course.refused.is_some())
 }
 
 /// "The Agent MUST respond to the original session/prompt request with a StopReason"; null has none.
@@ -283,17 +275,17 @@ fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     for open in talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && !open.deliberate) {
         let Some((id, &verdict)) = open.session().zip(talk.timed_out.get(&open.n)) else { continue };
-        let Some((session, course)) = talk.session(id).zip(talk.course.session(id)) else { continue };
-        let Some((turn, course)) = session.turn.as_ref().zip(course.turn.as_ref()).filter(|(turn, _)| turn.n == open.n)
+        let Some(session) = talk.session(id) else { continue };
+        let Some((turn, log)) = session.turn.as_ref().zip(session.log.as_ref()).filter(|(turn, _)| turn.n == open.n)
         else {
             continue;
         };
-        let until = talk.course.closed_us.unwrap_or(moment.us);
-        let silent = course.last_output_us.is_some_and(|last| between(last, until) > OUTPUT_SILENCE);
+        let until = talk.closed_us.unwrap_or(moment.us);
+        let silent = log.last_output_us.is_some_and(|last| between(last, until) > OUTPUT_SILENCE);
         let waits = talk.open_of(Party::Agent).any(|request| request.session() == Some(id));
         let busy = turn.tools.iter().filter_map(|id| session.tools.get(id)).any(|tool| !tool.is_final());
         let served = talk.fence.is_some_and(|fence| fence > open.n);
-        let alone = turn.cancelled.is_none() && course.disturbed.is_none() && !talk.has_live_terminal(turn);
+        let alone = turn.cancelled.is_none() && log.disturbed.is_none() && !talk.has_live_terminal(turn);
         let done = has_sent_all_text(session) && !waits && !busy && alone;
         if done && silent && served {
             let fact = fact!(
@@ -413,7 +405,7 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
         ruling.pass();
     } else if finish.turn.other_closed.is_some() {
         // `close.other-sessions-unaffected` decides on this.
-    } else if let Some(n) = finish.other_reason(moment) {
+    } else if let Some(n) = finish.other_reason() {
         let fact = fact!(
             "cancelled-after-other-act",
             "the agent ended the turn as cancelled; the client did not cancel it, but may have given another reason"
@@ -434,7 +426,7 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
 fn one_at_a_time(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of("session/prompt", "sessionId") else { return };
     let Some(session) = moment.talk.session(id) else { return };
-    let cancelled = moment.talk.course.session(id).and_then(|course| course.turn.as_ref()?.at_cancel.as_ref());
+    let cancelled = session.log.as_ref().and_then(|log| log.at_cancel.as_ref());
     match &session.turn {
         None if session.ended.is_some() => ruling.pass(),
         None => {}

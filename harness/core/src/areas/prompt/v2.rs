@@ -97,7 +97,7 @@ fn receipt_at_end(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 /// As above, for a prompt without an answer while the agent works on it.
 fn receipt_missing(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let until = talk.course.closed_us.unwrap_or(moment.us);
+    let until = talk.closed_us.unwrap_or(moment.us);
     for open in talk.open_of(Party::Client).filter(|open| open.method == PROMPT && !open.deliberate) {
         let Some(session) = open.session().and_then(|id| talk.session(id)) else { continue };
         let work = &session.work;

@@ -165,7 +165,7 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 fn update_after_new(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/new") else { return };
     let Some(id) = result.member("sessionId").and_then(Value::as_str) else { return };
-    match moment.talk.course.strangers.get(id) {
+    match moment.talk.strangers.get(id) {
         Some(&early) => {
             ruling.fail(
                 fact!(
@@ -213,7 +213,7 @@ fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
         return;
     }
     let unknown = |id: &str| moment.talk.session(id).is_none() && !moment.talk.may_know_session(id);
-    for (id, &n) in moment.talk.course.strangers.iter().filter(|(id, _)| unknown(id)) {
+    for (id, &n) in moment.talk.strangers.iter().filter(|(id, _)| unknown(id)) {
         let mut later = moment.talk.errors.range(n..).filter(|(_, (method, _))| method == "session/new");
         match later.next() {
             Some((&failed, _)) => {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::areas::support::is_respelt;
 use crate::areas::{Check, Moment, On};
-use crate::conversation::{CallSeen, Conversation, Exchange, Opening, Session};
+use crate::conversation::{CallSeen, Exchange, Opening, Session};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::is_absolute;
@@ -70,20 +70,18 @@ impl<'m> Named<'m> {
         Some(match (session, reopening) {
             (Some(session), _) if session.is_introduced() => Self::Open(session),
             (_, Some(request)) => Self::Reopening(request),
-            _ => Self::of_stranger(talk, id, session),
+            _ => Self::of_stranger(moment, id, session),
         })
     }
 
-    fn of_stranger(talk: &'m Conversation, id: &str, session: Option<&Session>) -> Self {
+    fn of_stranger(moment: &Moment<'m>, id: &str, session: Option<&Session>) -> Self {
+        let talk = moment.talk;
         let mut pending = talk.open_of(Party::Client).filter(|open| open.method == "session/new");
-        if let Some(known) = respelt(talk, id) {
+        if let Some(known) = respelt(moment, id) {
             Self::Respelt(known)
-        } else if talk.course.strangers.contains_key(id)
-            || talk.newer_sessions.contains(id)
-            || talk.may_open_otherwise()
-        {
+        } else if talk.strangers.contains_key(id) || talk.newer_sessions.contains(id) || talk.may_open_otherwise() {
             Self::Elsewhere
-        } else if talk.listed.contains(id) {
+        } else if moment.areas.list.listed.contains(id) {
             Self::Listed
         } else if let Some(pending) = pending.next() {
             Self::Early(pending)
@@ -94,10 +92,10 @@ impl<'m> Named<'m> {
 }
 
 /// Returns the agent's id that this one misspells, if the agent did not use this one itself.
-fn respelt<'m>(talk: &'m Conversation, id: &str) -> Option<&'m str> {
-    let given = talk.sessions.iter().filter(|(_, session)| session.is_introduced()).map(|(id, _)| id);
-    let mut known = given.chain(&talk.listed).filter(|known| is_respelt(known, id));
-    known.next().filter(|_| !talk.listed.contains(id)).map(String::as_str)
+fn respelt<'m>(moment: &Moment<'m>, id: &str) -> Option<&'m str> {
+    let given = moment.talk.sessions.iter().filter(|(_, session)| session.is_introduced()).map(|(id, _)| id);
+    let mut known = given.chain(&moment.areas.list.listed).filter(|known| is_respelt(known, id));
+    known.next().filter(|_| !moment.areas.list.listed.contains(id)).map(String::as_str)
 }
 
 /// Whether the message uses an open session, in contrast to those that open, close or remove one.
@@ -243,7 +241,7 @@ fn no_prompt_before_response(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &
 ///
 /// Correct but unusual: the listing shows sessions that the client itself created on this connection, which need no load.
 fn load_before_use(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let listed = moment.talk.listed.contains(id(call));
+    let listed = moment.areas.list.listed.contains(id(call));
     match Named::of(moment, call).filter(|_| call.method == PROMPT) {
         Some(Named::Listed) => {
             ruling.fail(fact!("listed-not-opened", "the client sent session/prompt for the listed session `{session_id}`; expected session/load or session/resume first", session_id = id(call); pointer = "/params/sessionId"), &[]);

@@ -143,7 +143,7 @@ fn time_to_release(talk: &Conversation, id: &str, terminal: &Terminal) -> Option
     }
     let session = talk.session(&terminal.session)?;
     let last = session.ended.as_ref().filter(|ended| ended.cancelled.is_none() && ended.reason.is_some())?;
-    let (_, us) = talk.course.session(&terminal.session)?.turn.as_ref()?.ended.filter(|(n, _)| *n == last.n)?;
+    let (_, us) = talk.session(&terminal.session)?.log.as_ref()?.ended.filter(|(n, _)| *n == last.n)?;
     talk.settled_since(us).filter(|_| terminal.turn.is_some_and(|turn| turn < last.prompt))
 }
 

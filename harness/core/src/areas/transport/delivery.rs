@@ -25,13 +25,13 @@ fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
     let quick = |exchange: &&Exchange| !exchange.deliberate && !waits_for_others(&exchange.method);
     let Some(exchange) = answer.exchange.filter(quick) else { return };
-    let last_sent = talk.course.last_line.get(&moment.from.other()).map(|(n, _)| *n);
-    let has_sent = talk.course.last_line.contains_key(&moment.from);
+    let last_sent = talk.last_line.get(&moment.from.other()).map(|(n, _)| *n);
+    let has_sent = talk.last_line.contains_key(&moment.from);
     let was_ready = match answer.outcome {
         Outcome::Result(_) => true,
         Outcome::Error(_) => answer.outcome.error_code() == Some(NO_METHOD),
     };
-    match (talk.course.closed_us, talk.timed_out.get(&exchange.n)) {
+    match (talk.closed_us, talk.timed_out.get(&exchange.n)) {
         (None, None) if last_sent == Some(exchange.n) => ruling.pass(),
         (Some(closed), Some(&verdict))
             if has_sent
@@ -68,10 +68,10 @@ fn flush(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// not read another line. Only an answer without an id fails, right after the message and without another unreadable line.
 fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let separated = talk.course.separated.get(&moment.from.other());
+    let separated = moment.areas.transport.separated.get(&moment.from.other());
     let Some(&separated) = separated.filter(|&n| !talk.deliberate.contains(n)) else { return };
     let unreadable = answer.outcome.error_code() == Some(-32700);
-    let after = talk.course.last_line.get(&moment.from.other()).is_some_and(|(n, _)| *n == separated);
+    let after = talk.last_line.get(&moment.from.other()).is_some_and(|(n, _)| *n == separated);
     match answer.exchange {
         Some(exchange) if exchange.n == separated && unreadable => {
             // Its id was read, so probably the whole message was.
@@ -102,7 +102,7 @@ fn only_lf(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: a party that never answers custom requests, or that waits for its user or a model.
 fn only_lf_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     let talk = moment.talk;
-    let last = talk.course.separated.get(&moment.from.other());
+    let last = moment.areas.transport.separated.get(&moment.from.other());
     let separated = |open: &&Exchange| last == Some(&open.n) && !open.deliberate && !waits_for_others(&open.method);
     let usual = |open: &&Exchange| is_usually_answered(talk, moment.from, &open.method);
     for open in talk.open_of(moment.from.other()).filter(separated).filter(usual) {

@@ -1,11 +1,12 @@
 //! The content of the pages of `session/list`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Conversation, Exchange};
-use crate::protocol::Update;
+use crate::areas::Event;
+use crate::conversation::{Answer, CallSeen, Conversation, Exchange, Memory};
+use crate::requirement::Party;
 use crate::wire::Members;
 
 /// The last walk through the pages of `session/list`.
@@ -60,20 +61,50 @@ pub fn all_of_several(changed: &[bool]) -> bool {
     changed.len() > 1 && changed.iter().all(|changed| *changed)
 }
 
-impl Conversation {
+/// What the listings showed.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Cursors that the agent handed out.
+    pub(super) cursors: BTreeSet<String>,
+    /// The last walk through the pages.
+    pub(in crate::areas) walk: Option<Listing>,
+    /// The sessions that any listing contained.
+    pub(in crate::areas) listed: BTreeSet<String>,
+    /// Their working directories, by id.
+    pub(in crate::areas) cwds: BTreeMap<String, String>,
+}
+
+impl State {
     /// Returns the previous listing, if it was the same as this request and nothing has happened since.
-    #[must_use]
-    pub fn listed_before(&self, request: &Exchange) -> Option<&Listing> {
-        let quiet = self.listing.as_ref().filter(|walk| walk.quiet && self.turns().next().is_none());
+    pub(super) fn listed_before(&self, conversation: &Conversation, request: &Exchange) -> Option<&Listing> {
+        let quiet = self.walk.as_ref().filter(|walk| walk.quiet && conversation.turns().next().is_none());
         quiet.filter(|walk| request.text("cursor").is_none() && walk.filter.as_deref() == request.text("cwd"))
     }
 
-    /// Processes one page.
-    pub(super) fn apply_page(&mut self, (n, us): (usize, u64), request: &Exchange, page: &Value) {
+    /// Reads a call, which may change the content of a listing. A list of commands says nothing about the activity in a session,
+    /// and often comes some time after the session.
+    pub(in crate::areas) fn call(&mut self, call: &CallSeen<'_>) {
+        let Some(walk) = self.walk.as_mut().filter(|walk| walk.quiet && changes(call.method)) else { return };
+        let update = call.params.and_then(|params| params.member("update")?.member("sessionUpdate")?.as_str());
+        walk.quiet = call.method == "session/update" && update == Some("available_commands_update");
+    }
+
+    pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
+        if let Some((request, page)) = answer.result_of("session/list").filter(|_| event.from == Party::Agent) {
+            self.read_page(event, request, page);
+        } else if let Some(walk) = self.walk.as_mut()
+            && answer.exchange.is_some_and(|exchange| changes(&exchange.method))
+        {
+            walk.quiet = false;
+        }
+    }
+
+    fn read_page(&mut self, event: &Event<'_>, request: &Exchange, page: &Value) {
         let next = page.member("nextCursor").and_then(Value::as_str).map(str::to_owned);
         self.cursors.extend(next.clone());
-        let touched = self.listed_before(request).is_some_and(|before| all_of_several(&before.changes(page)));
-        let mut walk = self.listing.take().filter(|walk| walk.goes_on(request)).unwrap_or_default();
+        let before = self.listed_before(event.conversation, request);
+        let touched = before.is_some_and(|before| all_of_several(&before.changes(page)));
+        let mut walk = self.walk.take().filter(|walk| walk.goes_on(request)).unwrap_or_default();
         for (id, updated) in entries(page) {
             if walk.seen.len() < MOST_LISTED {
                 walk.seen.insert(id.to_owned(), updated.map(str::to_owned));
@@ -85,18 +116,22 @@ impl Conversation {
         let sessions = page.member("sessions").and_then(Value::as_array).into_iter().flatten();
         let text = |entry: &Value, name: &str| Some(entry.member(name)?.as_str()?.to_owned());
         let cwds = sessions.filter_map(|entry| Some((text(entry, "sessionId")?, text(entry, "cwd")?)));
-        self.listed_cwds.extend(cwds.filter(|(id, _)| self.listed.contains(id)));
-        let filter = request.text("cwd").map(str::to_owned);
-        self.listing = Some(Listing { n, us, filter, next, quiet: true, touched: touched || walk.touched, ..walk });
+        self.cwds.extend(cwds.filter(|(id, _)| self.listed.contains(id)));
+        let (n, us, filter) = (event.n, event.us, request.text("cwd").map(str::to_owned));
+        self.walk = Some(Listing { n, us, filter, next, quiet: true, touched: touched || walk.touched, ..walk });
     }
 
-    /// Records a message that may change the content of a listing. A list of commands says nothing about the activity in a session,
-    /// and often comes some time after the session.
-    pub(super) fn stir_by(&mut self, method: &str, update: Option<&Update<'_>>) {
-        let of_commands = update.is_some_and(|update| update.variant == "available_commands_update");
-        let changes = method != "session/list" && !method.starts_with('_') && !of_commands;
-        if let Some(listing) = self.listing.as_mut().filter(|_| changes) {
-            listing.quiet = false;
+    /// Drops the cursors if there are too many.
+    pub(in crate::areas) fn forget(&mut self, memory: Memory) -> bool {
+        let many = self.cursors.len() > memory.sessions;
+        if many {
+            self.cursors.clear();
         }
+        many
     }
+}
+
+/// Whether a call of the method may change the content of a listing.
+fn changes(method: &str) -> bool {
+    method != "session/list" && !method.starts_with('_')
 }
