@@ -146,23 +146,8 @@ impl Conversation {
             n: exchange.n,
             number: session.prompts,
             unanswered: BTreeSet::from([exchange.n]),
-            overlapped: false,
-            answered: None,
-            cancelled: None,
-            closed: None,
-            close_answered: None,
-            output_after_close: false,
-            permission_cancelled: None,
-            permission_refused: None,
-            first_output: None,
-            wrote_message: false,
-            tools: BTreeSet::new(),
             after: session.reopened.take().map(|(opening, _)| opening),
-            refused: Vec::new(),
-            writes: Vec::new(),
-            meta_answer: None,
-            other_closed: None,
-            strayed: None,
+            ..Turn::default()
         });
         session.mode_set = None;
         let blocks = exchange.params.member("prompt").and_then(Value::as_array);
@@ -391,10 +376,14 @@ impl Conversation {
             return;
         };
         let turn = self.session(session).and_then(|session| Some(session.turn.as_ref()?.n));
-        let mut terminal = Terminal::new(session, n);
-        terminal.shares_id = self.terminals.get(id).is_some_and(|other| other.session != session || other.shares_id);
-        terminal.turn = turn;
-        terminal.limit = exchange.params.member("outputByteLimit").and_then(Value::as_u64);
+        let terminal = Terminal {
+            session: session.to_owned(),
+            created: n,
+            shares_id: self.terminals.get(id).is_some_and(|other| other.session != session || other.shares_id),
+            turn,
+            limit: exchange.params.member("outputByteLimit").and_then(Value::as_u64),
+            ..Terminal::default()
+        };
         self.terminals.insert(id.to_owned(), terminal);
         self.unreleased.insert(id.to_owned());
     }

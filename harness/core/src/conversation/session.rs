@@ -12,9 +12,10 @@ use crate::conversation::outcome::Outcome;
 use crate::wire::{Members, push_text};
 
 /// The request by which the client knows a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Opening {
     /// The result of `session/new`.
+    #[default]
     New,
     /// The client's own `session/load`.
     Load,
@@ -35,7 +36,7 @@ impl Opening {
 }
 
 /// A session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Session {
     /// The last way in which it was opened.
     pub opening: Opening,
@@ -185,54 +186,7 @@ impl Session {
             cwd: text("cwd"),
             roots,
             mcp_servers: params.member("mcpServers").and_then(Value::as_array).map_or(0, Vec::len),
-            loading: None,
-            resuming: None,
-            turn: None,
-            ended: None,
-            prompts: 0,
-            has_history: false,
-            tools: BTreeMap::new(),
-            new_tools: BTreeSet::new(),
-            earlier_tools: BTreeMap::new(),
-            notices: BTreeSet::new(),
-            compactions: BTreeMap::new(),
-            modes: None,
-            first_mode: None,
-            earlier_modes: None,
-            told_mode: false,
-            mode_kept: None,
-            told_settings: None,
-            options_kept: None,
-            commands: None,
-            commands_due: None,
-            options: None,
-            earlier_options: None,
-            first_options: Vec::new(),
-            dropped: BTreeMap::new(),
-            has_denied: false,
-            message_ids: HashMap::new(),
-            last_chunk: None,
-            finished_messages: BTreeSet::new(),
-            closed: None,
-            closed_us: None,
-            close_asked: 0,
-            was_ended: false,
-            deleted: false,
-            idle_cancel: None,
-            spoken: Vec::new(),
-            uneven: false,
-            replay: Vec::new(),
-            reopened: None,
-            was_reopened: false,
-            reopening_failed: false,
-            chosen_mode: None,
-            was_set: false,
-            served_unset: false,
-            mode_set: None,
-            work: Work::default(),
-            log: None,
-            asked: None,
-            refused: None,
+            ..Self::default()
         }
     }
 
@@ -300,7 +254,7 @@ impl Session {
 }
 
 /// A turn, from its prompt to its answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Turn {
     /// The event of the prompt.
     pub n: usize,
@@ -376,7 +330,7 @@ pub struct Ended {
 }
 
 /// A tool call as the agent reported it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ToolCall {
     /// The event that created it.
     pub n: usize,
@@ -400,17 +354,7 @@ pub struct ToolCall {
 
 impl ToolCall {
     fn unannounced(n: usize, turn: usize) -> Self {
-        Self {
-            n,
-            announced: false,
-            title: String::new(),
-            status: "pending".to_owned(),
-            kind: None,
-            reported: false,
-            turn,
-            paths: BTreeSet::new(),
-            permissions: Vec::new(),
-        }
+        Self { n, turn, status: "pending".to_owned(), ..Self::default() }
     }
 
     /// Whether it was reported as finished.

@@ -7,7 +7,7 @@ use crate::conversation::outcome::Outcome;
 use crate::wire::Members;
 
 /// A terminal, from its creation to its release.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Terminal {
     /// The session that it was created in.
     pub session: String,
@@ -74,29 +74,6 @@ impl std::fmt::Display for TerminalExit {
 }
 
 impl Terminal {
-    /// Creates a terminal with the event of its creation.
-    #[must_use]
-    pub fn new(session: &str, created: usize) -> Self {
-        Self {
-            session: session.to_owned(),
-            created,
-            shares_id: false,
-            limit: None,
-            killed: None,
-            kill_done: None,
-            released: None,
-            release_done: None,
-            embedded: None,
-            turn: None,
-            outlasted: false,
-            exited: None,
-            exit: None,
-            read: None,
-            last_words: None,
-            release_refused: false,
-        }
-    }
-
     /// Processes the client's answer to a request that names the id of this terminal.
     pub(super) fn learn(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         if self.is_meant(exchange) {
