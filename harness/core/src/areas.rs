@@ -2,6 +2,7 @@
 
 mod auth;
 mod background;
+mod by_session;
 mod cancel;
 mod cancelreq;
 mod check;

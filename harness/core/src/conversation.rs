@@ -28,7 +28,7 @@ use serde_json::Value;
 
 pub use self::exchange::Exchange;
 pub use self::forget::{Holes, Memory};
-pub use self::history::{History, MessageText, Replayed, text_of_content};
+pub use self::history::{History, message_of, text_of_content};
 pub use self::login::LoginProcess;
 pub(crate) use self::login::Logins;
 pub use self::notifications::PendingNotifications;
@@ -41,7 +41,7 @@ pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall,
 pub use self::terminal::{Terminal, TerminalExit};
 pub use self::trials::{StoppedBy, Trial, Trials, has_entries};
 pub use self::turn_log::{After, AtCancel, CancelRequest, Deed, Login, Refused, TurnLog};
-pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay, message_of};
+pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay};
 use crate::conversation::timing::{CLEAN_UP, between};
 use crate::protocol::Edition;
 use crate::requirement::Party;

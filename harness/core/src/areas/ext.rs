@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::common::{BAD_PARAMS, LOGIN, NO_METHOD};
 use super::jsonrpc::response::skipped_in_recording;
+use super::support::is_withdrawn;
 use crate::areas::{Check, Event, Moment, On};
 use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::conversation::{Answer, CallSeen, Outcome, Payload, Trial, has_entries};
@@ -93,29 +94,6 @@ const WITHDRAWN: [&str; 20] = [
     "userMessageId",
     "vars",
 ];
-
-/// Methods of earlier drafts; those of clients first.
-const WITHDRAWN_METHODS: [&str; 11] = [
-    "mcp/connect",
-    "mcp/disconnect",
-    "session/elicitation",
-    "session/elicitation/complete",
-    "nes/accept",
-    "nes/close",
-    "nes/reject",
-    "nes/start",
-    "nes/suggest",
-    "session/set_model",
-    "session/stop",
-];
-
-/// The prefix of a family of methods in earlier drafts.
-const WITHDRAWN_FAMILY: &str = "document/did";
-
-/// Whether earlier drafts had the method.
-pub(super) fn is_withdrawn(method: &str) -> bool {
-    WITHDRAWN_METHODS.contains(&method) || method.starts_with(WITHDRAWN_FAMILY)
-}
 
 /// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."
 ///

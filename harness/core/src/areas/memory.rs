@@ -1,9 +1,7 @@
 //! What the areas remember of a conversation. Each area owns its part, and keeps it next to its checks.
 
-use std::collections::BTreeMap;
-
 use super::check::Seen;
-use super::{cancel, commands, content, elicit, ext, jsonrpc, list, plan, transport};
+use super::{cancel, commands, content, elicit, ext, jsonrpc, list, plan, resume, transport};
 use crate::conversation::{Conversation, Memory};
 use crate::requirement::Party;
 
@@ -18,6 +16,7 @@ pub struct Areas {
     pub(super) jsonrpc: jsonrpc::State,
     pub(super) list: list::State,
     pub(super) plan: plan::State,
+    pub(super) resume: resume::State,
     pub(super) transport: transport::State,
 }
 
@@ -48,11 +47,13 @@ impl Areas {
                 self.jsonrpc.call(event, call);
                 self.list.call(call);
                 self.plan.call(event, call);
+                self.resume.call(event, call);
             }
             Seen::Update(update) => {
                 self.commands.update(event, update);
                 self.content.update(update);
                 self.plan.update(update);
+                self.resume.update(event, update);
             }
             Seen::Response(answer) => {
                 self.content.response(answer);
@@ -68,48 +69,13 @@ impl Areas {
     pub(crate) fn forget(&mut self, conversation: &Conversation, memory: Memory) -> bool {
         self.content.forget(conversation, memory);
         self.plan.forget(conversation, memory);
+        self.resume.forget(conversation, memory);
         self.jsonrpc.forget();
         self.list.forget(memory)
     }
 
     /// Returns the memory at the start of the agent's next process, whose client may open the same sessions again.
     pub(crate) fn on_next_connection(&self) -> Self {
-        Self { plan: self.plan.clone(), ..Self::default() }
-    }
-}
-
-/// What an area remembers of each session, by id.
-#[derive(Debug, Clone)]
-pub(super) struct BySession<T>(BTreeMap<String, T>);
-
-impl<T> Default for BySession<T> {
-    fn default() -> Self {
-        Self(BTreeMap::new())
-    }
-}
-
-impl<T: Default> BySession<T> {
-    pub fn get(&self, session: &str) -> Option<&T> {
-        self.0.get(session)
-    }
-
-    pub fn get_mut(&mut self, session: Option<&str>) -> Option<&mut T> {
-        self.0.get_mut(session?)
-    }
-
-    /// Returns the entry of a session, a new one if there is none.
-    pub fn entry(&mut self, session: &str) -> &mut T {
-        self.0.entry(session.to_owned()).or_default()
-    }
-
-    pub fn remove(&mut self, session: Option<&str>) {
-        session.map(|session| self.0.remove(session));
-    }
-
-    /// Forgets the sessions that the conversation has forgotten.
-    pub fn forget(&mut self, conversation: &Conversation, memory: Memory) {
-        if self.0.len() > memory.sessions {
-            self.0.retain(|id, _| conversation.sessions.contains_key(id));
-        }
+        Self { plan: self.plan.clone(), resume: self.resume.clone(), ..Self::default() }
     }
 }

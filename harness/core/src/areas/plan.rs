@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::support::{Finish, fail_in_case};
+use crate::areas::by_session::BySession;
 use crate::areas::common::decide_replaced;
-use crate::areas::memory::BySession;
 use crate::areas::{Check, Event, Moment, On};
 use crate::conversation::{Answer, CallSeen, Conversation, Memory, UpdateSeen};
 use crate::fact;

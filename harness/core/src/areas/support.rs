@@ -204,6 +204,29 @@ pub(crate) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) 
         && talk.open_of(moment.from.other()).next().is_none()
 }
 
+/// Methods of earlier drafts; those of clients first.
+const WITHDRAWN_METHODS: [&str; 11] = [
+    "mcp/connect",
+    "mcp/disconnect",
+    "session/elicitation",
+    "session/elicitation/complete",
+    "nes/accept",
+    "nes/close",
+    "nes/reject",
+    "nes/start",
+    "nes/suggest",
+    "session/set_model",
+    "session/stop",
+];
+
+/// The prefix of a family of methods in earlier drafts.
+const WITHDRAWN_FAMILY: &str = "document/did";
+
+/// Whether earlier drafts had the method.
+pub(crate) fn is_withdrawn(method: &str) -> bool {
+    WITHDRAWN_METHODS.contains(&method) || method.starts_with(WITHDRAWN_FAMILY)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

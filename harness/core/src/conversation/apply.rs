@@ -172,7 +172,7 @@ impl Conversation {
         }
         (known.closed, known.closed_us) = (None, None);
         known.tools.values_mut().for_each(|tool| tool.reported = false);
-        known.work.begin_resume(exchange);
+        known.work.begin_resume();
         if opening == Opening::Load && !during_load {
             // The replay repeats the whole history, so its tool calls are checked from the start.
             let tools = std::mem::take(&mut known.tools);

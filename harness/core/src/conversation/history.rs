@@ -1,10 +1,9 @@
-//! What single checks of version 2 remember about the work of a session: ids of messages, texts, and ends of work.
+//! What single checks of version 2 remember about the work of a session: ids of messages, and ends of work.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::work::message_of;
 use crate::protocol::Update;
 use crate::wire::Members;
 
@@ -37,32 +36,6 @@ pub struct History {
     pub close_asked: Option<usize>,
     /// The last prompt that was answered with an error: the event of the answer, and its text.
     pub refused: Option<(usize, String)>,
-    /// The text of each message outside of replays, by kind and id.
-    pub texts: BTreeMap<(String, String), MessageText>,
-    /// The messages of the last replay, in their order.
-    pub replayed: Vec<Replayed>,
-}
-
-/// The text of a message, whole or put together from chunks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MessageText {
-    /// The text so far.
-    pub text: String,
-    /// Whether it was too long to remember all of it.
-    pub is_cut: bool,
-}
-
-/// A replayed message.
-#[derive(Debug, Clone)]
-pub struct Replayed {
-    /// The event that opened it.
-    pub n: usize,
-    /// Its kind, without `_chunk`.
-    pub kind: String,
-    /// Its id.
-    pub id: String,
-    /// Its text.
-    pub text: MessageText,
 }
 
 /// Returns the text blocks of the content of a message, one after the other.
@@ -73,62 +46,21 @@ pub fn text_of_content(content: &Value) -> String {
     texts.filter_map(|block| block.member("text")?.as_str()).collect()
 }
 
-impl MessageText {
-    /// Reads a chunk, or the content of a whole message, which replaces what was before.
-    fn learn(&mut self, update: &Update<'_>) {
-        let Some(content) = update.body.member("content") else { return };
-        if !update.variant.ends_with("_chunk") {
-            *self = Self::default();
-        }
-        let text = text_of_content(content);
-        if self.text.len() + text.len() <= MOST_TEXT {
-            self.text.push_str(&text);
-        } else {
-            self.is_cut = true;
-        }
-    }
+/// The message that an update is about: its kind without `_chunk`, and its id.
+pub fn message_of<'v>(update: &Update<'v>) -> Option<(&'v str, &'v str)> {
+    let kind = update.variant.strip_suffix("_chunk").unwrap_or(update.variant);
+    let is_message = matches!(kind, "user_message" | "agent_message" | "agent_thought");
+    Some((kind, update.body.member("messageId").and_then(Value::as_str).filter(|_| is_message)?))
 }
 
 impl History {
     /// Reads an update, which may be part of a replay.
     pub(super) fn learn(&mut self, n: usize, update: &Update<'_>, is_replay: bool) {
-        if let Some((kind, id)) = message_of(update) {
-            match kind {
-                _ if is_replay => self.learn_replayed(n, (kind, id), update),
-                "agent_message" => {
-                    self.spoke = Some(n);
-                    if self.replies.len() < MOST {
-                        self.replies.insert(id.to_owned());
-                    }
-                    self.learn_text((kind, id), update);
-                }
-                _ => self.learn_text((kind, id), update),
+        if let Some(("agent_message", id)) = message_of(update).filter(|_| !is_replay) {
+            self.spoke = Some(n);
+            if self.replies.len() < MOST {
+                self.replies.insert(id.to_owned());
             }
-        }
-    }
-
-    fn learn_text(&mut self, (kind, id): (&str, &str), update: &Update<'_>) {
-        let key = (kind.to_owned(), id.to_owned());
-        if self.texts.len() < MOST || self.texts.contains_key(&key) {
-            self.texts.entry(key).or_default().learn(update);
-        }
-    }
-
-    /// Reads a part of a replayed message. A whole message with an empty content and its chunks are one message; a second text for
-    /// an id is a further one.
-    fn learn_replayed(&mut self, n: usize, (kind, id): (&str, &str), update: &Update<'_>) {
-        let has_room = self.replayed.len() < MOST;
-        let known = self.replayed.iter_mut().rev().find(|message| message.kind == kind && message.id == id);
-        let is_chunk = update.variant.ends_with("_chunk");
-        match known {
-            Some(message) if is_chunk || message.text == MessageText::default() => message.text.learn(update),
-            Some(_) if update.body.member("content").is_none() => {}
-            _ if has_room => {
-                let mut text = MessageText::default();
-                text.learn(update);
-                self.replayed.push(Replayed { n, kind: kind.to_owned(), id: id.to_owned(), text });
-            }
-            _ => {}
         }
     }
 

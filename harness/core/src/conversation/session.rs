@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::options::{option_id, option_text};
 use super::services::{Refusal, Write};
 use super::turn_log::{Refused, TurnLog};
 use super::work::Work;
@@ -201,13 +200,6 @@ impl Session {
     pub fn lists_mode(&self, id: &str) -> bool {
         let modes = self.modes.as_ref().and_then(|modes| modes.member("availableModes")).and_then(Value::as_array);
         modes.into_iter().flatten().any(|mode| mode.member("id").and_then(Value::as_str) == Some(id))
-    }
-
-    /// Whether this is the id of an option that sets the mode.
-    #[must_use]
-    pub fn is_mode_option(&self, id: Option<&str>) -> bool {
-        let mut options = self.options.iter().flatten().filter(|option| option_id(option) == id);
-        id.is_some() && options.any(|option| option_text(option, "category") == Some("mode"))
     }
 
     /// Returns the current mode, as far as the client knows.

@@ -2,11 +2,11 @@
 //!
 //! Version 1 lacks these updates, so this stays empty there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::history::History;
+use super::history::{History, message_of};
 use super::{Conversation, Exchange};
 use crate::conversation::outcome::Outcome;
 use crate::protocol::Update;
@@ -28,10 +28,6 @@ pub struct Work {
     pub state_at: usize,
     /// The begin of the work that the agent reported last: its event and time.
     pub begun: Option<(usize, u64)>,
-    /// Whether the last request to resume the session asked for a replay.
-    pub replay_asked: bool,
-    /// Whether work went on in the background when the session was last resumed.
-    pub resumed_at_work: bool,
     /// The last list of background work, with its event; none as long as the agent did not report one.
     pub background: Option<(usize, Vec<Value>)>,
     /// The tool calls, by id.
@@ -44,8 +40,6 @@ pub struct Work {
     pub accepted: Vec<(usize, String)>,
     /// The messages that an update on this connection showed, with the event of the first one.
     pub shown: BTreeMap<(String, String), usize>,
-    /// The messages that a whole update opened since the session was last resumed.
-    pub opened: BTreeSet<(String, String)>,
     /// The first message, thought or tool call of the agent since the last state update: its event and time.
     pub output: Option<(usize, u64)>,
     /// The last update of the session: its event and time.
@@ -115,13 +109,6 @@ impl Activity {
     }
 }
 
-/// The message that an update is about: its kind without `_chunk`, and its id.
-pub fn message_of<'v>(update: &Update<'v>) -> Option<(&'v str, &'v str)> {
-    let kind = update.variant.strip_suffix("_chunk").unwrap_or(update.variant);
-    let is_message = matches!(kind, "user_message" | "agent_message" | "agent_thought");
-    Some((kind, update.body.member("messageId").and_then(Value::as_str).filter(|_| is_message)?))
-}
-
 impl Work {
     /// Reads an update of the session.
     pub(super) fn learn(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
@@ -180,13 +167,6 @@ impl Work {
             self.shown.entry((kind.to_owned(), id.to_owned())).or_insert(n);
         } else {
             self.overflown = true;
-        }
-        if update.variant == kind {
-            if self.opened.len() < MOST_IDS {
-                self.opened.insert((kind.to_owned(), id.to_owned()));
-            } else {
-                self.overflown = true;
-            }
         }
     }
 
@@ -279,14 +259,10 @@ impl Work {
         }
     }
 
-    /// Processes a request to resume the session: its replay opens the messages again.
-    pub(super) fn begin_resume(&mut self, exchange: &Exchange) {
-        self.opened.clear();
-        self.history.replayed.clear();
+    /// Processes a request to resume the session.
+    pub(super) fn begin_resume(&mut self) {
         self.history.begin_prompt();
-        self.replay_asked = asks_replay(exchange);
         self.ending = None;
-        self.resumed_at_work = self.background.as_ref().is_some_and(|(_, list)| !list.is_empty());
         // What an agent reports after a resume need not go on with what it reported before.
         self.background = None;
     }
@@ -334,10 +310,10 @@ fn is_output(variant: &str) -> bool {
     )
 }
 
-/// Whether a resume asks for a replay.
+/// Whether the params of a resume ask for a replay.
 #[must_use]
-pub fn asks_replay(exchange: &Exchange) -> bool {
-    exchange.params.member("replayFrom").is_some_and(|from| !from.is_null())
+pub fn asks_replay(params: &Value) -> bool {
+    params.member("replayFrom").is_some_and(|from| !from.is_null())
 }
 
 fn entry<'m>(map: &'m mut BTreeMap<String, Activity>, id: &str, overflown: &mut bool) -> Option<&'m mut Activity> {

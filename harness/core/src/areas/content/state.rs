@@ -1,7 +1,7 @@
 //! Whether the chunks of a message have its id.
 
-use super::super::memory::BySession;
 use crate::areas::Event;
+use crate::areas::by_session::BySession;
 use crate::conversation::{Answer, CallSeen, Conversation, Memory, UpdateSeen};
 use crate::requirement::Party;
 use crate::wire::Members;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::response::is_read_in_garbage;
 use super::state::GarbledKind;
 use crate::areas::common::{LOGIN, NO_METHOD};
-use crate::areas::ext::is_withdrawn;
+use crate::areas::support::is_withdrawn;
 use crate::areas::{Check, Moment, On};
 use crate::conversation::{Answer, Exchange, Outcome};
 use crate::fact;

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::state::{MessageText, Messages, Replayed};
 use crate::areas::common::proper;
 use crate::areas::state::TELLING;
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, Moment, On};
-use crate::conversation::{
-    Answer, CallSeen, Exchange, History, MessageText, Opening, Outcome, Replayed, Session, UpdateSeen, asks_replay,
-    message_of,
-};
+use crate::conversation::{Answer, CallSeen, Exchange, Opening, Outcome, Session, UpdateSeen, asks_replay, message_of};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
@@ -68,7 +66,7 @@ fn resuming<'m>(moment: &Moment<'m>, session: &Session) -> Option<&'m Exchange> 
 /// Only a user message without any prompt fails, and only in a session that is not at work.
 fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| MESSAGES.contains(&update.variant)) else { return };
-    let Some(request) = resuming(moment, session).filter(|request| !asks_replay(request)) else { return };
+    let Some(request) = resuming(moment, session).filter(|request| !asks_replay(&request.params)) else { return };
     let fact = fact!(
         "replay",
         "the agent sent {update} before its response to {method} without `replayFrom`; expected no replay",
@@ -85,7 +83,7 @@ fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 
 /// Passes a successful resume without `replayFrom`.
 fn no_replay(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let asked = proper(answer, RESUME).filter(|exchange| !asks_replay(exchange));
+    let asked = proper(answer, RESUME).filter(|exchange| !asks_replay(&exchange.params));
     if asked.is_some() && matches!(answer.outcome, Outcome::Result(_)) {
         ruling.pass();
     }
@@ -97,10 +95,12 @@ fn no_replay(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// left out fails, and only before the next prompt.
 fn late_replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| HISTORY.contains(&update.variant)) else { return };
-    let Some((Opening::Resume, reopened)) = session.reopened.filter(|_| session.work.replay_asked) else { return };
+    let Some((Opening::Resume, reopened)) = session.reopened else { return };
     let Some((kind, id)) = message_of(&update.update) else { return };
+    let messages = moment.areas.resume.get(update.session).filter(|messages| messages.replay_asked);
+    let Some(messages) = messages else { return };
     let earlier = session.work.user_messages.get(id).is_some_and(|(n, _)| *n < reopened);
-    if !earlier || session.work.opened.contains(&(kind.to_owned(), id.to_owned())) {
+    if !earlier || messages.opened.contains(&(kind.to_owned(), id.to_owned())) {
         return;
     }
     let fact = fact!(
@@ -122,11 +122,12 @@ fn late_replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
 /// message that is being written in a session at work, or by background work that crosses the request, which is inconclusive.
 fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| CHUNKS.contains(&update.variant)) else { return };
-    let Some(request) = resuming(moment, session).filter(|request| asks_replay(request)) else { return };
+    let Some(request) = resuming(moment, session).filter(|request| asks_replay(&request.params)) else { return };
     let Some((kind, id)) = message_of(&update.update) else { return };
     let message = (kind.to_owned(), id.to_owned());
     let Some(&shown) = session.work.shown.get(&message).filter(|shown| **shown < request.n) else { return };
-    if session.work.opened.contains(&message) {
+    let messages = moment.areas.resume.get(update.session);
+    if messages.is_some_and(|messages| messages.opened.contains(&message)) {
         return ruling.pass();
     }
     let fact = fact!(
@@ -135,7 +136,7 @@ fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
         update = update.variant, message_id = id, expected = kind; pointer = "/params/update/messageId"
     );
     let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
-    if at_work || session.work.resumed_at_work || moment.talk.may_miss_work(session) {
+    if at_work || messages.is_some_and(|messages| messages.resumed_at_work) || moment.talk.may_miss_work(session) {
         ruling.inconclusive(fact, &[request.n, shown]);
     } else {
         ruling.fail(fact, &[request.n, shown]);
@@ -143,10 +144,11 @@ fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
 }
 
 /// Returns the session that was resumed with a replay, as it stands at the answer, and so with whole messages.
-fn replayed<'m>(moment: &Moment<'m>, answer: &Answer<'_>) -> Option<(&'m str, &'m History)> {
-    let exchange = proper(answer, RESUME).filter(|exchange| asks_replay(exchange))?;
+fn replayed<'m>(moment: &Moment<'m>, answer: &Answer<'_>) -> Option<(&'m str, &'m Messages)> {
+    let exchange = proper(answer, RESUME).filter(|exchange| asks_replay(&exchange.params))?;
     let (id, session) = moment.talk.sessions.get_key_value(exchange.session()?)?;
-    (session.resuming == Some(exchange.n)).then_some((id, &session.work.history))
+    let messages = moment.areas.resume.get(id)?;
+    (session.resuming == Some(exchange.n)).then_some((id, messages))
 }
 
 /// Whether the text of a message tells it apart from others.
