@@ -48,7 +48,9 @@ impl State {
         let Some(id) = call.text("elicitationId").filter(|_| event.from == Party::Agent) else { return };
         match (call.method, call.id) {
             ("elicitation/complete", None) => {
-                self.known.get_mut(id).map(|visit| *visit = VisitState::Over);
+                if let Some(visit) = self.known.get_mut(id) {
+                    *visit = VisitState::Over;
+                }
             }
             // A request without a mode is a separate mistake, and still a request for a visit.
             ("elicitation/create", Some(_)) if call.text("mode") != Some("form") => {
