@@ -32,7 +32,9 @@ pub mod output_file;
 pub mod source;
 
 // The pure half, in a separate package.
-pub use acp_conformance_core::{judge, protocol, recording, redact, requirement, results, trace, verdict, wire};
+pub use acp_conformance_core::{
+    conversation, finding, judge, protocol, recording, redact, requirement, results, trace, verdict, wire,
+};
 
 // The built-in editions: schemas, requirements, cases, examples.
 pub mod packed;

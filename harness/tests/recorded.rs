@@ -7,7 +7,8 @@ use std::fs;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use acp_conformance::judge::{Judge, Memory, Registry, judge};
+use acp_conformance::conversation::Memory;
+use acp_conformance::judge::{Judge, Registry, judge};
 use acp_conformance::recording::{Input, Recording};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header, Lack, Trace, What};

@@ -22,8 +22,16 @@ pub mod recording;
 // Traces without their content.
 pub mod redact;
 
-// The checks, what they find, and what the findings of all cases amount to.
+// What a check finds, the conversation, the checks of each area, and their use on a trace.
+pub mod finding;
+
+pub mod conversation;
+
+pub mod areas;
+
 pub mod judge;
+
+// What the findings of all cases amount to.
 pub mod results;
 
 #[cfg(test)]

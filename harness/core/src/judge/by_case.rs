@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::owner;
-use super::ruling::{Finding, Tally};
+use crate::finding::{Finding, Tally};
 use crate::requirement::Catalogue;
 
 /// The findings by requirement.

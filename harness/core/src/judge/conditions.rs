@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::conversation::{Conversation, Session};
 use super::registry::Registry;
+use crate::conversation::{Conversation, Session};
 use crate::protocol::Edition;
 use crate::requirement::{Condition, ConversationFact};
 use crate::wire::Members;
@@ -141,7 +141,7 @@ fn is_true(fact: ConversationFact, sessions: SessionFacts, conversation: &Conver
         ConversationFact::AgentAuthMethod => Some(methods()?.iter().any(|entry| kind(entry) == "agent")),
         ConversationFact::TerminalAuthMethod => Some(methods()?.iter().any(|entry| kind(entry) == "terminal")),
         // A login may expire in any request, so an agent that answered some without one proves nothing.
-        ConversationFact::LoginRequired => conversation.course.login.wanted.is_some().then_some(true),
+        ConversationFact::LoginRequired => conversation.login.wanted.is_some().then_some(true),
         ConversationFact::StdioMcpServer => of_sessions(servers(true)),
         ConversationFact::RemoteMcpServer => of_sessions(servers(false)),
         ConversationFact::LaterVersionOffered => {

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use super::check::{Check, KINDS, On, Seen};
 use super::recording_gaps::{can_decide, requires};
 use super::registry::Registry;
+use crate::areas::{Check, KINDS, On, Seen};
 use crate::protocol::{Edition, NameMap};
 use crate::requirement::{Area, Flag, Party};
 use crate::trace::Lack;

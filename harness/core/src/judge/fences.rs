@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::conversation::Conversation;
+use crate::conversation::Conversation;
 use crate::requirement::Party;
 use crate::wire::{Envelope, RpcId};
 

@@ -7,19 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::by_case::CaseShares;
-use super::check::Seen;
 use super::conditions::Conditions;
-use super::conversation::{Conversation, Course, Introduction, Memory};
 use super::dispatch::{Dispatch, Look};
 use super::fences::Fences;
 use super::judgement::{Judgement, NotCovered};
-use super::login::Logins;
-use super::moment::Moment;
-use super::outcome::Outcome;
-use super::ruling::{Tally, Unread};
-use super::seen::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};
 use super::tallies::Tallies;
 use super::{script, shapes};
+use crate::areas::{self, Areas, Moment, Seen};
+use crate::conversation::{
+    Answer, CallSeen, Conversation, Introduction, LineSeen, Logins, Memory, Outcome, Payload, UpdateSeen,
+};
+use crate::finding::{Tally, Unread};
 use crate::protocol::{Differences, Edition, Kind, Method, NewerSchema, Update};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
@@ -50,10 +48,10 @@ pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
 pub struct Judge {
     /// The conversation on the current connection.
     talk: Conversation,
-    /// Takes the place of the detailed history of `talk` while that reads an event; empty otherwise.
-    course: Box<Course>,
+    /// What the areas remember of it.
+    areas: Areas,
     /// The conversations on the other connections.
-    parked: BTreeMap<usize, Conversation>,
+    parked: BTreeMap<usize, (Conversation, Areas)>,
     connection: usize,
     tallies: Tallies,
     logins: Logins,
@@ -93,7 +91,7 @@ impl Judge {
         let parties = header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]);
         Self {
             talk: Conversation::new(edition, header.is_of_cases()),
-            course: Box::default(),
+            areas: Areas::default(),
             parked: BTreeMap::new(),
             connection: 0,
             tallies: Tallies::new(&header.lacks, edition),
@@ -137,7 +135,8 @@ impl Judge {
     pub fn event(&mut self, event: &Event) {
         self.now = (event.n, event.us);
         if let What::Process(ProcessEvent::AgentStarted(start)) = &event.what {
-            let own = |number| if number == self.connection { Some(&self.talk) } else { self.parked.get(&number) };
+            let parked = |number| self.parked.get(&number).map(|(talk, _)| talk);
+            let own = |number| if number == self.connection { Some(&self.talk) } else { parked(number) };
             self.logins.started(event, start, own);
         }
         if self.logins.take_in(event) {
@@ -150,7 +149,7 @@ impl Judge {
                     // The subject may have been killed in the middle of the line, as at the end of the output.
                     self.talk.shut_down(event.n, event.us);
                 }
-                self.talk.course.heard += bytes.len() as u64;
+                self.talk.heard += bytes.len() as u64;
                 if self.is_a_piece(*from, bytes, *end) {
                     self.talk.unreadable.insert(*from, event.n);
                     return;
@@ -161,12 +160,12 @@ impl Judge {
                 if content.is_cut() {
                     self.talk.cut = Some(event.n);
                 }
-                self.talk.course.line(event.n, *from, &line);
+                self.observe(*from, Seen::Line(&line));
                 if let Content::NotUtf8(_) | Content::NotJson { .. } = content {
-                    self.talk.broken_line(self.now, *from, bytes);
+                    self.broken_line(*from, bytes);
                 }
                 self.content(*from, &content, *deliberate);
-                self.talk.course.last_line.insert(*from, self.now);
+                self.talk.last_line.insert(*from, self.now);
             }
             What::Unattributed(bytes) => self.unattributed(bytes),
             What::Stderr(bytes) => {
@@ -208,6 +207,7 @@ impl Judge {
         if !self.talk.whole && event.n.is_multiple_of(self.memory.every) {
             let before = self.talk.holes;
             self.talk.forget_old(self.memory);
+            self.talk.holes.sessions |= self.areas.forget(&self.talk, self.memory);
             self.forgot = self.forgot.or(Some(event.n).filter(|_| self.talk.holes != before));
         }
     }
@@ -239,7 +239,7 @@ impl Judge {
             }
             ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
                 self.talk.shut_down(n, us);
-                self.parked.values_mut().for_each(|talk| talk.shut_down(n, us));
+                self.parked.values_mut().for_each(|(talk, _)| talk.shut_down(n, us));
             }
             _ => {}
         }
@@ -252,16 +252,20 @@ impl Judge {
         }
         let known = self.parked.remove(&connection);
         let is_agents = self.parties == [Party::Agent];
-        let talk = known.unwrap_or_else(|| self.talk.on_next_connection(is_agents));
-        let before = std::mem::replace(&mut self.talk, talk);
+        let (talk, areas) = known.unwrap_or_else(|| match self.talk.on_next_connection(is_agents) {
+            talk if talk.has_earlier_sessions() => (talk, self.areas.on_next_connection()),
+            talk => (talk, Areas::default()),
+        });
+        let before = (std::mem::replace(&mut self.talk, talk), std::mem::replace(&mut self.areas, areas));
         self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
         self.evaluate_conditions();
         if self.parked.len() > MOST_PARKED
             && let Some((_, oldest)) = self.parked.pop_first()
         {
-            let at_hand = std::mem::replace(&mut self.talk, oldest);
+            let (talk, areas) = oldest;
+            let at_hand = (std::mem::replace(&mut self.talk, talk), std::mem::replace(&mut self.areas, areas));
             self.end();
-            self.talk = at_hand;
+            (self.talk, self.areas) = at_hand;
         }
     }
 
@@ -277,7 +281,7 @@ impl Judge {
             Envelope::Call(Call { id: Some(id), .. }) => self.talk.note_stray_request(RpcId::new(id)),
             Envelope::Response { id: Some(id), .. } if self.talk.may_await(&RpcId::new(id)) => {
                 self.learn_introductions();
-                self.talk = Conversation::new(self.talk.edition, false);
+                (self.talk, self.areas) = (Conversation::new(self.talk.edition, false), Areas::default());
                 (self.talk.begun, self.talk.holes.anywhere) = (true, true);
                 self.evaluate_conditions();
             }
@@ -403,15 +407,15 @@ impl Judge {
         let deliberate = deliberate || self.is_found_wrong(failures) || stable.is_some_and(breach);
         if deliberate {
             self.talk.deliberate.insert(self.now.0);
-            if call.id.is_none() {
-                self.talk.course.broken_notification(self.now.0, from);
-            }
         } else {
             self.show(from.other(), Seen::ReceivedCall(&seen));
         }
-        std::mem::swap(&mut self.talk.course, &mut self.course);
-        self.course.call(&self.talk, self.now, from, call, update.as_ref());
-        std::mem::swap(&mut self.talk.course, &mut self.course);
+        self.observe(from, Seen::Call(&seen));
+        if let Some(update) = update.filter(|_| from == Party::Agent && call.id.is_none()) {
+            let known = self.talk.session(update.session);
+            let (seen, (n, us)) = (UpdateSeen { update, known }, self.now);
+            self.areas.observe(&areas::Event { conversation: &self.talk, n, us, from, seen: Seen::Update(&seen) });
+        }
         self.talk.apply_call(self.now, from, call, update.as_ref(), deliberate);
         let sets = |update: &Update<'_>| matches!(update.variant, "config_option_update" | "current_mode_update");
         if call.id.is_some() && decides_conditions(call.method) || update.as_ref().is_some_and(sets) {
@@ -451,10 +455,7 @@ impl Judge {
         if let Some(exchange) = &exchange {
             self.talk.note_trial(self.now, exchange, outcome);
         }
-        match &exchange {
-            Some(exchange) => self.talk.course.response(self.now, exchange, outcome),
-            None => self.talk.course.stray(self.now.0, from, &answer),
-        }
+        self.observe(from, Seen::Response(&answer));
         if let Some(id) = id {
             self.talk.apply_response(self.now, from, id, outcome);
         }
@@ -468,6 +469,26 @@ impl Judge {
         if let (Some(exchange), Some(code)) = (exchange, outcome.error_code()) {
             self.talk.errors.insert(self.now.0, (exchange.method.clone(), code));
         }
+    }
+
+    /// Handles an answer in a line that is not JSON in UTF-8, without its checks.
+    fn broken_line(&mut self, from: Party, bytes: &[u8]) {
+        let Some(value) = self.talk.broken_line(from, bytes) else { return };
+        let Envelope::Response { id: Some(id), result, error } = Envelope::of(&value) else { return };
+        let outcome = error.filter(|error| !error.is_null()).map(Outcome::Error).or(result.map(Outcome::Result));
+        let id = RpcId::new(id);
+        let exchange = self.talk.open.get(&(from.other(), id.clone())).cloned();
+        if let (Some(exchange), Some(outcome)) = (exchange, outcome) {
+            self.talk.deliberate.insert(self.now.0);
+            self.observe(from, Seen::Response(&Answer { id: Some(&id), exchange: Some(&exchange), outcome }));
+            self.talk.apply_response(self.now, from, &id, outcome);
+        }
+    }
+
+    /// Hands an event to the areas, after its checks.
+    fn observe(&mut self, from: Party, seen: Seen<'_>) {
+        let (n, us) = self.now;
+        self.areas.observe(&areas::Event { conversation: &self.talk, n, us, from, seen });
     }
 
     fn payload(&mut self, from: Party, definition: &str, method: &str, is_result: bool, value: &Value) {
@@ -518,7 +539,7 @@ impl Judge {
     /// Passes an input to the checks of one party that `fits` accepts.
     fn show_if(&mut self, party: Party, seen: Seen<'_>, fits: impl Fn(&Look) -> bool) {
         let (n, us) = self.now;
-        let moment = Moment { talk: &self.talk, n, us, from: party };
+        let moment = Moment { talk: &self.talk, areas: &self.areas, n, us, from: party };
         let agrees = self.agrees_otherwise;
         let fits = |look: &Look| (!agrees || look.versionless) && fits(look);
         look_at(&moment, seen, fits, &self.checks, &mut self.tallies);
@@ -526,7 +547,7 @@ impl Judge {
 
     fn show_update(&mut self, party: Party, update: Update<'_>) {
         let (n, us) = self.now;
-        let moment = Moment { talk: &self.talk, n, us, from: party };
+        let moment = Moment { talk: &self.talk, areas: &self.areas, n, us, from: party };
         let seen = UpdateSeen { update, known: self.talk.session(update.session) };
         look_at(&moment, Seen::Update(&seen), |_| true, &self.checks, &mut self.tallies);
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::conversation::{Conversation, Introduction};
-use super::ruling::Tally;
+use crate::conversation::{Conversation, Introduction};
+use crate::finding::Tally;
 use crate::requirement::Party;
 use crate::verdict::Verdict;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::ruling::{Finding, Tally};
+use crate::finding::{Finding, Tally};
 use crate::requirement::Catalogue;
 use crate::verdict::Verdict;
 
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn signatures_have_no_ids_and_durations() {
-        let name = |fact: crate::judge::Fact| signature(fact.kind, &fact.fields());
+        let name = |fact: crate::finding::Fact| signature(fact.kind, &fact.fields());
         let late = |session_id: &str, after_ms: u64, method: &str| {
             name(fact!("late", "{session_id} {after_ms} {method}", session_id, after_ms, method))
         };

@@ -1,6 +1,6 @@
 //! The gaps of a recording, and the requirements that it therefore cannot decide: they neither fail nor pass.
 
-use super::conversation::Holes;
+use crate::conversation::Holes;
 use crate::requirement::{Need, Requirement};
 use crate::trace::Lack;
 

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
-use super::check::Check;
-use super::{checks, shapes};
+use super::shapes;
+use crate::areas;
+use crate::areas::Check;
 
 /// All checks.
 pub struct Registry {
@@ -18,7 +19,7 @@ impl Registry {
     #[must_use]
     pub fn all() -> &'static Self {
         static ALL: LazyLock<Registry> = LazyLock::new(|| {
-            let checks = checks::all();
+            let checks = areas::all();
             let owned = checks.iter().map(|check| check.requirement).chain(shapes::owners::requirements());
             let owned: BTreeSet<&'static str> = owned.collect();
             Registry { checks, places: owned.into_iter().zip(0..).collect() }

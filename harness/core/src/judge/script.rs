@@ -1,11 +1,11 @@
 //! The decisions of a case's steps: a step fails only the requirements that it names.
 
-use super::checks::common::NO_METHOD;
-use super::checks::probes::holds;
-use super::checks::support::{asks_first, is_usually_answered, waits_for_others};
+use crate::areas::common::NO_METHOD;
+use crate::areas::probes::holds;
+use crate::areas::support::{asks_first, is_usually_answered, waits_for_others};
+use crate::conversation::{Conversation, Exchange};
 use crate::fact;
-use crate::judge::Fact;
-use crate::judge::conversation::{Conversation, Exchange};
+use crate::finding::Fact;
 use crate::judge::step::{ended_unexplained, step_fact, step_text};
 use crate::judge::tallies::Tallies;
 use crate::requirement::{Flag, Party};
@@ -113,7 +113,7 @@ fn was_passed_over(talk: &Conversation, step: &StepEvent, of_any: bool) -> bool 
 /// that ignores such requests.
 fn has_stalled(talk: &Conversation, step: &StepEvent) -> bool {
     let Some(open) = talk.open.values().find(|open| step.events.contains(&open.n)) else { return false };
-    let last = talk.course.last_line.get(&open.from.other());
+    let last = talk.last_line.get(&open.from.other());
     let silent = last.is_none_or(|&(n, _)| n < open.n) && talk.stdout_ended.is_none() && talk.shutting_down.is_none();
     silent && talk.fence.is_some_and(|fence| fence < open.n)
 }
@@ -126,8 +126,7 @@ fn shows_attempt(talk: &Conversation, step: &StepEvent) -> bool {
 
 /// Whether this event ends a turn in which the agent did anything. It accepted the prompt then, whatever its error says.
 fn ended_accepted_turn(talk: &Conversation, event: usize) -> bool {
-    let mut turns = talk.course.sessions.values().filter_map(|course| course.turn.as_ref());
-    turns.any(|turn| turn.acted && turn.ended.is_some_and(|(n, _)| n == event))
+    talk.turn_logs().any(|(_, turn)| turn.acted && turn.ended.is_some_and(|(n, _)| n == event))
 }
 
 /// Returns an error that may not be the subject's own: a missing login, or an unreachable model.

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::finding::Fact;
 use crate::fact;
+use crate::finding::Fact;
 use crate::requirement::Party;
 use crate::trace::{
     Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, SubjectEnd,

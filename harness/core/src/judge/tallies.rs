@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::conditions::Conditions;
 use super::recording_gaps::can_decide;
 use super::registry::Registry;
-use super::ruling::{Ruling, Tally, Unread};
+use crate::finding::{Ruling, Tally, Unread};
 use crate::protocol::Edition;
 use crate::requirement::Catalogue;
 use crate::trace::Lack;

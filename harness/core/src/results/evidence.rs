@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::judge::Fact;
+use crate::finding::Fact;
 use crate::requirement::Party;
 use crate::trace::{Event, McpEvent, McpWhat, What};
 

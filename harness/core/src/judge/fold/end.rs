@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Judge;
-use crate::judge::check::Seen;
+use crate::areas::Seen;
 use crate::judge::conditions::evaluated;
 use crate::judge::judgement::{Judgement, NotCovered};
 use crate::judge::owner;

@@ -1,0 +1,107 @@
+//! Area `auth`: the login methods of version 2.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::areas::common::{LOGIN as LOGIN_NEEDED, decide_implemented, proper};
+use crate::areas::{Check, Moment, On};
+use crate::conversation::{Answer, CallSeen, Conversation};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent(
+        "auth.login-implemented",
+        On::Response(|moment, answer, ruling| implemented(moment, answer, LOGIN, ruling)),
+    )
+    .only(&[LOGIN]),
+    Check::agent(
+        "auth.logout-implemented",
+        On::Response(|moment, answer, ruling| implemented(moment, answer, LOGOUT, ruling)),
+    )
+    .only(&[LOGOUT]),
+    Check::agent("auth.login-unlocks", On::Response(login_unlocks)).only(&["session/new"]),
+    Check::agent("auth.terminal-env-unique", On::Response(env_unique)).alone().only(&["initialize"]),
+    Check::client("auth.no-login-without-methods", On::Call(no_login_without_methods)).only(&[LOGIN, LOGOUT]),
+];
+
+const LOGIN: &str = "auth/login";
+const LOGOUT: &str = "auth/logout";
+
+/// Whether the agent advertised a login method; false before its answer to `initialize`.
+fn advertises_methods(talk: &Conversation) -> bool {
+    let methods = talk.initialized.as_ref().and_then(|(_, result)| result.member("authMethods")?.as_array());
+    methods.is_some_and(|methods| !methods.is_empty())
+}
+
+/// "Supplying one or more methods means the agent MUST support both `auth/login` and `auth/logout`."
+///
+/// Correct but unusual: a login that fails, and a logout of an agent without a login. Only -32601 fails.
+fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if advertises_methods(moment.talk) {
+        decide_implemented(answer, method, ruling);
+    }
+}
+
+/// After a successful `auth/login` sessions can be created.
+///
+/// Correct but unusual: a login that expired after a session was created.
+fn login_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, "session/new") else { return };
+    let login = &moment.talk.login;
+    let Some(done) = login.done.filter(|&done| done < exchange.n) else { return };
+    let fact = || {
+        fact!(
+            "login-needed-after-login",
+            "the agent answered session/new with error {code} after {method} succeeded; expected a session",
+            code = LOGIN_NEEDED, method = LOGIN; method_id = login.method
+        )
+    };
+    match answer.outcome.error_code() {
+        Some(LOGIN_NEEDED) if login.unlocked => ruling.inconclusive(fact(), &[done, exchange.n]),
+        Some(LOGIN_NEEDED) => ruling.fail(fact(), &[done, exchange.n]),
+        None => ruling.pass(),
+        Some(_) => {}
+    }
+}
+
+/// The names in the `env` of a terminal login are unique. Later revisions say "SHOULD be unique, and otherwise the last entry wins", so
+/// this is a probe.
+///
+/// Correct but unusual: names that differ in case only, which are different on most systems.
+fn env_unique(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((_, result)) = answer.result_of("initialize") else { return };
+    for method in result.member("authMethods").and_then(Value::as_array).into_iter().flatten() {
+        let Some(env) = method.member("env").and_then(Value::as_array).filter(|env| !env.is_empty()) else { continue };
+        let mut seen = BTreeSet::new();
+        let names = env.iter().filter_map(|variable| variable.member("name")?.as_str());
+        if let Some(name) = names.into_iter().find(|name| !seen.insert(*name)) {
+            ruling.note(fact!(
+                "duplicate-variable",
+                "the agent advertised a terminal login with two variables `{name}`; expected unique names",
+                name; pointer = "/result/authMethods"
+            ));
+        }
+    }
+}
+
+/// "Omitted or empty means the agent does not advertise the `auth/login` and `auth/logout` methods."
+///
+/// Correct but unusual: a recording that does not show the answer to `initialize`.
+fn no_login_without_methods(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let is_login = matches!(call.method, LOGIN | LOGOUT);
+    let offer = moment.talk.initialized.as_ref().filter(|(n, _)| is_login && !moment.talk.deliberate.contains(n));
+    let Some((n, _)) = offer else { return };
+    if advertises_methods(moment.talk) {
+        ruling.pass();
+    } else {
+        let fact = fact!(
+            "login-without-methods",
+            "the client sent {method} to an agent that advertises no login method",
+            method = call.method; pointer = "/method"
+        );
+        ruling.fail(fact, &[*n]);
+    }
+}

@@ -1,0 +1,253 @@
+//! Area `cancel`: the end of cancelled work in version 2.
+
+use crate::areas::common::{LOGIN, WITHDRAWN, proper};
+use crate::areas::state::{STATE, end_of, idle, served, watched};
+use crate::areas::support::fail_in_case;
+use crate::areas::{Check, Moment, On, background};
+use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, millis};
+use crate::conversation::{Answer, EndedBy, Ending, Session, UpdateSeen, message_of};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::requirement::Party;
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("cancel.not-an-error", On::Update(not_an_error)).only(&["state_update"]),
+    Check::agent("cancel.updates-first", On::Update(late_update)).only(OUTPUT),
+    Check::agent("cancel.updates-first", On::CaseEnd(silent_after_cancel)),
+    Check::agent(
+        "cancel.idle-cancelled",
+        On::Update(|moment, update, ruling| reason(moment, update, EndedBy::Cancel, ruling)),
+    )
+    .only(&[STATE]),
+    Check::agent("cancel.permissions-released", On::End(|moment, ruling| goes_on(moment, true, ruling))),
+    Check::agent("cancel.permissions-cancelled", On::End(left_open)),
+    Check::agent("cancel.held-prompts", On::Response(held_prompt)).only(&["session/prompt"]),
+    Check::client("cancel.answers-cancelled-request", On::Response(cancelled_permission))
+        .only(&["session/request_permission"]),
+];
+
+const REASON: &str = "/params/update/stopReason";
+
+/// The updates that show parts of a message or of a tool call.
+const OUTPUT: &[&str] = &[
+    "agent_message",
+    "agent_message_chunk",
+    "agent_thought",
+    "agent_thought_chunk",
+    "tool_call_update",
+    "tool_call_content_chunk",
+];
+
+/// Whether the work that the client wanted to end cannot have ended by itself before the agent read that.
+pub(in crate::areas) fn had_read(
+    moment: &Moment<'_>,
+    session: &Session,
+    ending: &Ending,
+    update: &UpdateSeen<'_>,
+) -> bool {
+    let late = moment.talk.in_between(ending.since, moment.us) > CANCEL_CROSSING;
+    late || !ending.questions.is_empty() || moment.talk.whole && leaves_tool(session, update)
+}
+
+/// Whether the agent ends its work while a tool call of the foreground is in progress.
+///
+/// This looks at the end of the work: a call that was in progress at the cancel may have ended before the agent read it.
+fn leaves_tool(session: &Session, end: &UpdateSeen<'_>) -> bool {
+    let before = session.work.background.as_ref().map_or(&[][..], |(_, list)| list);
+    let listed = before.iter().chain(background::list(end).unwrap_or_default());
+    let listed: Vec<_> = listed.filter_map(background::item).collect();
+    let mut tools =
+        session.tools.iter().filter(|(_, tool)| session.work.begun.is_some_and(|(begun, _)| tool.n > begun));
+    tools.any(|(id, tool)| tool.status == "in_progress" && !listed.contains(&("tool_call", id)))
+}
+
+/// "After cancelling … the agent sends an idle state update with the `cancelled` stop reason", and closing does the same.
+///
+/// Correct but unusual: work that came to its own end while the message was on its way. It is inconclusive, unless a question
+/// waited for the user, a tool call is still in progress, or the agent took long.
+pub(in crate::areas) fn reason(moment: &Moment<'_>, update: &UpdateSeen<'_>, by: EndedBy, ruling: &mut Ruling<'_>) {
+    let (Some(session), Some(reason)) = (update.known, idle(update)) else { return };
+    let Some(ending) = session.work.ending.as_ref().filter(|ending| ending.by == by) else { return };
+    if reason == Some("cancelled") {
+        return ruling.pass();
+    }
+    // That has a requirement of its own.
+    if reason == Some("error") && by == EndedBy::Cancel {
+        return;
+    }
+    let method = if by == EndedBy::Cancel { "session/cancel" } else { "session/close" };
+    let ended = reason.unwrap_or("idle without a stop reason");
+    if had_read(moment, session, ending, update) {
+        let fact = fact!(
+            "wrong-stop-reason",
+            "the agent ended its work as {actual} after {method}; expected the stop reason cancelled",
+            actual = ended, method; pointer = REASON
+        );
+        ruling.fail(fact, &[ending.n]);
+    } else {
+        let fact = fact!(
+            "end-crossed-message",
+            "the agent ended its work as {actual}; that may have crossed {method}",
+            actual = ended, method; pointer = REASON
+        );
+        ruling.inconclusive(fact, &[ending.n]);
+    }
+}
+
+/// The agent acts on `session/cancel`, and does not wait for the user then (`asked`).
+///
+/// Correct but unusual: an agent that first gives a tool some seconds to end.
+pub(in crate::areas) fn goes_on(moment: &Moment<'_>, asked: bool, ruling: &mut Ruling<'_>) {
+    for (id, session) in watched(moment) {
+        let ending = session.work.ending.as_ref().filter(|ending| ending.by == EndedBy::Cancel);
+        let Some(ending) = ending.filter(|ending| asked != ending.questions.is_empty()) else { continue };
+        let long = moment.talk.in_between(ending.since, end_of(moment)) > CANCEL_LIMIT;
+        if long && served(moment, ending.n) {
+            let fact = fact!(
+                "work-goes-on",
+                "the agent did not report the end of the cancelled work within {limit_ms} ms, but answered a later request",
+                limit_ms = millis(CANCEL_LIMIT); session_id = id
+            );
+            ruling.fail(fact, &[ending.n]);
+        }
+    }
+}
+
+/// "The agent … SHOULD cancel them with `$/cancel_request`": the questions of work that was cancelled.
+///
+/// Correct but unusual: a client that answers the question by itself as soon as it cancels.
+fn left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    for (id, session) in watched(moment) {
+        for (question, cancel, end) in &session.work.left_open {
+            let open = moment.talk.open_of(Party::Agent).find(|open| open.n == *question);
+            if open.is_some_and(|open| open.cancel_requested.is_none()) && served(moment, *end) {
+                let fact = fact!(
+                    "question-left-open",
+                    "the agent ended the cancelled work and did not cancel its question to the user; expected {expected}",
+                    expected = "$/cancel_request"; session_id = id
+                );
+                ruling.fail(fact, &[*end, *question, *cancel]);
+            }
+        }
+    }
+}
+
+/// "Exceptions raised by aborting are not reported as failure": cancelled work does not end with the stop reason `error`.
+///
+/// Correct but unusual: a model that fails while the cancel is on its way. That is inconclusive, as for any other stop reason.
+fn not_an_error(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(session), Some(reason)) = (update.known, idle(update)) else { return };
+    let Some(ending) = session.work.ending.as_ref().filter(|ending| ending.by == EndedBy::Cancel) else { return };
+    let fact = || {
+        fact!(
+            "cancelled-as-error",
+            "the agent ended cancelled work with the stop reason error; expected cancelled";
+            pointer = "/params/update/stopReason"
+        )
+    };
+    match reason {
+        Some("cancelled") => ruling.pass(),
+        Some("error") if had_read(moment, session, ending, update) => ruling.fail(fact(), &[ending.n]),
+        Some("error") => ruling.inconclusive(fact(), &[ending.n]),
+        _ => {}
+    }
+}
+
+/// Whether an update belongs to a message or tool call of the work with these events of its end and begin; `None` if that is
+/// unknown.
+fn is_live(session: &Session, update: &UpdateSeen<'_>, (ended, begun): (usize, usize)) -> Option<bool> {
+    if let Some((kind, id)) = message_of(&update.update) {
+        return Some(kind == "agent_message" && session.work.history.replies.contains(id));
+    }
+    let id = update.body.member("toolCallId")?.as_str()?;
+    let listed = session.work.background.as_ref().map(|(_, list)| list.iter().filter_map(background::item));
+    let is_listed = listed?.into_iter().any(|item| item == ("tool_call", id));
+    let tool = session.tools.get(id)?;
+    Some(!is_listed && tool.n > begun && tool.n < ended)
+}
+
+/// "The agent sends all final updates of the cancelled work before the idle state."
+///
+/// Correct but unusual: a tool call that goes on in the background, a new message, the work for the next prompt, and a patch of
+/// anything but content and status, such as `_meta`. An agent that reports no background work does not show what goes on, so its
+/// tool calls do not fail.
+fn late_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|session| session.resuming.is_none()) else { return };
+    let Some(cancelled) = session.work.history.cancelled else { return };
+    if ["content", "status"].iter().all(|name| update.body.member(name).is_none()) {
+        return;
+    }
+    if is_live(session, update, cancelled) == Some(true) {
+        let fact = fact!(
+            "update-after-cancel",
+            "the agent sent {update} of cancelled work after it reported the session as idle; expected it before",
+            update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
+        );
+        if moment.talk.may_miss_work(session) {
+            ruling.inconclusive(fact, &[cancelled.0]);
+        } else {
+            fail_in_case(moment, fact, &[cancelled.0], ruling);
+        }
+    }
+}
+
+/// Passes cancelled work after whose end the agent answered a later request.
+fn silent_after_cancel(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    for (_, session) in watched(moment) {
+        let ended = session.work.history.cancelled.filter(|(ended, _)| moment.talk.is_of_case(*ended));
+        if ended.is_some_and(|(ended, _)| moment.talk.fence.is_some_and(|fence| fence > ended)) {
+            ruling.pass();
+        }
+    }
+}
+
+/// "Prompts that were not inserted yet … are answered with error -32800" after `session/cancel`.
+///
+/// Correct but unusual: an agent that inserts a prompt at once, or refuses it, while it works on another one. Its answer may
+/// cross the cancel. So only a prompt fails that was still open when a fence before the cancel was answered. An agent that
+/// inserts such a prompt may have done so just before it read the cancel, unless it has ended the cancelled work before.
+fn held_prompt(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, "session/prompt") else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some((cancel, ended)) = session.work.last_cancel.filter(|(cancel, _)| *cancel > exchange.n) else { return };
+    let held = moment.talk.fence.is_some_and(|fence| exchange.n < fence && fence < cancel);
+    let code = answer.outcome.error_code();
+    let fact = || {
+        fact!(
+            "held-prompt-not-withdrawn",
+            "the agent answered a prompt that waited when the client cancelled with {answer}; expected error {expected}",
+            answer = answer.outcome.describe(), expected = WITHDRAWN; code = code
+        )
+    };
+    match code {
+        Some(WITHDRAWN) => ruling.pass(),
+        Some(LOGIN) => {}
+        Some(_) if held && moment.talk.whole => ruling.fail(fact(), &[exchange.n, cancel]),
+        None if held && moment.talk.whole && ended => ruling.fail(fact(), &[exchange.n, cancel]),
+        _ => ruling.inconclusive(fact(), &[exchange.n, cancel]),
+    }
+}
+
+/// A permission request that the agent cancels with `$/cancel_request` is answered with the outcome `cancelled`.
+///
+/// Correct but unusual: the user had chosen an option before the client read the cancellation. That is inconclusive, as is an
+/// error for a request whose work has ended.
+fn cancelled_permission(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, "session/request_permission") else { return };
+    let Some(cancel) = exchange.cancel_requested else { return };
+    let result = answer.result_of("session/request_permission");
+    let outcome = result.and_then(|(_, result)| result.member("outcome")?.member("outcome")?.as_str());
+    let fact = || {
+        fact!(
+            "not-cancelled",
+            "the client answered a cancelled permission request with {answer}; expected the outcome cancelled",
+            answer = answer.outcome.describe(); pointer = "/result/outcome"
+        )
+    };
+    match (outcome, answer.outcome.error_code()) {
+        (Some("cancelled"), _) => ruling.pass(),
+        (None, Some(-32601 | -32603)) => ruling.fail(fact(), &[exchange.n, cancel]),
+        _ => ruling.inconclusive(fact(), &[exchange.n, cancel]),
+    }
+}

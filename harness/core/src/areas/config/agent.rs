@@ -1,0 +1,557 @@
+//! Area `config`: the options of a session and their changes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::areas::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_refused, proper};
+use crate::areas::modes::agent::{client_sets, decide_anytime, decide_refused_in_turns};
+use crate::areas::support::fail_in_case;
+use crate::areas::{Check, Moment, On};
+use crate::conversation::{
+    Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_id, option_text as text,
+    option_values as values,
+};
+use crate::fact;
+use crate::finding::{Fact, Ruling};
+use crate::protocol::Feature;
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("config.ids-unique", On::Payload(ids_unique)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.current-listed", On::Payload(current_listed)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.default-value", On::Response(default_value)).only(&["session/prompt"]),
+    Check::agent("config.default-value", On::End(setting_required)),
+    Check::agent("config.boolean-gate", On::Payload(boolean_gate)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.boolean-shape", On::Payload(boolean_shape)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.category", On::Payload(category)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.set-implemented", On::Response(set_implemented)).only(&[SET]),
+    Check::agent("config.set-complete", On::Response(set_complete)).only(&[SET]),
+    Check::agent("config.set-effective", On::Response(set_effective)).only(&[SET]),
+    Check::agent("config.set-anytime", On::Response(set_anytime)).only(&[SET]),
+    Check::agent("config.set-anytime", On::End(refused_in_turns)),
+    Check::agent("config.set-boolean", On::Response(set_boolean)).only(&[SET]),
+    Check::agent("config.unknown-id", On::Response(unknown_id)).only(&[SET]),
+    Check::agent("config.unlisted-value", On::Response(unlisted_value)).only(&[SET]),
+    Check::agent("config.update-complete", On::Update(update_complete)).only(&["config_option_update"]),
+    Check::agent("config.in-sync", On::Payload(in_sync)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+        "session/set_config_option",
+        "config_option_update",
+    ]),
+    Check::agent("config.in-sync", On::Response(announced_by_both)).only(&["session/prompt"]),
+    Check::agent("config.in-sync", On::Response(shows_set_mode)).only(&[SET]),
+];
+
+const SET: &str = "session/set_config_option";
+
+/// Returns the list of options in a result or in an update.
+fn list(value: &Value) -> Option<&Vec<Value>> {
+    value.member("configOptions").or_else(|| value.member("update")?.member("configOptions"))?.as_array()
+}
+
+fn ids(options: &[Value]) -> impl Iterator<Item = &str> {
+    options.iter().filter_map(|option| option_id(option))
+}
+
+/// "id: Unique identifier for this configuration option."
+///
+/// Correct but unusual: options of one name, ids that differ only in case, or an option whose id is a value of another.
+fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let Some(options) = list(payload.value) else { return };
+    let mut seen = BTreeSet::new();
+    match ids(options).find(|id| !seen.insert(*id)) {
+        Some(doubled) => {
+            let fact = fact!(
+                "duplicate-id",
+                "the agent listed two options with the id `{config_id}`; expected unique ids",
+                config_id = doubled; method = payload.method
+            );
+            ruling.fail(fact, &[]);
+        }
+        None if seen.len() > 1 => ruling.pass(),
+        None => {}
+    }
+}
+
+/// "For `select` options this is a string value ID", of one of the values that it offers.
+///
+/// Correct but unusual: a select without values, or one that has its value in a group. Neither fails.
+fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (at, option) in
+        payload.places("SessionConfigOption").filter(|(_, option)| text(option, "type") == Some("select"))
+    {
+        let Some(current) = text(option, "currentValue") else { continue };
+        let id = option_id(option).unwrap_or_default();
+        match values(option).collect::<Vec<_>>().as_slice() {
+            [] => {}
+            offered if offered.contains(&current) => ruling.pass(),
+            offered => {
+                let fact = fact!(
+                    "unlisted-value",
+                    "the agent sent the option `{config_id}` with the value `{actual}`; expected one of {expected}",
+                    config_id = id, actual = current, expected = offered;
+                    method = payload.method, pointer = payload.pointer(at) + "/currentValue"
+                );
+                ruling.fail(fact, &[]);
+            }
+        }
+    }
+}
+
+/// "This ensures the Agent can operate correctly even if … the Client doesn't support configuration options": a turn
+/// needs no setting before it.
+///
+/// Correct but unusual: the turn is refused since no login or provider is set up. See [`setting_required`].
+fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, "session/prompt") else { return };
+    let session = exchange.session().and_then(|id| moment.talk.session(id));
+    let has_options = session.and_then(|session| session.options.as_ref()).is_some_and(|options| !options.is_empty());
+    let unset = !moment.talk.has_sent(moment.from.other(), SET);
+    if has_options && unset && matches!(answer.outcome, Outcome::Result(_)) {
+        ruling.pass();
+    }
+}
+
+/// As above: a setting is required if the agent refuses each prompt before the client changes one, and accepts the same prompt
+/// each time after that.
+fn setting_required(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    let is_refused = |trial: &Trial| {
+        let options = trial.exchange.session().and_then(|id| moment.talk.session(id)?.options.as_ref());
+        let of_params = trial.error.is_some_and(|code| (BAD_PARAMS..=-32600).contains(&code));
+        of_params && trial.did_nothing() && options.is_some_and(|options| !options.is_empty())
+    };
+    let alike = |one: &Trial, other: &Trial| one.is_turn_beside(other) && one.is_like(other, "");
+    if let Some((trial, events)) = moment.talk.trials.contrast(|trial| !trial.was_set, is_refused, alike) {
+        let fact = fact!(
+            "setting-required",
+            "the agent refused each prompt before a setting, and none after it; expected turns with default values";
+            code = trial.error
+        );
+        ruling.fail(fact, &events);
+    }
+}
+
+/// "Agents MUST NOT include `type: \"boolean\"` options in `configOptions` payloads unless the Client advertised support."
+///
+/// Correct but unusual: a select that offers "true" and "false". Only an option of the type boolean fails.
+fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(options), Some((n, _))) = (list(payload.value), &moment.talk.initialize) else { return };
+    if !moment.talk.client_lacks(Feature::ConfigOption("boolean")) {
+        return;
+    }
+    match options.iter().find(|option| text(option, "type") == Some("boolean")) {
+        Some(option) => {
+            let id = option_id(option).unwrap_or_default();
+            let fact = fact!(
+                "not-advertised",
+                "the agent sent the boolean option `{config_id}`; expected it only if the client advertises {capability}",
+                config_id = id, capability = "session.configOptions.boolean"; method = payload.method
+            );
+            ruling.fail(fact, &[*n]);
+        }
+        None if !options.is_empty() => ruling.pass(),
+        None => {}
+    }
+}
+
+/// `options` are "omitted when `type` is `\"boolean\"`".
+///
+/// Correct but unusual: `options` is null, which means the same.
+fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (at, option) in payload.places("SessionConfigBoolean") {
+        if option.member("options").is_some_and(|options| !options.is_null()) {
+            let fact = fact!(
+                "boolean-with-options",
+                "the agent sent the boolean option `{config_id}` with `options`; expected none",
+                config_id = option_id(option); method = payload.method, pointer = payload.pointer(at) + "/options"
+            );
+            ruling.fail(fact, &[]);
+        }
+    }
+}
+
+/// "Category names that do not begin with `_` are reserved for the ACP spec."
+///
+/// Correct but unusual: no category, null, a category of its own after `_`, or several options of one category.
+fn category(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (at, option) in payload.places("SessionConfigOption") {
+        if let Some(category) = text(option, "category") {
+            let known = matches!(category, "mode" | "model" | "model_config" | "thought_level");
+            if !known && moment.talk.edition.is_newer_value("SessionConfigOptionCategory", category) {
+                ruling.note(fact!(
+                    "newer-category",
+                    "the agent sent the category `{actual}`, which a draft or a newer schema defines; this edition does not judge it",
+                    actual = category; method = payload.method, pointer = payload.pointer(at) + "/category"
+                ));
+                continue;
+            }
+            ruling.decide(known || category.starts_with('_'), || {
+                fact!(
+                    "reserved-category",
+                    "the agent sent the category `{actual}`; expected a defined one, or a name with `_` first",
+                    actual = category; method = payload.method, pointer = payload.pointer(at) + "/category"
+                )
+            });
+        }
+    }
+}
+
+/// A request to change an option, with the option before the change.
+struct Change<'m> {
+    exchange: &'m Exchange,
+    session: &'m Session,
+    options: &'m [Value],
+    option: Option<&'m Value>,
+    value: &'m Value,
+}
+
+impl<'m> Change<'m> {
+    fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
+        let exchange = proper(answer, SET)?;
+        let session = moment.talk.session(exchange.session()?)?;
+        let options = session.options.as_ref()?;
+        let id = exchange.text("configId")?;
+        let option = options.iter().find(|option| option_id(option) == Some(id));
+        Some(Self { exchange, session, options, option, value: exchange.params.member("value")? })
+    }
+
+    /// Returns the option, if the value is valid for it.
+    fn valid(&self) -> Option<&'m Value> {
+        let option = self.option?;
+        let listed = self.value.as_str().is_some_and(|value| values(option).any(|offered| offered == value));
+        (listed || self.is_boolean() && self.value.is_boolean()).then_some(option)
+    }
+
+    fn is_boolean(&self) -> bool {
+        self.option.and_then(|option| text(option, "type")) == Some("boolean")
+    }
+}
+
+/// "Clients can change a config option value by calling the `session/set_config_option` method."
+///
+/// Correct but unusual: a policy refuses an offered value. Only -32601 fails.
+fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if Change::of(moment, answer).is_some_and(|change| change.valid().is_some()) {
+        decide_implemented(answer, SET, ruling);
+    }
+}
+
+/// "The Agent MUST respond with the complete list of all configuration options and their current values."
+///
+/// See [`decide_complete`] for the unusual cases.
+fn set_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
+    match list(result) {
+        Some(now) => decide_complete(change.session, change.options, now, ruling),
+        None if result.is_null() => {
+            let fact = fact!(
+                "null-result",
+                "the agent answered {method} with null; expected the list of the options",
+                method = SET; pointer = "/result"
+            );
+            ruling.fail(fact, &[change.exchange.n]);
+        }
+        None => {}
+    }
+}
+
+/// Compares a list with the previous one.
+///
+/// Correct but unusual: options disappear when another one changes, such as an effort level with its model, or all others with
+/// the agent that they belong to. So if three or more options are reduced to one, the list fails only if an earlier list
+/// contained the others together with the same value: the last list or the first of the session.
+fn decide_complete(session: &Session, before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
+    let value = |option: &Value| (option_id(option).map(str::to_owned), option.member("currentValue").cloned());
+    let is_part_of = |list: &[Value]| {
+        list.len() > now.len() + 1 && now.iter().all(|option| list.iter().any(|other| value(other) == value(option)))
+    };
+    let certain = !now.is_empty() && (is_part_of(before) || is_part_of(&session.first_options));
+
+    let here: BTreeSet<&str> = ids(now).collect();
+    let gone: Vec<&str> = ids(before).filter(|id| !here.contains(id)).collect();
+    match gone.as_slice() {
+        _ if now.len() == 1 && certain => {
+            let most = before.len().max(session.first_options.len());
+            let fact = fact!(
+                "partial-list",
+                "the agent sent 1 of {expected} options, with a value that came with all others before; expected all",
+                expected = most; missing = gone
+            );
+            ruling.fail(fact, &[]);
+        }
+        [] if before.len() > 1 => ruling.pass(),
+        [] => {}
+        _ if now.len() < 2 => {
+            let fact = fact!("options-missing", "the agent sent a list without the options {missing}", missing = gone);
+            ruling.inconclusive(fact, &[]);
+        }
+        _ => {
+            ruling.note(fact!("options-gone", "the agent removed the options {missing} from its list", missing = gone))
+        }
+    }
+}
+
+/// The answer shows the new value, not the previous one.
+///
+/// Correct but unusual: several changes are made at the same time and answered in any order, or one value is an alias of
+/// another, as `default` is. These do not fail.
+fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
+    let Some(option) = change.valid() else { return };
+    // A simultaneous change may undo it.
+    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.method == SET);
+    let overtaken = moment.talk.latest_answered.get(&moment.from.other()).is_some_and(|&n| n > change.exchange.n);
+    if overtaken || open.any(|open| open.session() == change.exchange.session() && open.n != change.exchange.n) {
+        return;
+    }
+    let id = option_id(option);
+    let now = list(result).and_then(|now| now.iter().find(|option| option_id(option) == id)?.member("currentValue"));
+    let before = option.member("currentValue");
+    // An update may have announced the value before the response.
+    let announced = change.session.earlier_options.as_ref().filter(|(_, at)| *at > change.exchange.n);
+    let earlier = announced.and_then(|(options, _)| options.iter().find(|option| option_id(option) == id));
+    let was_other = |now: &Value| earlier.and_then(|option| option.member("currentValue")).is_some_and(|it| it != now);
+    match now {
+        None => {}
+        Some(now) if now == change.value && (before != Some(now) || was_other(now)) => ruling.pass(),
+        Some(now) if now == change.value => {}
+        Some(now) if before == Some(now) && ![now, change.value].into_iter().any(stands_for_another) => {
+            let fact = fact!(
+                "old-value",
+                "the agent answered {method} for `{config_id}` with the old value {actual}; expected {expected}",
+                method = SET, config_id = id, actual = now, expected = change.value;
+                pointer = "/result/configOptions"
+            );
+            ruling.fail(fact, &[change.exchange.n]);
+        }
+        // A value may be an alias of another one, such as a default.
+        Some(now) => {
+            let fact = fact!(
+                "other-value",
+                "the agent answered {method} for `{config_id}` with {actual}, which may stand for {expected}",
+                method = SET, config_id = id, actual = now, expected = change.value;
+                pointer = "/result/configOptions"
+            );
+            ruling.inconclusive(fact, &[change.exchange.n]);
+        }
+    }
+}
+
+/// Whether the id of a value names an alias of another value.
+fn stands_for_another(value: &Value) -> bool {
+    let id = value.as_str().unwrap_or_default().to_lowercase();
+    ["default", "auto", "inherit", "latest", "recommended"].iter().any(|word| id.contains(word))
+}
+
+/// An option "can be changed at any point during a session, whether the Agent is idle or generating a response."
+fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(change) = Change::of(moment, answer).filter(|change| change.valid().is_some()) {
+        decide_anytime(answer, change.exchange, change.session, ruling);
+    }
+}
+
+/// As above, for an option that is refused in each turn.
+fn refused_in_turns(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_refused_in_turns(moment, SET, ruling);
+}
+
+/// "For boolean options, Clients send `type: \"boolean\"` with a boolean `value`."
+///
+/// Correct but unusual: a policy or a failure keeps the option from being changed. Only -32602 fails, which is about the
+/// params.
+fn set_boolean(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(change) = Change::of(moment, answer).filter(|change| change.is_boolean() && change.valid().is_some())
+    else {
+        return;
+    };
+    if change.exchange.text("type") != Some("boolean") {
+        return;
+    }
+    match answer.outcome.error_code() {
+        None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
+        Some(BAD_PARAMS) => {
+            let fact = fact!(
+                "boolean-refused",
+                "the agent refused a boolean value for a boolean option with {answer}; expected a result",
+                answer = answer.outcome.describe(); method = SET, code = BAD_PARAMS
+            );
+            ruling.fail(fact, &[change.exchange.n]);
+        }
+        code => {
+            let fact = fact!(
+                "error-response",
+                "the agent answered a boolean value with {answer}, which may have another reason",
+                answer = answer.outcome.describe(); method = SET, code = code
+            );
+            ruling.inconclusive(fact, &[]);
+        }
+    }
+}
+
+/// The agent refuses an option that it did not list.
+///
+/// Correct but unusual: it removes an option from the list, for example because another mode has no use for it, and keeps the value
+/// that the client still sets.
+fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let is_unknown = |change: &Change<'_>| {
+        let id = change.exchange.text("configId");
+        change.option.is_none() && !change.session.dropped.keys().any(|(dropped, _)| Some(dropped.as_str()) == id)
+    };
+    if let Some(change) = Change::of(moment, answer).filter(is_unknown) {
+        let accepted = |_: &str| {
+            fact!(
+                "unknown-option-accepted",
+                "the agent accepted a value for the unknown option `{config_id}`; expected an error",
+                config_id = change.exchange.text("configId"); method = SET
+            )
+        };
+        decide_change_refused(answer, accepted, ruling);
+    }
+}
+
+/// "For `select` options, this must be one of the values listed in the option's `options` array."
+fn unlisted_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let change = Change::of(moment, answer).filter(|change| change.valid().is_none() && !change.is_boolean());
+    if let Some(change) = change.filter(|change| change.option.is_some() && change.value.is_string()) {
+        let accepted = |_: &str| {
+            fact!(
+                "unlisted-value-accepted",
+                "the agent accepted the value {actual} for the option `{config_id}`, which it does not list; expected an error",
+                actual = change.value, config_id = change.exchange.text("configId"); method = SET
+            )
+        };
+        decide_change_refused(answer, accepted, ruling);
+    }
+}
+
+/// Like [`decide_refused`], but the error of an unknown method decides nothing.
+fn decide_change_refused(answer: &Answer<'_>, accepted: impl FnOnce(&str) -> Fact, ruling: &mut Ruling<'_>) {
+    if answer.outcome.error_code() != Some(NO_METHOD) {
+        decide_refused(answer, BAD_PARAMS, accepted, ruling);
+    }
+}
+
+/// "This notification also contains the complete configuration state."
+///
+/// See [`decide_complete`] for the unusual cases.
+fn update_complete(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|_| update.variant == "config_option_update");
+    let Some((session, before)) = session.and_then(|session| Some((session, session.options.as_ref()?))) else {
+        return;
+    };
+    if let Some(now) = list(update.body) {
+        decide_complete(session, before, now, ruling);
+    }
+}
+
+/// Returns the option that has the modes as its values: its category is `mode`, and it offers the ids of the modes.
+fn twin<'m>(options: &'m [Value], modes: &Value) -> Option<&'m Value> {
+    let listed = modes.member("availableModes").and_then(Value::as_array).into_iter().flatten();
+    let listed: BTreeSet<&str> = listed.filter_map(|mode| text(mode, "id")).collect();
+    let same = |option: &&Value| values(option).collect::<BTreeSet<_>>() == listed;
+    options.iter().filter(|option| text(option, "category") == Some("mode")).find(same)
+}
+
+/// "Agents SHOULD keep both in sync": if a result has modes and an option with the same values.
+fn in_sync(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(options), Some(modes)) = (list(payload.value), payload.value.member("modes")) else { return };
+    if let (Some(option), Some(mode)) = (twin(options, modes), text(modes, "currentModeId")) {
+        let value = text(option, "currentValue").unwrap_or_default();
+        ruling.decide(value == mode, || {
+            fact!(
+                "mode-and-option-differ",
+                "the agent sent the mode `{mode_id}` and the value `{value}` of the option for it; expected the same",
+                mode_id = mode, value; method = payload.method
+            )
+        });
+    }
+}
+
+/// "Agents SHOULD keep both in sync to ensure consistent behavior regardless of which field the Client uses": a change of the
+/// mode that the agent announces through one of them reaches the clients that use the other.
+///
+/// Correct but unusual: the second update comes after the turn, so the end of a later turn decides; the client changed the
+/// mode itself, and needs no update; the option has other values than the modes.
+fn announced_by_both(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, "session/prompt").filter(|_| !client_sets(moment)) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let turn = session.turn.as_ref().filter(|turn| turn.n == exchange.n && !turn.overlapped);
+    if turn.is_none() || session.told_settings.is_none_or(|prompts| prompts >= session.prompts) {
+        return;
+    }
+    let (Some(modes), Some(options)) = (&session.modes, &session.options) else { return };
+    let Some((mode, value)) = session.mode().zip(twin(options, modes).and_then(|option| text(option, "currentValue")))
+    else {
+        return;
+    };
+    if mode == value {
+        return ruling.pass();
+    }
+    let fact = fact!(
+        "announced-by-one",
+        "the agent announced a change of the mode by only one of its updates: the mode is `{mode_id}`, and the option for it has the value `{value}`; expected both updates",
+        mode_id = mode, value; session_id = exchange.session()
+    );
+    fail_in_case(moment, fact, &[], ruling);
+}
+
+/// As above: the list of options that follows a change of the mode shows it.
+///
+/// Correct but unusual: the request changes the option for the mode, other changes are answered at the same time, or the agent
+/// left the mode by itself meanwhile. Only the value from before the change fails.
+fn shows_set_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(exchange), Outcome::Result(result)) = (proper(answer, SET), answer.outcome) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let (Some(set), Some(modes), Some(options)) = (&session.mode_set, &session.modes, list(result)) else { return };
+    let Some(option) = twin(options, modes).filter(|option| option_id(option) != exchange.text("configId")) else {
+        return;
+    };
+    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| SETTERS.contains(&&*open.method));
+    let crossing = open.any(|open| open.n != exchange.n) || set.n > exchange.n || set.after_another;
+    match text(option, "currentValue") {
+        _ if crossing => {}
+        Some(value) if value == set.mode => ruling.pass(),
+        Some(value) if value == set.before => {
+            let fact = fact!(
+                "option-of-old-mode",
+                "the agent sent the value `{value}` of the option for the mode after the client set the mode `{mode_id}`; expected the same",
+                value, mode_id = set.mode; method = SET, pointer = "/result/configOptions"
+            );
+            fail_in_case(moment, fact, &[set.n], ruling);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,132 @@
+//! Area `diff`: the patches of diffs.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::areas::{Check, Moment, On};
+use crate::conversation::Payload;
+use crate::fact;
+use crate::finding::Ruling;
+use crate::protocol::is_absolute;
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("diff.git-patch-format", On::Payload(patch_format)).only(TOOL),
+    Check::agent("diff.patch-consistent", On::Payload(patch_consistent)).only(TOOL),
+];
+
+const TOOL: &[&str] = &["tool_call_update", "tool_call_content_chunk", "session/request_permission"];
+
+/// Returns the Git patches of a payload, each with the pointer of its diff.
+fn patches<'p>(payload: &'p Payload<'p>) -> impl Iterator<Item = (String, &'p Value, &'p str)> {
+    payload.places("Diff").filter_map(|(at, diff)| {
+        let patch = diff.member("patch")?;
+        let is_git = patch.member("format").and_then(Value::as_str) == Some("git_patch");
+        let text = patch.member("text")?.as_str().filter(|_| is_git)?;
+        Some((payload.pointer(at), diff, text))
+    })
+}
+
+/// "One or more `diff --git` sections … every path MUST be absolute … and MUST NOT have a prefix … Surrounding commit metadata and
+/// email envelopes MUST NOT be included."
+///
+/// Correct but unusual: quoted paths, paths of Windows, `/dev/null`, empty lines at the start, and sections without hunks, such as
+/// a change of a mode.
+fn patch_format(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (pointer, _, text) in patches(payload) {
+        let Some(first) = text.lines().find(|line| !line.trim().is_empty()) else { continue };
+        let relative = paths(text).into_iter().find(|path| path != "/dev/null" && !is_absolute(path));
+        let fact = if !first.starts_with("diff --git ") {
+            fact!(
+                "patch-without-header",
+                "the agent sent a git_patch that begins with `{actual}`; expected `diff --git`",
+                actual = first; method = payload.method, pointer = pointer
+            )
+        } else if let Some(path) = relative {
+            fact!(
+                "patch-path-relative",
+                "the agent sent a git_patch with the path `{path}`; expected an absolute one without a prefix",
+                path; method = payload.method, pointer = pointer
+            )
+        } else {
+            ruling.pass();
+            continue;
+        };
+        ruling.fail(fact, &[]);
+    }
+}
+
+/// "`patch` … MUST be consistent with `changes`": each file of the patch is one of the changes.
+///
+/// Correct but unusual: a patch of some of the changes only, and quoted paths, which are not compared. Relative paths and missing
+/// changes fail requirements of their own.
+fn patch_consistent(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (pointer, diff, text) in patches(payload) {
+        let changes = diff.member("changes").and_then(Value::as_array).into_iter().flatten();
+        let named = |change: &Value| {
+            ["path", "oldPath"]
+                .iter()
+                .filter_map(|name| Some(change.member(name)?.as_str()?.to_owned()))
+                .collect::<Vec<_>>()
+        };
+        let changed: BTreeSet<String> = changes.flat_map(named).collect();
+        let patched: Vec<String> =
+            paths(text).into_iter().filter(|path| path != "/dev/null" && is_absolute(path)).collect();
+        match patched.iter().find(|path| !changed.contains(*path)) {
+            Some(_) if changed.is_empty() || changed.iter().any(|path| !is_absolute(path)) => {}
+            Some(path) => {
+                let fact = fact!(
+                    "patch-of-other-file",
+                    "the agent sent a patch of `{path}`, which is not among the changes of the diff",
+                    path; method = payload.method, pointer = pointer
+                );
+                ruling.fail(fact, &[]);
+            }
+            None if !patched.is_empty() => ruling.pass(),
+            None => {}
+        }
+    }
+}
+
+/// Returns the unquoted paths in the headers of a patch. A header with different paths, or with blanks in them, has no unique
+/// reading; the lines below it name them again.
+fn paths(patch: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut in_header = false;
+    for line in patch.lines() {
+        if let Some(both) = line.strip_prefix("diff --git ") {
+            in_header = true;
+            let half = both.len() / 2;
+            let same = both.is_char_boundary(half) && both.get(half..half + 1) == Some(" ");
+            found
+                .extend(both.get(..half).filter(|path| same && both.get(half + 1..) == Some(*path)).map(str::to_owned));
+            let mut words = both.split(' ');
+            if let (Some(one), Some(other), None) = (words.next(), words.next(), words.next()) {
+                found.extend([one, other].map(str::to_owned));
+            }
+        } else if line.starts_with("@@ ") {
+            in_header = false;
+        } else if in_header {
+            let named = ["--- ", "+++ ", "rename from ", "rename to ", "copy from ", "copy to "];
+            let path = named.iter().find_map(|start| line.strip_prefix(start));
+            // Git ends a path with blanks by a tab.
+            found.extend(path.map(|path| path.split('\t').next().unwrap_or_default().to_owned()));
+        }
+    }
+    found.retain(|path| !path.is_empty() && !path.starts_with('"'));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::paths;
+
+    #[test]
+    fn reads_paths_with_blanks_and_renames() {
+        let text = "diff --git /a b /a b\n--- /dev/null\n+++ /a b\t\n@@ -0,0 +1 @@\n+++ x\n\
+            diff --git /c /d\nsimilarity index 100%\nrename from /c\nrename to /d\n";
+        assert_eq!(paths(text), ["/a b", "/dev/null", "/a b", "/c", "/d", "/c", "/d"]);
+        assert_eq!(paths("diff --git \"/\\303\\244\" \"/\\303\\244\"\n"), Vec::<String>::new());
+    }
+}

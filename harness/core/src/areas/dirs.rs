@@ -1,0 +1,9 @@
+//! Area `dirs`: the additional roots of a session.
+
+pub(in crate::areas) mod agent;
+pub(in crate::areas) mod client;
+
+use super::Check;
+
+/// The checks of the area.
+pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, client::CHECKS];

@@ -1,0 +1,173 @@
+//! The client's half of the area `elicit`: its answers to elicitations.
+
+use serde_json::Value;
+
+use super::form::{departure, required};
+use crate::areas::common::{BAD_PARAMS, NO_METHOD, proper};
+use crate::areas::{Check, Moment, On};
+use crate::conversation::{Answer, Exchange, Outcome};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::protocol::Feature;
+use crate::wire::{Members, RpcId};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::client("elicit.implemented", On::Response(implemented)).only(&[CREATE]),
+    Check::client("elicit.unadvertised-mode", On::Response(unadvertised_mode)).only(&[CREATE]),
+    Check::client("elicit.unknown-mode", On::Response(unknown_mode)).only(&[CREATE]),
+    Check::client("elicit.content-conforms", On::Response(content_conforms)).alone().only(&[CREATE]),
+];
+
+const CREATE: &str = "elicitation/create";
+const MODES: [&str; 2] = ["form", "url"];
+
+/// Returns the request and its mode.
+fn asked<'m>(answer: &Answer<'m>) -> Option<(&'m Exchange, &'m str)> {
+    let request = answer.exchange.filter(|exchange| exchange.method == CREATE)?;
+    Some((request, request.text("mode")?))
+}
+
+/// The client serves an advertised mode; errors other than -32601 may be caused by the request.
+///
+/// Correct but unusual: a client that refuses a form with unknown types, or a URL that it does not trust.
+fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, mode)) = asked(answer).filter(|(request, _)| !request.deliberate) else { return };
+    if !MODES.contains(&mode) || !moment.talk.client_has(Feature::Elicitation(mode)) {
+        return;
+    }
+    match (answer.outcome, answer.outcome.error_code()) {
+        (Outcome::Result(_), _) => ruling.pass(),
+        (_, Some(NO_METHOD)) => {
+            let fact = fact!(
+                "method-not-found",
+                "the client answered {method} with error -32601; expected it to serve elicitation.{mode}, which it advertises",
+                method = CREATE, mode; code = NO_METHOD
+            );
+            ruling.fail(fact, &[request.n]);
+        }
+        (_, code) => {
+            let fact = fact!(
+                "error-response",
+                "the client answered {method} with {answer}, which may have its reason in the request",
+                method = CREATE, answer = answer.outcome.describe(); code = code
+            );
+            ruling.inconclusive(fact, &[request.n]);
+        }
+    }
+}
+
+/// "Requests using a mode the Client has not advertised produce JSON-RPC -32602." A client that advertises no mode may not
+/// know the method at all.
+///
+/// Correct but unusual: a client that answers all open requests with the action `cancel` when its user stops the turn, before
+/// it reads the mode.
+fn unadvertised_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, mode)) = asked(answer).filter(|(_, mode)| MODES.contains(mode)) else { return };
+    if !moment.talk.client_lacks(Feature::Elicitation(mode)) {
+        return;
+    }
+    let other = MODES.iter().any(|mode| moment.talk.client_has(Feature::Elicitation(mode)));
+    let code = answer.outcome.error_code();
+    let wrong = || {
+        fact!(
+            "unadvertised-mode-answered",
+            "the client answered {method} in the mode {mode}, which it does not advertise, with {answer}; expected error {expected}",
+            method = CREATE, mode, answer = answer.outcome.describe(), expected = BAD_PARAMS; actual = code
+        )
+    };
+    let unclear = || {
+        fact!(
+            "unadvertised-mode-unclear",
+            "the client answered {method} in the mode {mode}, which it does not advertise, with {answer}; this may have another reason",
+            method = CREATE, mode, answer = answer.outcome.describe(); expected = BAD_PARAMS, actual = code
+        )
+    };
+    match (answer.outcome, code) {
+        (Outcome::Result(result), _) if !is_accepted(result) && is_given_up(moment, request) => {
+            ruling.inconclusive(unclear(), &[request.n]);
+        }
+        (Outcome::Result(result), _) if other || is_accepted(result) => ruling.fail(wrong(), &[request.n]),
+        (_, Some(BAD_PARAMS)) => ruling.pass(),
+        (_, Some(NO_METHOD)) if !other => {
+            ruling.pass();
+            ruling.note(fact!(
+                "method-not-found",
+                "the client advertises no mode of {method} and answered it with error -32601; the code for this is {expected}",
+                method = CREATE, expected = BAD_PARAMS; actual = NO_METHOD
+            ));
+        }
+        _ if other && has_place(moment, request) && !is_given_up(moment, request) => {
+            ruling.fail(wrong(), &[request.n]);
+        }
+        _ => ruling.inconclusive(unclear(), &[request.n]),
+    }
+}
+
+/// Whether the answer may come from a cancel: of the request, or of the turn of its session. An unknown session may have had
+/// one.
+fn is_given_up(moment: &Moment<'_>, request: &Exchange) -> bool {
+    let stopped = |id: &str| match moment.talk.session(id) {
+        Some(session) => session.turn.as_ref().is_some_and(|turn| turn.cancelled.is_some()),
+        None => true,
+    };
+    request.cancel_requested.is_some() || request.session().is_some_and(stopped)
+}
+
+/// Whether the session or the request of the elicitation exists, so that no error can be about that.
+fn has_place(moment: &Moment<'_>, request: &Exchange) -> bool {
+    let id = request.params.member("requestId").filter(|id| !id.is_null());
+    let open = id.is_none_or(|id| moment.talk.open.contains_key(&(moment.from, RpcId::new(id))));
+    open && request.session().is_none_or(|id| moment.talk.session(id).is_some())
+}
+
+/// A client does not show an unknown mode like a known one. Names that begin with `_` are free, so a client may know one.
+///
+/// Correct but unusual: a client that shows only the message, and sends the user's consent to that as `accept`.
+fn unknown_mode(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, mode)) = asked(answer).filter(|(_, mode)| !MODES.contains(mode)) else { return };
+    let Outcome::Result(result) = answer.outcome else { return ruling.pass() };
+    let filled = result.member("content").and_then(Value::as_object).is_some_and(|content| !content.is_empty());
+    if is_accepted(result) && filled && !mode.starts_with('_') {
+        let fact = fact!(
+            "unknown-mode-as-form",
+            "the client accepted the unknown mode `{mode}` with the content of a form; expected an error",
+            mode; method = CREATE, pointer = "/result/content"
+        );
+        ruling.fail(fact, &[request.n]);
+    } else {
+        let fact = fact!(
+            "unknown-mode-answered",
+            "the client answered the unknown mode `{mode}` with the action {action}",
+            mode, action = result.member("action").unwrap_or(&Value::Null); method = CREATE, pointer = "/result/action"
+        );
+        ruling.inconclusive(fact, &[request.n]);
+    }
+}
+
+fn is_accepted(result: &Value) -> bool {
+    result.member("action").and_then(Value::as_str) == Some("accept")
+}
+
+/// "For an accepted form elicitation, `content` SHOULD conform to the requested schema."
+fn content_conforms(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, result)) = proper(answer, CREATE).and_then(|_| answer.result_of(CREATE)) else { return };
+    let shown = is_accepted(result) && request.text("mode") == Some("form");
+    let schema = request.params.member("requestedSchema").filter(|_| shown);
+    let Some(schema) = schema else { return };
+    match result.member("content") {
+        Some(Value::Object(content)) => match departure(schema, content) {
+            Some(fact) => ruling.fail(fact, &[request.n]),
+            None => ruling.pass(),
+        },
+        None | Some(Value::Null) if required(schema).next().is_some() => {
+            let fact = fact!(
+                "no-content",
+                "the client accepted a form that has required fields, and sent no content";
+                pointer = "/result/content"
+            );
+            ruling.inconclusive(fact, &[request.n]);
+        }
+        // The table of shapes handles other types.
+        _ => {}
+    }
+}

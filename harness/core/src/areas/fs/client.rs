@@ -1,0 +1,102 @@
+//! Area `fs`, the client's half: its answers to requests for files.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::agent::{READ, WRITE};
+use crate::areas::common::{NO_METHOD, decide_refused, proper};
+use crate::areas::{Check, Moment, On};
+use crate::conversation::{Answer, Outcome};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::protocol::Feature;
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::client("fs.read.implemented", On::Response(|moment, answer, ruling| served(moment, answer, READ, ruling)))
+        .only(&[READ]),
+    Check::client("fs.read.unadvertised", On::Response(|moment, answer, ruling| refused(moment, answer, READ, ruling)))
+        .only(&[READ]),
+    Check::client("fs.read.limit", On::Response(read_limit)).only(&[READ]),
+    Check::client("fs.write.implemented", On::Response(|moment, answer, ruling| served(moment, answer, WRITE, ruling)))
+        .only(&[WRITE]),
+    Check::client(
+        "fs.write.unadvertised",
+        On::Response(|moment, answer, ruling| refused(moment, answer, WRITE, ruling)),
+    )
+    .only(&[WRITE]),
+    Check::client("fs.capability-honest", On::Response(|moment, answer, ruling| served(moment, answer, READ, ruling)))
+        .only(&[READ]),
+    Check::client("fs.capability-honest", On::Response(|moment, answer, ruling| served(moment, answer, WRITE, ruling)))
+        .only(&[WRITE]),
+];
+
+/// A client that advertises a method serves it: reading returns the content, writing any result.
+///
+/// Correct but unusual: the client refuses this file with another error, as without the user's consent, or sends an empty text;
+/// the result of writing is null or an object. These do not fail: only -32601 proves that the client serves no files.
+fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if proper(answer, method).is_none() || !moment.talk.client_has(Feature::Method(method)) {
+        return;
+    }
+    match answer.outcome {
+        Outcome::Result(result) if method == WRITE || result.member("content").is_some_and(Value::is_string) => {
+            ruling.pass();
+        }
+        Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => {
+            let fact = fact!(
+                "method-not-found",
+                "the client answered {method} with error -32601; expected it to implement {capability}, which it advertises",
+                method, capability = moment.talk.capability_name(Feature::Method(method)); code = NO_METHOD
+            );
+            ruling.fail(fact, &[]);
+        }
+        _ => {}
+    }
+}
+
+/// A method that the client does not advertise is "not available". Only the disk shows whether a file was written.
+fn refused(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some_and(|exchange| exchange.method == method)
+        && moment.talk.client_lacks(Feature::Method(method))
+    {
+        let fact = |method: &str| {
+            fact!(
+                "served-unadvertised",
+                "the client answered {method} with a result; expected an error, since it does not advertise {capability}",
+                method,
+                capability = moment.talk.capability_name(Feature::Method(method))
+            )
+        };
+        decide_refused(answer, NO_METHOD, fact, ruling);
+    }
+}
+
+/// "Optional maximum number of lines to read." Empty lines at the end are not counted, since the
+/// specification leaves open whether they belong to the content.
+///
+/// Correct but unusual: fewer lines than the limit, since the file has no more or the client counts other separators as well;
+/// and a limit of 0. These do not fail.
+fn read_limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = answer.result_of(READ) else { return };
+    let limit = exchange.params.member("limit").and_then(Value::as_u64).filter(|&limit| limit > 0);
+    let (Some(limit), Some(content)) = (limit, result.member("content").and_then(Value::as_str)) else { return };
+    if exchange.deliberate || moment.talk.client_lacks(Feature::Method(READ)) {
+        return;
+    }
+    let lines = content.trim_end_matches(['\n', '\r']).lines().count() as u64;
+    match lines.cmp(&limit) {
+        Ordering::Greater => {
+            let fact = fact!(
+                "too-many-lines",
+                "the client returned {actual} lines; expected at most {expected}",
+                actual = lines, expected = limit; method = READ, pointer = "/result/content"
+            );
+            ruling.fail(fact, &[exchange.n]);
+        }
+        Ordering::Equal => ruling.pass(),
+        // The file may not have more.
+        Ordering::Less => {}
+    }
+}

@@ -1,0 +1,200 @@
+//! The requirements to use only what the other party advertises: one check over the table of capabilities, with a row for each.
+//!
+//! The capabilities in `initialize` of the same connection count. Before that, and in a recording without it, they are unknown.
+//! What a party advertises proves nothing about its respect for what it lacks: a use passes nothing. A turn that does the same by
+//! other means passes, and so does a case whose user asks for what is missing.
+//!
+//! Correct but unusual: an agent that accesses files and commands directly, or by an extension whose methods have other names; a client
+//! that forgets its own credentials when its user logs out; an empty list of servers or directories, and transports of other names.
+
+use serde_json::Value;
+
+use super::fs::agent::turn_did;
+use super::{Check, Moment, On};
+use crate::conversation::{Answer, CallSeen, UpdateSeen};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::protocol::Feature::{self, Content, Elicitation, McpServer, Member, Method, Update};
+use crate::requirement::Party;
+use crate::wire::Members;
+
+const READ: Feature<'_> = Method("fs/read_text_file");
+const WRITE: Feature<'_> = Method("fs/write_text_file");
+const TERMINAL: Feature<'_> = Method("terminal/");
+
+const COMPACTION: &[Feature<'_>] = &[Update("compaction_update"), Update("compaction_summary_chunk")];
+
+const CREATE: &str = "elicitation/create";
+const OPENING: &[&str] = &["session/new", "session/load", "session/resume"];
+
+pub(super) const CHECKS: &[Check] = &[
+    // "If `sessionCapabilities.close` is not present, the Agent does not support closing sessions and Clients MUST NOT attempt to call
+    // `session/close`", and so for the others.
+    Check::client("load.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/load")], r)))
+        .only(&["session/load"])
+        .alone(),
+    Check::client("resume.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/resume")], r)))
+        .only(&["session/resume"])
+        .alone(),
+    Check::client("close.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/close")], r)))
+        .only(&["session/close"])
+        .alone(),
+    Check::client("list.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/list")], r)))
+        .only(&["session/list"])
+        .alone(),
+    Check::client("delete.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/delete")], r)))
+        .only(&["session/delete"])
+        .alone(),
+    Check::client("auth.logout.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("logout")], r)))
+        .only(&["logout"])
+        .alone(),
+    // "Omitted and `null` are equivalent and mean the agent does not support the `session/*` methods."
+    Check::client("session.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/")], r))).alone(),
+    // "Clients MUST only send `additionalDirectories` when the Agent advertises `sessionCapabilities.additionalDirectories`."
+    Check::client("dirs.gate", On::Call(|m, call, r| call_gate(m, call, &[Member("additionalDirectories")], r)))
+        .only(OPENING)
+        .alone(),
+    // "Before using HTTP or SSE transports, Clients MUST verify the Agent's capabilities during initialization."
+    Check::client("mcp.http.gate", On::Call(|m, call, r| call_gate(m, call, &[McpServer("http")], r)))
+        .only(OPENING)
+        .alone(),
+    Check::client("mcp.sse.gate", On::Call(|m, call, r| call_gate(m, call, &[McpServer("sse")], r)))
+        .only(OPENING)
+        .alone(),
+    Check::client("mcp.gate", On::Call(|m, call, r| call_gate(m, call, &[McpServer("stdio"), McpServer("http")], r)))
+        .only(OPENING)
+        .alone(),
+    // "Clients MUST restrict types of content according to the Prompt Capabilities established during initialization."
+    Check::client("prompt.image-gate", On::Call(|m, call, r| call_gate(m, call, &[Content("image")], r)))
+        .only(&["session/prompt"])
+        .alone(),
+    Check::client("prompt.audio-gate", On::Call(|m, call, r| call_gate(m, call, &[Content("audio")], r)))
+        .only(&["session/prompt"])
+        .alone(),
+    Check::client("prompt.embedded-gate", On::Call(|m, call, r| call_gate(m, call, &[Content("resource")], r)))
+        .only(&["session/prompt"])
+        .alone(),
+    Check::client(
+        "prompt.content-gate",
+        On::Call(|m, call, r| call_gate(m, call, &[Content("image"), Content("audio"), Content("resource")], r)),
+    )
+    .only(&["session/prompt"])
+    .alone(),
+    // "If `readTextFile` or `writeTextFile` is `false` or not present, the Agent MUST NOT attempt to call …"
+    Check::agent("fs.read.capability", On::Call(|m, call, r| call_gate(m, call, &[READ], r)))
+        .only(&["fs/read_text_file"])
+        .alone(),
+    Check::agent("fs.read.capability", On::Response(|m, answer, r| did_without(m, answer, READ, "read", r)))
+        .only(&["session/prompt"]),
+    Check::agent("fs.write.capability", On::Call(|m, call, r| call_gate(m, call, &[WRITE], r)))
+        .only(&["fs/write_text_file"])
+        .alone(),
+    Check::agent("fs.write.capability", On::Response(|m, answer, r| did_without(m, answer, WRITE, "edit", r)))
+        .only(&["session/prompt"]),
+    // "If `terminal` is `false` or not present, the Agent MUST NOT attempt to call any terminal methods."
+    Check::agent("terminal.capability", On::Call(|m, call, r| call_gate(m, call, &[TERMINAL], r))).alone(),
+    Check::agent("terminal.capability", On::Response(|m, answer, r| did_without(m, answer, TERMINAL, "execute", r)))
+        .only(&["session/prompt"]),
+    Check::agent("elicit.form-gate", On::Call(|m, call, r| mode_gate(m, call, "form", r))).only(&[CREATE]).alone(),
+    Check::agent("elicit.url-gate", On::Call(|m, call, r| mode_gate(m, call, "url", r))).only(&[CREATE]).alone(),
+    // "Agents MUST only send notices when the Client advertised the `session.notices` Client capability", and so for compactions.
+    Check::agent("notice.gate", On::Update(|m, update, r| update_gate(m, update, &[Update("notice")], r)))
+        .only(&["notice"])
+        .alone(),
+    Check::agent("compaction.gate", On::Update(|m, update, r| update_gate(m, update, COMPACTION, r)))
+        .only(&["compaction_update", "compaction_summary_chunk"])
+        .alone(),
+];
+
+/// Returns what a call uses that may depend on a capability, each with the place of its use.
+pub(super) fn used_by<'m>(call: &CallSeen<'m>) -> Vec<(Feature<'m>, &'static str)> {
+    let member = |name: &str| call.params.and_then(|params| params.member(name));
+    let list = |name: &str| member(name).and_then(Value::as_array).into_iter().flatten();
+    let types = |name: &str| list(name).filter_map(|part| part.member("type")?.as_str());
+    let mut used = vec![(Method(call.method), "/method")];
+    match call.method {
+        "session/prompt" => used.extend(types("prompt").map(|kind| (Content(kind), "/params/prompt"))),
+        CREATE => used.extend(call.text("mode").map(|mode| (Elicitation(mode), "/params/mode"))),
+        _ => used.extend(types("mcpServers").map(|transport| (McpServer(transport), "/params/mcpServers"))),
+    }
+    if list("additionalDirectories").next().is_some() {
+        used.push((Member("additionalDirectories"), "/params/additionalDirectories"));
+    }
+    if member("systemPrompt").is_some_and(|prompt| !prompt.is_null()) {
+        used.push((Member("systemPrompt"), "/params/systemPrompt"));
+    }
+    used
+}
+
+/// Fails each of these features that a call uses without its capability.
+fn call_gate(moment: &Moment<'_>, call: &CallSeen<'_>, gated: &[Feature<'static>], ruling: &mut Ruling<'_>) {
+    for (feature, pointer) in used_by(call) {
+        // A method that only drafts define may need another capability.
+        if call.known || !matches!(feature, Method(_)) {
+            decide(moment, gated, feature, (call.method, pointer), ruling);
+        }
+    }
+}
+
+/// Fails an update without its capability.
+fn update_gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, gated: &[Feature<'static>], ruling: &mut Ruling<'_>) {
+    decide(moment, gated, Update(update.variant), ("session/update", "/params/update/sessionUpdate"), ruling);
+}
+
+/// Fails a mode that the client lacks, and passes the choice of another one.
+///
+/// Correct but unusual: an agent that uses a mode of its own, which begins with `_`, with a client that knows it.
+fn mode_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &'static str, ruling: &mut Ruling<'_>) {
+    if call.text_of(CREATE, "mode").is_some_and(|used| used != mode) && moment.talk.client_lacks(Elicitation(mode)) {
+        ruling.pass();
+    }
+    call_gate(moment, call, &[Elicitation(mode)], ruling);
+}
+
+/// Passes a turn that did by other means what needs a capability that the client lacks.
+fn did_without(moment: &Moment<'_>, answer: &Answer<'_>, feature: Feature<'_>, kind: &str, ruling: &mut Ruling<'_>) {
+    if moment.talk.client_lacks(feature) && turn_did(moment, answer, kind) {
+        ruling.pass();
+    }
+}
+
+/// Fails the use of a feature in a message of `method`, if it is one of `gated` and the other party did not advertise the capability
+/// for it.
+fn decide(
+    moment: &Moment<'_>,
+    gated: &[Feature<'static>],
+    used: Feature<'_>,
+    (method, pointer): (&str, &str),
+    ruling: &mut Ruling<'_>,
+) {
+    let (party, other) = (moment.from, moment.from.other());
+    let needed = moment.talk.edition.adapter.capability(other, used);
+    let Some(needed) = needed.filter(|needed| gated.contains(&needed.feature)) else { return };
+    let is_lacking = match other {
+        Party::Agent => moment.talk.agent_lacks(used),
+        Party::Client => moment.talk.client_lacks(used),
+    };
+    let Some((n, _)) = moment.talk.introduced(other).filter(|_| is_lacking) else { return };
+    let capability = needed.name();
+    let used = match used {
+        Method(_) => method.to_owned(),
+        _ => format!("{used} in {method}"),
+    };
+    if moment.talk.deliberate.contains(n) {
+        let fact = fact!(
+            "not-in-deliberate-initialize",
+            "the {party} sent {used}; the capability {capability} is missing in a deliberately wrong message of the {other}",
+            party, used, capability, other;
+            method = method, pointer = pointer
+        );
+        ruling.inconclusive(fact, &[*n]);
+    } else {
+        let fact = fact!(
+            "not-advertised",
+            "the {party} sent {used}; expected it only if the {other} advertises {capability}",
+            party, used, other, capability;
+            method = method, pointer = pointer
+        );
+        ruling.fail(fact, &[*n]);
+    }
+}

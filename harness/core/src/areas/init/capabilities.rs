@@ -1,0 +1,179 @@
+//! Area `init`: a capability that the other party did not advertise counts as unsupported.
+
+use serde_json::Value;
+
+use crate::areas::gates::used_by;
+use crate::areas::support::Finish;
+use crate::areas::{Check, Moment, On};
+use crate::conversation::{Answer, CallSeen, UpdateSeen};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::protocol::{Capability, Feature};
+use crate::requirement::Party;
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent(
+        "init.omitted-is-unsupported.agent",
+        On::Call(|moment, call, ruling| gated_call(moment, call, Omission::Omitted, ruling)),
+    )
+    .alone()
+    .only(GATED_CALLS),
+    Check::agent(
+        "init.omitted-is-unsupported.agent",
+        On::Update(|moment, update, ruling| gated_update(moment, update, Omission::Omitted, ruling)),
+    )
+    .alone()
+    .only(GATED_UPDATES),
+    Check::agent(
+        "init.omitted-is-unsupported.agent",
+        On::Response(|moment, answer, ruling| respected(moment, answer, Omission::Omitted, ruling)),
+    )
+    .only(&["session/prompt"]),
+    Check::agent(
+        "init.null-is-unsupported.agent",
+        On::Call(|moment, call, ruling| gated_call(moment, call, Omission::Null, ruling)),
+    )
+    .alone()
+    .only(GATED_CALLS),
+    Check::agent(
+        "init.null-is-unsupported.agent",
+        On::Update(|moment, update, ruling| gated_update(moment, update, Omission::Null, ruling)),
+    )
+    .alone()
+    .only(GATED_UPDATES),
+    Check::agent(
+        "init.null-is-unsupported.agent",
+        On::Response(|moment, answer, ruling| respected(moment, answer, Omission::Null, ruling)),
+    )
+    .only(&["session/prompt"]),
+    Check::client(
+        "init.omitted-is-unsupported.client",
+        On::Call(|moment, call, ruling| gated_call(moment, call, Omission::Omitted, ruling)),
+    )
+    .alone(),
+    Check::client(
+        "init.null-is-unsupported.client",
+        On::Call(|moment, call, ruling| gated_call(moment, call, Omission::Null, ruling)),
+    )
+    .alone(),
+];
+
+/// The requests of an agent that need a capability of the client, those first that nearly every client serves.
+const GATED_CALLS: &[&str] = &["fs/read_text_file", "fs/write_text_file", "terminal/create", "elicitation/create"];
+
+/// The updates that need a capability of the client.
+const GATED_UPDATES: &[&str] = &[
+    "notice",
+    "compaction_update",
+    "compaction_summary_chunk",
+    "plan_update",
+    "plan_removed",
+    "subagent_update",
+    "session_message",
+    "session_message_chunk",
+];
+
+/// The way in which a party left a capability out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Omission {
+    /// The member, or one above it, is missing.
+    Omitted,
+    /// The member, or one above it, is null.
+    Null,
+}
+
+impl Omission {
+    /// Returns the words for a sentence: the capability is …
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Omitted => "missing",
+            Self::Null => "null",
+        }
+    }
+}
+
+/// Whether a party names something like the capability anywhere among its capabilities: drafts had other names and places.
+fn has_like(capabilities: Option<&Value>, path: &[&str]) -> bool {
+    fn names(value: &Value, word: &str) -> bool {
+        let mut members = value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        members.any(|(name, value)| name.to_lowercase().contains(word) || names(value, word))
+    }
+    let word = path.last().map_or("", |name| name.trim_end_matches('s')).to_lowercase();
+    capabilities.is_some_and(|all| names(all, &word))
+}
+
+/// Returns how a party left out the capability for a feature, and the capability: `None` if it sent a value for it.
+fn left_out(moment: &Moment<'_>, party: Party, feature: Feature<'_>) -> Option<(Omission, &'static Capability)> {
+    let (talk, adapter) = (moment.talk, moment.talk.edition.adapter);
+    let needed = adapter.capability(party, feature)?;
+    let introduced = talk.introduced(party).filter(|(n, _)| !talk.deliberate.contains(n) && !talk.is_foreign());
+    let mut value = &introduced?.1;
+    for key in [&[adapter.capabilities_member(party)], needed.path].concat() {
+        match value.member(key) {
+            None => return Some((Omission::Omitted, needed)),
+            Some(Value::Null) => return Some((Omission::Null, needed)),
+            Some(inner) => value = inner,
+        }
+    }
+    None
+}
+
+/// "Clients and Agents MUST treat all capabilities omitted in the initialize request as UNSUPPORTED"; null counts as absent. It also
+/// applies to the agent's capabilities: the schema's defaults are off. A case whose user wants what is missing passes it.
+///
+/// Correct but unusual: an agent that accesses files and commands directly; a party of another version, whose capabilities have other
+/// names; empty lists of servers and directories, which need no capability, and kinds that no schema contains; and for a draft, a
+/// capability of an earlier one, or one in `_meta`.
+fn gated(moment: &Moment<'_>, method: &str, used: Feature<'_>, how: Omission, ruling: &mut Ruling<'_>) {
+    let (party, other) = (moment.from, moment.from.other());
+    let Some((_, needed)) = left_out(moment, other, used).filter(|(omission, _)| *omission == how) else { return };
+    if needed.is_draft && has_like(moment.talk.capabilities(other), needed.path) {
+        return;
+    }
+    let proof = moment.talk.introduced(other).map(|(n, _)| *n);
+    let fact = fact!(
+        "unsupported",
+        "the {party} sent {used}, and the capability `{capability}` is {omission} in the {other}'s part of initialize",
+        party,
+        used = used.to_string(),
+        capability = needed.name(),
+        omission = how.words(),
+        other;
+        method = method
+    );
+    ruling.fail(fact, proof.as_slice());
+}
+
+fn gated_call(moment: &Moment<'_>, call: &CallSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {
+    used_by(call).into_iter().for_each(|(used, _)| gated(moment, call.method, used, how, ruling));
+}
+
+fn gated_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {
+    gated(moment, "session/update", Feature::Update(update.variant), how, ruling);
+}
+
+/// Exercised by a turn that used tools although the client had left a capability out.
+fn respected(moment: &Moment<'_>, answer: &Answer<'_>, how: Omission, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(moment, answer) else { return };
+    // Nearly every client leaves elicitation out, so that proves nothing; a null is deliberate.
+    let telling = if how == Omission::Null { GATED_CALLS } else { &GATED_CALLS[..3] };
+    let omission = |method: &&str| left_out(moment, Party::Client, Feature::Method(method)).map(|(how, _)| how);
+    let left_out = telling.iter().any(|method| omission(method) == Some(how));
+    if left_out && finish.reason().is_some() && !finish.turn.tools.is_empty() {
+        ruling.pass();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::v1;
+
+    #[test]
+    fn gated_messages_are_those_of_the_table() {
+        let needs = |feature| v1().adapter.capability(Party::Client, feature).is_some();
+        assert!(GATED_CALLS.iter().all(|method| needs(Feature::Method(method))));
+        assert!(GATED_UPDATES.iter().all(|variant| needs(Feature::Update(variant))));
+    }
+}

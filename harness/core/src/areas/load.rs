@@ -1,0 +1,365 @@
+//! Area `load`: the replay of `session/load`, and the turns after it.
+
+use serde_json::Value;
+
+use super::common::{decide_continues, decide_implemented, is_history, note_null, plain, proper, repeats_history};
+use crate::areas::{Check, Moment, On};
+use crate::conversation::{Answer, Opening, Session, UpdateSeen};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::protocol::Feature;
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("load.implemented", On::Response(implemented)).alone().only(&[LOAD]),
+    Check::agent("load.replay-complete", On::Response(replay_complete)).only(&[LOAD]),
+    Check::agent("load.replay-order", On::Response(replay_order)).only(&[LOAD]),
+    Check::agent("load.replay-before-response", On::Update(replay_before_response)),
+    Check::agent("load.replay-before-response", On::Response(replay_then_response)).only(&[LOAD]),
+    Check::agent("load.replay-session-id", On::Update(replay_session_id)),
+    Check::agent("load.replay-valid", On::Update(replay_valid)),
+    Check::agent("load.user-chunks", On::Response(user_chunks)).only(&[LOAD]),
+    Check::agent("load.message-ids-unique", On::Update(message_ids_unique)).only(&[
+        "user_message_chunk",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+    ]),
+    Check::agent("load.no-notice-replay", On::Update(notice_replayed)).only(&["notice"]),
+    Check::agent("load.no-notice-replay", On::Response(notices_left_out)).only(&[LOAD]),
+    Check::agent("load.result-shape", On::Response(result_shape)).alone().only(&[LOAD]),
+    Check::agent("load.continues", On::Response(continues)).only(&["session/prompt"]),
+];
+
+const LOAD: &str = "session/load";
+const USER: &str = "user_message_chunk";
+const AGENT: &str = "agent_message_chunk";
+
+/// "Agents that support the `loadSession` capability allow Clients to resume previous conversations."
+///
+/// Correct but unusual: the agent does not find the session, or requires a login first. Only -32601 fails; any other error is
+/// inconclusive.
+fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if moment.talk.agent_has(Feature::Method(LOAD)) {
+        decide_implemented(answer, LOAD, ruling);
+    }
+}
+
+/// The session whose successful load this answers, when its whole history happened in this trace, without a turn that was cut
+/// short and without one that is running. It has had no turn since it was reopened either, since an agent may have reported that
+/// twice. "Behavior for `session/load` on a deleted session is implementation-defined."
+fn loaded<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
+    let session = moment.talk.session(proper(answer, LOAD)?.session()?)?;
+    answer.result_of(LOAD)?;
+    let spoke_since = session.was_reopened && session.reopened.is_none();
+    let whole = session.opening == Opening::New && !session.uneven && !session.deleted;
+    let is_whole = whole && session.turn.is_none() && !spoke_since;
+    is_whole.then_some(session).filter(|session| session.spoken.iter().any(|(variant, _)| variant == AGENT))
+}
+
+/// Whether a piece of history appears in a piece of the replay: one of its lines is enough, since agents wrap and trim texts.
+fn shows(spoken: &str, replayed: &str) -> bool {
+    let replayed = plain(replayed);
+    spoken.lines().map(plain).any(|line| !line.is_empty() && replayed.contains(&line))
+}
+
+/// Whether a store may have changed each line of a text, by normalising letters or by joining an emoji that two chunks had
+/// split.
+fn may_be_spelt_otherwise(text: &str) -> bool {
+    text.lines().filter(|line| !line.trim().is_empty()).all(|line| !line.is_ascii())
+}
+
+/// Returns the beginning of a text, as findings quote it.
+fn beginning(text: &str) -> String {
+    plain(text).chars().take(80).collect()
+}
+
+fn is_command(text: &str) -> bool {
+    text.trim_start().starts_with('/')
+}
+
+/// Returns the text of the user and the agent, without slash commands and the replies to them, which need not be part of the
+/// conversation.
+fn history(session: &Session) -> impl Iterator<Item = (&str, &str)> {
+    let mut to_command = false;
+    session.spoken.iter().filter_map(move |(variant, text)| {
+        to_command = if variant == USER { is_command(text) } else { to_command };
+        (!to_command && !text.trim().is_empty()).then_some((variant.as_str(), text.as_str()))
+    })
+}
+
+/// Whether the user sent a slash command, which may have changed the history, as `/clear` and `/compact` do.
+fn has_commands(session: &Session) -> bool {
+    session.spoken.iter().any(|(variant, text)| variant == USER && is_command(text))
+}
+
+/// "The Agent MUST replay the entire conversation to the Client in the form of `session/update` notifications."
+///
+/// Correct but unusual: the agent cuts texts into other chunks, joins them or trims them; one line of each message is enough.
+/// It leaves out slash commands and their replies. A gap is inconclusive after a slash command, and if each line of the message
+/// contains characters that a store may normalise. Two parallel loads, a prompt during the load, a turn without `end_turn` and
+/// a compaction make the requirement not exercised.
+fn replay_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = loaded(moment, answer) else { return };
+    let text_of = |variant: &str| {
+        let texts = session.replay.iter().filter(|(other, _)| other == variant || variant == USER && other == AGENT);
+        texts.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
+    };
+    let missing: Vec<(&str, &str)> =
+        history(session).filter(|(variant, text)| !shows(text, &text_of(variant))).collect();
+    match missing.as_slice() {
+        [] if history(session).next().is_none() => {}
+        [] => ruling.pass(),
+        missing if has_commands(session) => {
+            let fact = fact!(
+                "gap-after-command",
+                "the agent did not replay {missing} messages; a slash command of the user may have removed them",
+                missing = missing.len()
+            );
+            ruling.inconclusive(fact, &[]);
+        }
+        missing if missing.iter().all(|(_, text)| may_be_spelt_otherwise(text)) => {
+            let fact = fact!(
+                "gap-or-other-characters",
+                "the agent did not replay {missing} messages, or replayed them in other characters",
+                missing = missing.len()
+            );
+            ruling.inconclusive(fact, &[]);
+        }
+        missing if session.replay.is_empty() => {
+            let fact = fact!(
+                "no-replay",
+                "the agent answered {method} without a replay; expected the whole history before the response",
+                method = LOAD; missing = missing.len()
+            );
+            ruling.fail(fact, &[]);
+        }
+        [(variant, text), ..] => {
+            let fact = fact!(
+                "message-not-replayed",
+                "the agent answered {method} without a replay of the {kind} `{text}`; expected the whole history",
+                method = LOAD, kind = variant, text = beginning(text); missing = missing.len()
+            );
+            ruling.fail(fact, &[]);
+        }
+    }
+}
+
+/// The replay keeps the order of the conversation.
+///
+/// Correct but unusual: the same short message comes several times, or is a part of a longer one. Each message takes the
+/// first place where it fits, and a message that the replay leaves out ends the comparison.
+fn replay_order(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = loaded(moment, answer) else { return };
+    let (mut from, mut matched) = (0, 0);
+    for (variant, text) in history(session) {
+        let here = |(_, (other, replayed)): &(usize, &(String, String))| other == variant && shows(text, replayed);
+        let places: Vec<usize> = session.replay.iter().enumerate().filter(here).map(|(place, _)| place).collect();
+        match places.iter().find(|place| **place >= from) {
+            Some(place) => (from, matched) = (*place, matched + 1),
+            None if places.is_empty() => return,
+            None => {
+                let fact = fact!(
+                    "replay-out-of-order",
+                    "the agent replayed `{text}` too early; expected the order of the conversation",
+                    text = beginning(text); kind = variant
+                );
+                return ruling.fail(fact, &[]);
+            }
+        }
+    }
+    if matched > 1 {
+        ruling.pass();
+    }
+}
+
+/// "When all the conversation entries have been streamed to the Client, the Agent MUST respond": no history follows.
+///
+/// Correct but unusual: a live greeting follows, in pieces as short as a word, or another client of the same session writes
+/// something new. Only text of the known history that was not replayed before fails, and a user's message if nothing was
+/// replayed. While a second load of the session is open, its replay may follow.
+fn replay_before_response(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| is_history(update.variant)) else { return };
+    let Some((Opening::Load, response)) = session.reopened else { return };
+    if session.turn.is_some() || session.loading.is_some() || session.deleted {
+        return;
+    }
+    let text = plain(update.text().unwrap_or_default());
+    let replayed =
+        session.replay.iter().any(|(variant, shown)| variant == update.variant && plain(shown).contains(&text));
+    let whole = !moment.talk.holes.anywhere;
+    let unknown = whole && session.opening != Opening::New && session.replay.is_empty() && update.variant == USER;
+    if unknown || repeats_history(session, update) && !replayed {
+        let fact = fact!(
+            "replay-after-response",
+            "the agent replayed {update} after its response to {method}; expected it before the response",
+            update = update.variant, method = LOAD; session_id = update.session, pointer = "/params/update"
+        );
+        ruling.fail(fact, &[response]);
+    } else {
+        let fact = fact!(
+            "update-after-response",
+            "the agent sent {update} after its response to {method} and before any prompt",
+            update = update.variant, method = LOAD; session_id = update.session, pointer = "/params/update"
+        );
+        ruling.inconclusive(fact, &[response]);
+    }
+}
+
+/// Passes when a response comes after history.
+fn replay_then_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = answer.result_of(LOAD).and_then(|(exchange, _)| moment.talk.session(exchange.session()?));
+    if session.is_some_and(|session| !session.replay.is_empty()) {
+        ruling.pass();
+    }
+}
+
+/// The replay names the session that is being loaded.
+///
+/// Correct but unusual: another session has a turn, is created, or is opened at the same time by a method that this edition
+/// does not define. History for a session that is known or may be known then decides nothing.
+fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let talk = moment.talk;
+    let mut open = talk.open_of(moment.from.other());
+    let Some(load) = open.find(|open| open.method == LOAD && !open.deliberate) else { return };
+    match update.known {
+        _ if !is_history(update.variant) => {}
+        Some(session) if session.loading.is_some() => ruling.pass(),
+        Some(_) => {}
+        None if talk.open_of(moment.from.other()).any(|open| open.method == "session/new") => {}
+        None if talk.may_open_otherwise() || talk.newer_sessions.contains(update.session) => {}
+        None => {
+            let fact = fact!(
+                "wrong-session",
+                "the agent replayed {update} for the unknown session `{session_id}`; expected `{expected}`",
+                update = update.variant, session_id = update.session, expected = load.session();
+                pointer = "/params/sessionId"
+            );
+            ruling.fail(fact, &[load.n]);
+        }
+    }
+}
+
+/// The replay consists of ordinary updates; a tool call is created before it is updated.
+///
+/// Correct but unusual: a live report on an earlier call crosses the request, before the replay begins, or comes in the
+/// middle of the replay since the call still runs. Both are inconclusive.
+fn replay_valid(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|session| session.turn.is_none());
+    let loading = |session: &&Session| session.loading.is_some() && !session.deleted;
+    let Some(session) = session.filter(|session| loading(session) && is_history(update.variant)) else {
+        return;
+    };
+    let id = update.body.member("toolCallId").and_then(Value::as_str);
+    match id.filter(|_| update.variant == "tool_call_update") {
+        Some(id) if !session.tools.contains_key(id) => {
+            let fact = fact!(
+                "unknown-tool-call",
+                "the agent replayed an update of the unknown tool call `{tool_call_id}`; expected its tool_call first",
+                tool_call_id = id; pointer = "/params/update/toolCallId"
+            );
+            let begun = !session.replay.is_empty() || !session.tools.is_empty();
+            match session.earlier_tools.get(id) {
+                Some(is_final) if !begun || !is_final => ruling.inconclusive(fact, &[]),
+                _ => ruling.fail(fact, &[]),
+            }
+        }
+        _ => ruling.pass(),
+    }
+}
+
+/// "A user message from the conversation history" is a `user_message_chunk`, the agent's an `agent_message_chunk`.
+///
+/// Correct but unusual: the agent quotes the user, answers with a single word, or replaces its history by a summary that quotes
+/// both. Lines of both parties, lines below eight bytes, and all lines after a slash command never fail.
+fn user_chunks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    /// Shorter texts occur by chance in others.
+    const SHORTEST: usize = 8;
+    let Some(session) = loaded(moment, answer) else { return };
+    let of = |pieces: &[(String, String)], variant: &str| {
+        let texts = pieces.iter().filter(|(other, _)| other == variant).map(|(_, text)| plain(text));
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    for (mine, other) in [(USER, AGENT), (AGENT, USER)] {
+        let (right, wrong) = (of(&session.replay, mine), of(&session.replay, other));
+        let elsewhere = of(&session.spoken, other);
+        let lines =
+            history(session).filter(|(variant, _)| *variant == mine).flat_map(|(_, text)| text.lines().map(plain));
+        for line in lines.filter(|line| line.len() >= SHORTEST && !elsewhere.contains(line.as_str())) {
+            if right.contains(&line) {
+                ruling.pass();
+            } else if wrong.contains(&line) {
+                let fact = fact!(
+                    "replayed-as-other-kind",
+                    "the agent replayed `{line}` as {actual}; expected {expected}",
+                    line,
+                    actual = other,
+                    expected = mine
+                );
+                if has_commands(session) { ruling.inconclusive(fact, &[]) } else { ruling.fail(fact, &[]) }
+            }
+        }
+    }
+}
+
+/// "each `messageId` is an opaque, unique identifier for the replayed message": a user's and an agent's message never share
+/// one.
+///
+/// Correct but unusual: the replay uses the ids of the live turns again, gives a thought the id of its message, or gives no
+/// ids. Only an id that a user's and an agent's message of one replay share fails.
+fn message_ids_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|session| session.loading.is_some() && session.turn.is_none());
+    let Some(session) = session.filter(|_| update.variant.ends_with("_chunk") && is_history(update.variant)) else {
+        return;
+    };
+    let Some(id) = update.body.member("messageId").and_then(Value::as_str) else { return };
+    match session.message_ids.get(id) {
+        Some((variant, _)) if (variant == USER) != (update.variant == USER) => {
+            let fact = fact!(
+                "id-of-two-kinds",
+                "the agent replayed the messageId `{message_id}` in {actual} after {first}; expected one message per id",
+                message_id = id, actual = update.variant, first = variant; pointer = "/params/update/messageId"
+            );
+            ruling.fail(fact, &[]);
+        }
+        Some(_) => {}
+        None if session.message_ids.is_empty() => {}
+        None => ruling.pass(),
+    }
+}
+
+/// "Notices are live events rather than session history": a notice of an earlier turn is no longer live.
+fn notice_replayed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|_| update.variant == "notice");
+    let Some(session) = session.filter(|session| session.loading.is_some() && session.turn.is_none()) else { return };
+    let title = update.body.member("title").and_then(Value::as_str).unwrap_or_default();
+    if session.notices.contains(title) {
+        let fact = fact!(
+            "notice-replayed",
+            "the agent sent the notice `{title}` of an earlier turn during {method}; expected no notices in a replay",
+            title, method = LOAD; pointer = "/params/update/title"
+        );
+        ruling.fail(fact, &[]);
+    }
+}
+
+/// Exercised by loading a session that had a notice.
+fn notices_left_out(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = answer.result_of(LOAD).and_then(|(exchange, _)| moment.talk.session(exchange.session()?));
+    if session.is_some_and(|session| !session.notices.is_empty()) {
+        ruling.pass();
+    }
+}
+
+/// The schema requires an object here, the page null.
+///
+/// Correct but unusual: `null`, or an object whose members are all null. Both pass.
+fn result_shape(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    note_null(answer, LOAD, ruling);
+}
+
+/// "The Client can then continue sending prompts as if the session was never interrupted."
+///
+/// See [`decide_continues`] for the unusual cases.
+fn continues(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    decide_continues(moment, answer, Opening::Load, ruling);
+}

@@ -1,0 +1,340 @@
+//! Area `modes`: the modes of a session and their changes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::areas::common::{BAD_PARAMS, LOGIN, decide_implemented, note_null, proper};
+use crate::areas::support::fail_in_case;
+use crate::areas::{Check, Moment, On};
+use crate::conversation::timing::{UPDATE_WITH_RESPONSE, between};
+use crate::conversation::{Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_text};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("modes.current-listed", On::Payload(current_listed)).only(&[
+        "session/new",
+        "session/load",
+        "session/resume",
+    ]),
+    Check::agent("modes.ids-unique", On::Payload(ids_unique)).only(&["session/new", "session/load", "session/resume"]),
+    Check::agent("modes.set-implemented", On::Response(set_implemented)).only(&[SET]),
+    Check::agent("modes.set-anytime", On::Response(set_anytime)).only(&[SET]),
+    Check::agent("modes.set-anytime", On::End(refused_in_turns)),
+    Check::agent("modes.set-result", On::Response(set_result)).alone().only(&[SET]),
+    Check::agent("modes.set-effective", On::Update(set_effective)).only(&["current_mode_update"]),
+    Check::agent("modes.set-effective", On::Response(set_kept)).only(&["session/load", "session/resume"]),
+    Check::agent("modes.unknown-refused", On::Response(unknown_refused)).only(&[SET]),
+    Check::agent("modes.self-change-announced", On::Update(self_change)).only(&["current_mode_update"]),
+    Check::agent("modes.self-change-announced", On::Response(silent_change)).only(&["session/load", "session/resume"]),
+    Check::agent("modes.update-field", On::Update(update_field)).alone().only(&["current_mode_update"]),
+    Check::agent("modes.update-listed", On::Update(update_listed)).only(&["current_mode_update"]),
+];
+
+const SET: &str = "session/set_mode";
+
+/// Returns the ids of the modes that a state lists.
+fn ids(state: &Value) -> impl Iterator<Item = &str> {
+    let modes = state.member("availableModes").and_then(Value::as_array).into_iter().flatten();
+    modes.filter_map(|mode| mode.member("id")?.as_str())
+}
+
+/// The current mode is one of "the set of modes that the Agent can operate in".
+///
+/// Correct but unusual: an agent without modes lists none, and has an empty text or a default as the current one. Without a
+/// list, nothing can be compared.
+fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (at, state) in payload.places("SessionModeState") {
+        let current = state.member("currentModeId").and_then(Value::as_str);
+        if let Some(current) = current.filter(|_| state.member("availableModes").is_some_and(Value::is_array)) {
+            let good = ids(state).any(|id| id == current);
+            if ids(state).next().is_none() {
+                let fact = fact!(
+                    "no-modes-listed",
+                    "the agent sent the currentModeId `{actual}` and no modes",
+                    actual = current; method = payload.method, pointer = payload.pointer(at) + "/currentModeId"
+                );
+                return ruling.inconclusive(fact, &[]);
+            }
+            ruling.decide(good, || {
+                fact!(
+                    "unlisted-mode",
+                    "the agent sent the currentModeId `{actual}`; expected a mode of availableModes",
+                    actual = current; method = payload.method, pointer = payload.pointer(at) + "/currentModeId"
+                )
+            });
+        }
+    }
+}
+
+/// "id: Unique identifier for this mode."
+///
+/// Correct but unusual: ids that differ only in case or blanks, and two modes of one name. Ids are compared exactly.
+fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (at, state) in payload.places("SessionModeState") {
+        let mut seen = BTreeSet::new();
+        match ids(state).find(|id| !seen.insert(*id)) {
+            Some(doubled) => {
+                let fact = fact!(
+                    "duplicate-id",
+                    "the agent listed two modes with the id `{mode_id}`; expected unique ids",
+                    mode_id = doubled; method = payload.method, pointer = payload.pointer(at) + "/availableModes"
+                );
+                ruling.fail(fact, &[]);
+            }
+            None if seen.len() > 1 => ruling.pass(),
+            None => {}
+        }
+    }
+}
+
+/// Returns the request to set a mode that the session lists, with the session.
+fn set_of<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Session)> {
+    let exchange = proper(answer, SET)?;
+    let session = moment.talk.session(exchange.session()?)?;
+    session.lists_mode(exchange.text("modeId")?).then_some((exchange, session))
+}
+
+/// Clients change the mode "by calling the `session/set_mode` method", with any of the listed modes.
+///
+/// Correct but unusual: a policy forbids a mode that is listed. Only -32601 fails.
+fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if set_of(moment, answer).is_some() {
+        decide_implemented(answer, SET, ruling);
+    }
+}
+
+/// "The current mode can be changed at any point during a session, whether the Agent is idle or generating a response."
+fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((exchange, session)) = set_of(moment, answer) {
+        decide_anytime(answer, exchange, session, ruling);
+    }
+}
+
+/// Decides about the answer to a change that the client requested during a turn.
+///
+/// Correct but unusual: the answer comes after the turn since the agent handles one message at a time, or the change is refused
+/// for another reason, such as a policy server that is busy. The words of the error decide nothing: see [`decide_refused_in_turns`].
+pub(in crate::areas) fn decide_anytime(
+    answer: &Answer<'_>,
+    exchange: &Exchange,
+    session: &Session,
+    ruling: &mut Ruling<'_>,
+) {
+    let Some(turn) = exchange.turn else { return };
+    let running = session.turn.as_ref().is_some_and(|now| now.n == turn);
+    match answer.outcome {
+        Outcome::Result(_) if running => ruling.pass(),
+        Outcome::Result(_) => {
+            let fact = fact!(
+                "answered-after-turn",
+                "the agent answered {method}, sent during a turn, only after the turn",
+                method = exchange.method
+            );
+            ruling.inconclusive(fact, &[exchange.n, turn]);
+        }
+        Outcome::Error(_) => {
+            let fact = fact!(
+                "error-response",
+                "the agent answered {method} during a turn with {answer}, which may have another reason",
+                method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            );
+            ruling.inconclusive(fact, &[exchange.n, turn]);
+        }
+    }
+}
+
+/// A setting is refused because of the turn if the agent refuses it in each of several turns and accepts the same request each
+/// time that no turn runs.
+pub(in crate::areas) fn decide_refused_in_turns(moment: &Moment<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    let is_refused = |trial: &Trial| trial.exchange.method == method && trial.error.is_some_and(|code| code != LOGIN);
+    let alike = |one: &Trial, other: &Trial| one.is_like(other, "");
+    if let Some((trial, events)) = moment.talk.trials.contrast(|trial| trial.in_turn, is_refused, alike) {
+        let fact = fact!(
+            "refused-during-turns",
+            "the agent refused {method} in each turn, and accepted the same request between turns; expected it at any time",
+            method; code = trial.error
+        );
+        ruling.fail(fact, &events);
+    }
+}
+
+/// As [`set_anytime`], for a mode that is refused in each turn.
+fn refused_in_turns(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+    decide_refused_in_turns(moment, SET, ruling);
+}
+
+/// The schema requires an object here; older agents send null. Both are correct.
+fn set_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    note_null(answer, SET, ruling);
+}
+
+/// After a successful `session/set_mode`, the session is in that mode: an update does not name the old one.
+///
+/// Correct but unusual: the updates on two changes in a row come after both answers, so that one names the intermediate mode;
+/// or the agent leaves the mode by itself later or in a turn, or reverts it because of a policy, or the client sets the mode again
+/// by an option. These do not fail: only an update within half a second, in a case, does.
+fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
+        return;
+    };
+    let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str) else { return };
+    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.session() == Some(update.session));
+    let asked = open.any(|open| open.method == SET && open.text("modeId") == Some(mode));
+    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.session() == Some(update.session));
+    if open.any(|open| session.is_mode_option(open.text("configId"))) {
+        return;
+    }
+    match &session.mode_set {
+        _ if asked => ruling.pass(),
+        Some(set) if set.mode == mode => ruling.pass(),
+        Some(set) if set.before == mode && session.turn.is_none() => {
+            let fact = fact!(
+                "old-mode-in-update",
+                "the agent sent an update with the old mode `{actual}` after the client set `{expected}`; expected the new one",
+                actual = mode, expected = set.mode; pointer = "/params/update/currentModeId"
+            );
+            // Later the agent may have changed it again by itself.
+            let at_once = between(set.us, moment.us) < UPDATE_WITH_RESPONSE && !set.after_another;
+            if at_once {
+                fail_in_case(moment, fact, &[set.n], ruling);
+            } else {
+                ruling.inconclusive(fact, &[set.n]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The state that a load or a resume returns also shows the mode.
+fn set_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let reopened = ["session/load", "session/resume"].iter().find_map(|method| answer.result_of(method));
+    let Some((exchange, result)) = reopened else { return };
+    let set = exchange.session().and_then(|id| moment.talk.session(id)?.mode_set.as_ref());
+    let current = result.pointer("/modes/currentModeId").and_then(Value::as_str);
+    if let (Some(set), Some(current)) = (set, current) {
+        if set.mode == current {
+            ruling.pass();
+        } else {
+            // The specification leaves open whether the mode survives a load.
+            let fact = fact!(
+                "other-mode-after-reopening",
+                "the agent answered {method} with the mode `{actual}`; the client had set `{expected}`",
+                method = exchange.method, actual = current, expected = set.mode; pointer = "/result/modes/currentModeId"
+            );
+            ruling.inconclusive(fact, &[set.n]);
+        }
+    }
+}
+
+/// The mode "Must be one of the modes listed in `availableModes`", so the agent refuses another one.
+fn unknown_refused(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, SET) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(mode) = exchange.text("modeId").filter(|mode| session.modes.is_some() && !session.lists_mode(mode)) else {
+        return;
+    };
+    match answer.outcome {
+        Outcome::Result(_) => {
+            let fact = fact!(
+                "unlisted-mode-accepted",
+                "the agent accepted the mode `{mode_id}`, which it does not list; expected an error",
+                mode_id = mode; method = SET
+            );
+            ruling.fail(fact, &[exchange.n]);
+        }
+        Outcome::Error(_) => {
+            ruling.pass();
+            if answer.outcome.error_code() != Some(BAD_PARAMS) {
+                ruling.note(fact!(
+                    "other-error-code",
+                    "the agent refused a mode that it does not list with {answer}; the code for this is {expected}",
+                    answer = answer.outcome.describe(), expected = BAD_PARAMS; actual = answer.outcome.error_code()
+                ));
+            }
+        }
+    }
+}
+
+/// The schema requires `currentModeId`; an example on the page on modes has `modeId`.
+fn update_field(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let has = |name: &str| update.body.member(name).is_some();
+    if update.variant == "current_mode_update" && has("modeId") && !has("currentModeId") {
+        ruling.note(fact!(
+            "mode-id-member",
+            "the agent sent `modeId` in an update, as one example of the specification; the schema has `currentModeId`";
+            pointer = "/params/update/modeId"
+        ));
+    }
+}
+
+/// "The Agent can also change its own mode and let the Client know".
+fn self_change(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|_| update.variant == "current_mode_update");
+    let Some(session) = session.filter(|session| session.turn.is_some() && !client_sets(moment)) else { return };
+    let mode = update.body.member("currentModeId").and_then(Value::as_str);
+    if session.mode().is_some() && mode.is_some() && session.mode() != mode {
+        ruling.pass();
+    }
+}
+
+/// A mode that a turn changed without an update shows when the session is reopened; an earlier reopening must have shown that
+/// it does not change the mode by itself.
+fn silent_change(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let reopened = ["session/load", "session/resume"].iter().find_map(|method| answer.result_of(method));
+    let Some((exchange, result)) = reopened.filter(|_| !client_sets(moment)) else { return };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let (Some(told), Some(found)) = (session.mode(), result.pointer("/modes/currentModeId").and_then(Value::as_str))
+    else {
+        return;
+    };
+    let options = session.options.iter().flatten().filter(|option| option_text(option, "category") == Some("mode"));
+    let by_option = options.into_iter().any(|option| option_text(option, "currentValue") == Some(found));
+    let turns = session.mode_kept.is_some_and(|prompts| prompts < session.prompts);
+    if moment.talk.whole && turns && told != found && !by_option {
+        let fact = fact!(
+            "silent-change",
+            "the agent answered {method} with the mode `{actual}`; expected an update that changes `{before}` to it",
+            method = exchange.method, actual = found, before = told; pointer = "/result/modes/currentModeId"
+        );
+        ruling.fail(fact, &[session.known]);
+    }
+}
+
+/// Whether the client changes modes or options in this conversation, which an agent may apply late.
+pub(in crate::areas) fn client_sets(moment: &Moment<'_>) -> bool {
+    SETTERS.iter().any(|method| moment.talk.has_sent(moment.from.other(), method))
+}
+
+/// The agent changes to one of its own modes.
+///
+/// Correct but unusual: the agent lists no modes, or has others since it was loaded, and the response with their list is
+/// still to come.
+fn update_listed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
+        return;
+    };
+    let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str).filter(|_| session.modes.is_some())
+    else {
+        return;
+    };
+    let unknown = session.loading.or(session.resuming).is_some()
+        || session.modes.as_ref().is_some_and(|modes| ids(modes).next().is_none());
+    if unknown && !session.lists_mode(mode) {
+        let fact = fact!(
+            "unknown-modes",
+            "the agent sent an update with the mode `{actual}`; the list of its modes is not known at this point",
+            actual = mode; pointer = "/params/update/currentModeId"
+        );
+        return ruling.inconclusive(fact, &[]);
+    }
+    ruling.decide(session.lists_mode(mode), || {
+        fact!(
+            "unlisted-mode",
+            "the agent sent an update with the mode `{actual}`; expected a mode that it lists",
+            actual = mode; pointer = "/params/update/currentModeId"
+        )
+    });
+}

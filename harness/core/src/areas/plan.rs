@@ -1,0 +1,180 @@
+//! Area `plan`: plans as a whole; their entries are in the table of `judge::shapes`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::support::{Finish, fail_in_case};
+use crate::areas::by_session::BySession;
+use crate::areas::common::decide_replaced;
+use crate::areas::{Check, Event, Moment, On};
+use crate::conversation::{Answer, CallSeen, Conversation, Memory, UpdateSeen};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::requirement::Party;
+use crate::wire::Members;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("plan.complete", On::Update(complete)).only(&["plan"]),
+    Check::agent("plan.complete", On::Update(complete_items)).only(&["plan_update"]),
+    Check::agent("plan.updated", On::Update(updated)).only(&["plan"]),
+    Check::agent("plan.updated", On::Response(left_pending)).only(&["session/prompt"]),
+    Check::agent(
+        "plan.no-v1-variant",
+        On::Update(|_, update, ruling| decide_replaced(update, ["plan", "plan_update"], ruling)),
+    )
+    .alone()
+    .only(&["plan", "plan_update"]),
+];
+
+/// The entries of a plan in an update.
+const POINTER: &str = "/params/update/entries";
+
+/// The plans of each session by id, with an empty id for the plan of version 1.
+#[derive(Debug, Clone, Default)]
+pub struct State(BySession<BTreeMap<String, Plan>>);
+
+/// The last two states of a plan.
+#[derive(Debug, Clone, Default)]
+struct Plan {
+    /// The entries of the last update.
+    entries: Vec<Value>,
+    /// The texts that the last update left out, if it contained only entries of the one before.
+    dropped: BTreeSet<String>,
+}
+
+impl State {
+    fn get(&self, session: &str, id: &str) -> Option<&Plan> {
+        self.0.get(session)?.get(id)
+    }
+
+    pub(super) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
+        if event.from != Party::Client {
+            return;
+        }
+        let Some(plans) = self.0.get_mut(call.text("sessionId")) else { return };
+        match call.method {
+            // A replay repeats earlier plans.
+            "session/load" | "session/resume" => plans.values_mut().for_each(|plan| plan.dropped.clear()),
+            "session/prompt" if !event.conversation.deliberate.contains(&event.n) => {
+                let session = call.text("sessionId").and_then(|id| event.conversation.session(id));
+                if session.is_some_and(|session| session.turn.is_none()) {
+                    plans.remove("");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn update(&mut self, update: &UpdateSeen<'_>) {
+        const MOST: usize = 256;
+        let of_session = (update.variant == "plan").then(|| ("", entries(update.body)));
+        let (Some((id, now)), Some(_)) = (of_session.or_else(|| items(update)), update.known) else { return };
+        let plans = self.0.entry(update.session);
+        if plans.len() < MOST {
+            let plan = plans.entry(id.to_owned()).or_default();
+            let (before, texts) = (texts(&plan.entries), texts(now));
+            plan.dropped = if texts.is_subset(&before) { &before - &texts } else { BTreeSet::new() };
+            plan.entries = now.to_vec();
+        }
+    }
+
+    pub(super) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
+        self.0.forget(conversation, memory);
+    }
+}
+
+/// Returns the id and the entries of an update of a plan.
+fn items<'m>(update: &UpdateSeen<'m>) -> Option<(&'m str, &'m [Value])> {
+    let plan = update.body.member("plan").filter(|_| update.variant == "plan_update")?;
+    Some((plan.member("planId")?.as_str()?, plan.member("entries")?.as_array()?))
+}
+
+/// Returns the texts of the entries of a plan.
+fn texts(entries: &[Value]) -> BTreeSet<String> {
+    entries.iter().filter_map(|entry| Some(entry.member("content")?.as_str()?.to_owned())).collect()
+}
+
+fn entries(body: &Value) -> &[Value] {
+    body.member("entries").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// "The Agent MUST send a complete list of all plan entries in each update." Entries may be removed, so a shorter list proves
+/// nothing: only one does that contains entries missing in the previous list, and lacks those in it.
+///
+/// Correct but unusual: the agent removes entries, drops the whole plan, replaces it by another one, or restores an entry that
+/// it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive.
+fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if update.known.is_some() && update.variant == "plan" {
+        compare(moment, (update.session, ""), entries(update.body), POINTER, ruling);
+    }
+}
+
+/// As above, for the plans of version 2, each by itself: "the agent must send a complete list of all entries".
+fn complete_items(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let (Some(_), Some((id, entries))) = (update.known, items(update)) {
+        compare(moment, (update.session, id), entries, "/params/update/plan/entries", ruling);
+    }
+}
+
+/// Compares the entries of a plan with those of its last update.
+fn compare(moment: &Moment<'_>, (session, id): (&str, &str), now: &[Value], pointer: &str, ruling: &mut Ruling<'_>) {
+    let Some(plan) = moment.areas.plan.get(session, id) else { return };
+    let (before, now) = (texts(&plan.entries), texts(now));
+    let back: Vec<&String> = plan.dropped.iter().filter(|text| now.contains(*text)).collect();
+    if before.is_empty() || now.is_empty() {
+        return;
+    }
+    match back.first() {
+        Some(text) if before.is_disjoint(&now) => {
+            let fact = fact!(
+                "partial-plan",
+                "the agent sent a plan with the dropped entry `{entry}` and without those of the last plan; expected all entries",
+                entry = text; pointer = pointer
+            );
+            fail_in_case(moment, fact, &[], ruling);
+        }
+        Some(text) => {
+            let fact = fact!(
+                "entry-came-back",
+                "the agent dropped the entry `{entry}` from the plan and sent it again",
+                entry = text; pointer = pointer
+            );
+            ruling.inconclusive(fact, &[]);
+        }
+        None if now.is_subset(&before) && now.len() < before.len() => {
+            let fact = fact!(
+                "shorter-plan",
+                "the agent sent a plan with {actual} of the {before} entries of the last one",
+                actual = now.len(), before = before.len(); pointer = pointer
+            );
+            ruling.inconclusive(fact, &[]);
+        }
+        None => ruling.pass(),
+    }
+}
+
+/// "As the Agent progresses through the plan, it SHOULD report updates."
+fn updated(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if update.variant == "plan"
+        && let Some(plan) = moment.areas.plan.get(update.session, "")
+        && !plan.entries.is_empty()
+        && plan.entries != entries(update.body)
+    {
+        ruling.pass();
+    }
+}
+
+/// As above: a plan without progress is only noted, since the agent may have abandoned it.
+fn left_pending(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+    let Some(plan) = finish.exchange.session().and_then(|id| moment.areas.plan.get(id, "")) else { return };
+    let mut all = plan.entries.iter();
+    if !plan.entries.is_empty() && all.all(|entry| entry.member("status").and_then(Value::as_str) == Some("pending")) {
+        ruling.note(fact!(
+            "plan-left-pending",
+            "the agent ended the turn with a plan whose entries are all pending";
+            session_id = finish.exchange.session()
+        ));
+    }
+}

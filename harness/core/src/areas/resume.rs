@@ -1,0 +1,11 @@
+//! Area `resume`: sessions that are continued without a replay.
+
+pub(in crate::areas) mod agent;
+mod state;
+pub(in crate::areas) mod v2;
+
+pub use self::state::State;
+use super::Check;
+
+/// The checks of the area.
+pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, v2::CHECKS];

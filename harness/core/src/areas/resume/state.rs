@@ -1,0 +1,143 @@
+//! The messages of a session before it is resumed in version 2, and in the replay.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::areas::Event;
+use crate::areas::by_session::BySession;
+use crate::conversation::{CallSeen, Conversation, Memory, UpdateSeen, asks_replay, message_of, text_of_content};
+use crate::requirement::Party;
+use crate::wire::Members;
+
+/// The messages of each session.
+#[derive(Debug, Clone, Default)]
+pub struct State(BySession<Messages>);
+
+/// The messages of a session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Messages {
+    /// Those that a whole update opened since the session was last resumed.
+    pub opened: BTreeSet<(String, String)>,
+    /// Whether the last request to resume the session asked for a replay.
+    pub replay_asked: bool,
+    /// Whether work went on in the background when the session was last resumed.
+    pub resumed_at_work: bool,
+    /// The text of each message outside of replays, by kind and id.
+    pub texts: BTreeMap<(String, String), MessageText>,
+    /// The messages of the last replay, in their order.
+    pub replayed: Vec<Replayed>,
+}
+
+/// The text of a message, whole or put together from chunks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct MessageText {
+    /// The text so far.
+    pub text: String,
+    /// Whether it was too long to remember all of it.
+    pub is_cut: bool,
+}
+
+/// A replayed message.
+#[derive(Debug, Clone)]
+pub(super) struct Replayed {
+    /// The event that opened it.
+    pub n: usize,
+    /// Its kind, without `_chunk`.
+    pub kind: String,
+    /// Its id.
+    pub id: String,
+    /// Its text.
+    pub text: MessageText,
+}
+
+/// The most messages that are remembered with their texts.
+const MOST: usize = 256;
+
+/// The most messages that are remembered as opened.
+const MOST_OPENED: usize = 4096;
+
+/// The bound on the bytes of one text; longer ones are not remembered.
+const MOST_TEXT: usize = 1024;
+
+impl State {
+    pub(super) fn get(&self, session: &str) -> Option<&Messages> {
+        self.0.get(session)
+    }
+
+    pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
+        let conversation = event.conversation;
+        let resumes = event.from == Party::Client && call.method == "session/resume" && call.id.is_some();
+        let Some(id) = call.text("sessionId").filter(|_| resumes && is_covered(conversation)) else { return };
+        let background = conversation.session(id).and_then(|session| session.work.background.as_ref());
+        let messages = self.0.entry(id);
+        messages.opened.clear();
+        messages.replayed.clear();
+        messages.replay_asked = call.params.is_some_and(asks_replay);
+        messages.resumed_at_work = background.is_some_and(|(_, list)| !list.is_empty());
+    }
+
+    pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
+        let Some(session) = update.known.filter(|_| is_covered(event.conversation)) else { return };
+        let Some((kind, id)) = message_of(&update.update) else { return };
+        let messages = self.0.entry(update.session);
+        if update.variant == kind && messages.opened.len() < MOST_OPENED {
+            messages.opened.insert((kind.to_owned(), id.to_owned()));
+        }
+        if session.resuming.is_some() {
+            messages.learn_replayed(event.n, (kind, id), update);
+        } else {
+            messages.learn_text((kind, id), update);
+        }
+    }
+
+    pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
+        self.0.forget(conversation, memory);
+    }
+}
+
+/// Whether the messages have ids, as in version 2.
+fn is_covered(conversation: &Conversation) -> bool {
+    !conversation.edition.adapter.response_ends_turn()
+}
+
+impl MessageText {
+    /// Reads a chunk, or the content of a whole message, which replaces what was before.
+    fn learn(&mut self, update: &UpdateSeen<'_>) {
+        let Some(content) = update.body.member("content") else { return };
+        if !update.variant.ends_with("_chunk") {
+            *self = Self::default();
+        }
+        let text = text_of_content(content);
+        if self.text.len() + text.len() <= MOST_TEXT {
+            self.text.push_str(&text);
+        } else {
+            self.is_cut = true;
+        }
+    }
+}
+
+impl Messages {
+    fn learn_text(&mut self, (kind, id): (&str, &str), update: &UpdateSeen<'_>) {
+        let key = (kind.to_owned(), id.to_owned());
+        if self.texts.len() < MOST || self.texts.contains_key(&key) {
+            self.texts.entry(key).or_default().learn(update);
+        }
+    }
+
+    /// Reads a part of a replayed message. A whole message with an empty content and its chunks are one message; a second text for
+    /// an id is a further one.
+    fn learn_replayed(&mut self, n: usize, (kind, id): (&str, &str), update: &UpdateSeen<'_>) {
+        let has_room = self.replayed.len() < MOST;
+        let known = self.replayed.iter_mut().rev().find(|message| message.kind == kind && message.id == id);
+        let is_chunk = update.variant.ends_with("_chunk");
+        match known {
+            Some(message) if is_chunk || message.text == MessageText::default() => message.text.learn(update),
+            Some(_) if update.body.member("content").is_none() => {}
+            _ if has_room => {
+                let mut text = MessageText::default();
+                text.learn(update);
+                self.replayed.push(Replayed { n, kind: kind.to_owned(), id: id.to_owned(), text });
+            }
+            _ => {}
+        }
+    }
+}

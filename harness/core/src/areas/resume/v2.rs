@@ -1,0 +1,230 @@
+//! Area `resume`: resumed sessions, with or without a replay, and the ids of replayed messages.
+
+use std::collections::BTreeSet;
+
+use super::state::{MessageText, Messages, Replayed};
+use crate::areas::common::proper;
+use crate::areas::state::TELLING;
+use crate::areas::support::fail_in_case;
+use crate::areas::{Check, Moment, On};
+use crate::conversation::{Answer, CallSeen, Exchange, Opening, Outcome, Session, UpdateSeen, asks_replay, message_of};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::requirement::Party;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("resume.state-snapshot", On::Response(state_snapshot)).only(&[RESUME]),
+    Check::agent("resume.no-replay-by-default", On::Response(no_replay)).only(&[RESUME]),
+    Check::agent("resume.no-replay-by-default", On::Update(replay)).only(MESSAGES),
+    Check::agent("resume.replay-start", On::Update(late_replay)).only(HISTORY),
+    Check::agent("resume.chunks-after-reset", On::Update(chunk_after_reset)).only(CHUNKS),
+    Check::client("resume.no-load", On::Call(load)).alone().only(&["session/load", "session/resume"]),
+    Check::agent("resume.replay-ids", On::Response(replayed_twice)).only(&[RESUME]),
+    Check::agent("resume.replay-keeps-ids", On::Response(replayed_with_other_id)).only(&[RESUME]),
+];
+
+const RESUME: &str = "session/resume";
+
+const MESSAGES: &[&str] = &["user_message", "user_message_chunk"];
+
+const HISTORY: &[&str] = &["user_message", "user_message_chunk", "agent_message", "agent_message_chunk"];
+
+const CHUNKS: &[&str] = &["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"];
+
+/// "Resume MUST send a current-state snapshot after any replay and before its response."
+///
+/// Correct but unusual: a session in which work goes on, whose state is reported at each change. Any state update between the
+/// request and the response passes.
+fn state_snapshot(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, RESUME).filter(|_| matches!(answer.outcome, Outcome::Result(_))) else {
+        return;
+    };
+    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let reported = session.work.state.is_some() && session.work.state_at > exchange.n;
+    // Another request to resume the session may have had the snapshot.
+    if reported || session.resuming != Some(exchange.n) {
+        ruling.pass();
+    } else {
+        let fact = fact!(
+            "no-state-before-response",
+            "the agent answered {method} without a state update for the session before; expected one",
+            method = RESUME
+        );
+        ruling.fail(fact, &[exchange.n]);
+    }
+}
+
+/// Returns the open request to resume this session.
+fn resuming<'m>(moment: &Moment<'m>, session: &Session) -> Option<&'m Exchange> {
+    let request = session.resuming?;
+    moment.talk.open_of(Party::Client).find(|open| open.n == request)
+}
+
+/// Without `replayFrom` the agent replays no history.
+///
+/// Correct but unusual: a prompt that is open, whose message the agent reports meanwhile, and work that goes on in the session.
+/// Only a user message without any prompt fails, and only in a session that is not at work.
+fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| MESSAGES.contains(&update.variant)) else { return };
+    let Some(request) = resuming(moment, session).filter(|request| !asks_replay(&request.params)) else { return };
+    let fact = fact!(
+        "replay",
+        "the agent sent {update} before its response to {method} without `replayFrom`; expected no replay",
+        update = update.variant, method = RESUME; session_id = update.session, pointer = "/params/update/sessionUpdate"
+    );
+    let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
+    let prompted = session.prompts > 0 && session.ended.as_ref().is_none_or(|ended| ended.n > request.n);
+    if at_work || prompted || !moment.talk.whole {
+        ruling.inconclusive(fact, &[request.n]);
+    } else {
+        ruling.fail(fact, &[request.n]);
+    }
+}
+
+/// Passes a successful resume without `replayFrom`.
+fn no_replay(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let asked = proper(answer, RESUME).filter(|exchange| !asks_replay(&exchange.params));
+    if asked.is_some() && matches!(answer.outcome, Outcome::Result(_)) {
+        ruling.pass();
+    }
+}
+
+/// "All retained history is replayed before the response."
+///
+/// Correct but unusual: a message that the agent changes later, after it replayed it. Only an earlier message that the replay
+/// left out fails, and only before the next prompt.
+fn late_replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| HISTORY.contains(&update.variant)) else { return };
+    let Some((Opening::Resume, reopened)) = session.reopened else { return };
+    let Some((kind, id)) = message_of(&update.update) else { return };
+    let messages = moment.areas.resume.get(update.session).filter(|messages| messages.replay_asked);
+    let Some(messages) = messages else { return };
+    let earlier = session.work.user_messages.get(id).is_some_and(|(n, _)| *n < reopened);
+    if !earlier || messages.opened.contains(&(kind.to_owned(), id.to_owned())) {
+        return;
+    }
+    let fact = fact!(
+        "replay-after-response",
+        "the agent sent {update} of the earlier message `{message_id}` after its response to {method}; expected it before",
+        update = update.variant, message_id = id, method = RESUME; session_id = update.session
+    );
+    if moment.talk.whole && !moment.talk.may_miss_work(session) {
+        ruling.fail(fact, &[reopened]);
+    } else {
+        ruling.inconclusive(fact, &[reopened]);
+    }
+}
+
+/// "Later chunks with the same `messageId` append to the current content", so chunks alone would double a message that the client
+/// holds: a whole update with content comes first.
+///
+/// Correct but unusual: bare chunks for a client that holds nothing of the message, since this connection has not shown it; and a
+/// message that is being written in a session at work, or by background work that crosses the request, which is inconclusive.
+fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|_| CHUNKS.contains(&update.variant)) else { return };
+    let Some(request) = resuming(moment, session).filter(|request| asks_replay(&request.params)) else { return };
+    let Some((kind, id)) = message_of(&update.update) else { return };
+    let message = (kind.to_owned(), id.to_owned());
+    let Some(&shown) = session.work.shown.get(&message).filter(|shown| **shown < request.n) else { return };
+    let messages = moment.areas.resume.get(update.session);
+    if messages.is_some_and(|messages| messages.opened.contains(&message)) {
+        return ruling.pass();
+    }
+    let fact = fact!(
+        "chunk-without-message",
+        "the agent replayed {update} of the message `{message_id}`, which the client holds, before a whole {expected} with this id",
+        update = update.variant, message_id = id, expected = kind; pointer = "/params/update/messageId"
+    );
+    let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
+    if at_work || messages.is_some_and(|messages| messages.resumed_at_work) || moment.talk.may_miss_work(session) {
+        ruling.inconclusive(fact, &[request.n, shown]);
+    } else {
+        ruling.fail(fact, &[request.n, shown]);
+    }
+}
+
+/// Returns the session that was resumed with a replay, as it stands at the answer, and so with whole messages.
+fn replayed<'m>(moment: &Moment<'m>, answer: &Answer<'_>) -> Option<(&'m str, &'m Messages)> {
+    let exchange = proper(answer, RESUME).filter(|exchange| asks_replay(&exchange.params))?;
+    let (id, session) = moment.talk.sessions.get_key_value(exchange.session()?)?;
+    let messages = moment.areas.resume.get(id)?;
+    (session.resuming == Some(exchange.n)).then_some((id, messages))
+}
+
+/// Whether the text of a message tells it apart from others.
+fn tells(text: &MessageText) -> bool {
+    !text.is_cut && text.text.len() >= TELLING
+}
+
+/// "Each replayed message carries a `messageId`", "unique among messages of the same type within a session".
+///
+/// Correct but unusual: a message that is sent again as a whole, or changed. So two texts under one id fail only if they were two
+/// messages before.
+fn replayed_twice(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replayed(moment, answer) else { return };
+    let messages: Vec<&Replayed> = history.replayed.iter().filter(|message| tells(&message.text)).collect();
+    let live = |message: &Replayed| {
+        let is_same = |(key, text): &(&(String, String), &MessageText)| key.0 == message.kind && **text == message.text;
+        history.texts.iter().filter(is_same).map(|((_, id), _)| id.clone()).collect::<Vec<_>>()
+    };
+    let mut has_several = false;
+    for (at, message) in messages.iter().enumerate() {
+        let mut before = messages[..at].iter().filter(|other| other.kind == message.kind);
+        has_several |= before.clone().any(|other| other.id != message.id);
+        let Some(other) = before.find(|other| other.id == message.id && other.text != message.text) else { continue };
+        let (one, two) = (live(other), live(message));
+        if one.is_empty() || two.is_empty() || one.iter().any(|id| two.contains(id)) {
+            continue;
+        }
+        let fact = fact!(
+            "replayed-id-again",
+            "the agent replayed two different messages as the {kind} `{message_id}`; expected an id for each",
+            kind = message.kind, message_id = message.id; session_id = session
+        );
+        return fail_in_case(moment, fact, &[message.n, other.n], ruling);
+    }
+    if has_several {
+        ruling.pass();
+    }
+}
+
+/// "If retained and replayed, the message keeps this identifier": the one in the receipt of a prompt.
+///
+/// Correct but unusual: a summary instead of the message, and a prompt with the same text as another one. So only a message fails
+/// whose text is exactly that of live messages, and whose id is not one of theirs.
+fn replayed_with_other_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replayed(moment, answer) else { return };
+    let is_prompt = |kind: &str| kind == "user_message";
+    let mut seen = BTreeSet::new();
+    let messages = history.replayed.iter().filter(|message| is_prompt(&message.kind) && tells(&message.text));
+    for message in messages.filter(|message| seen.insert(&message.id)) {
+        let same = history.texts.iter().filter(|((kind, _), text)| is_prompt(kind) && **text == message.text);
+        let same: Vec<&String> = same.map(|((_, id), _)| id).collect();
+        match same.first() {
+            None => {}
+            Some(_) if same.contains(&&message.id) => ruling.pass(),
+            Some(live) => {
+                let fact = fact!(
+                    "replayed-id",
+                    "the agent replayed the message `{expected}` as `{actual}`; expected the same id",
+                    expected = live, actual = message.id; session_id = session
+                );
+                fail_in_case(moment, fact, &[message.n], ruling);
+            }
+        }
+    }
+}
+
+/// "session/resume" with `replayFrom` stands for "session/load".
+fn load(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if call.method == "session/resume" {
+        ruling.pass();
+    } else if call.method == "session/load" {
+        let fact = fact!(
+            "method-of-version-1",
+            "the client called {method}, which only version 1 has; expected session/resume",
+            method = call.method; pointer = "/method"
+        );
+        ruling.fail(fact, &[]);
+    }
+}

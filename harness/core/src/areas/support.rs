@@ -1,0 +1,252 @@
+//! Helpers of several areas: forms of text, and the turn that an answer ends.
+
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{DecodeError, Engine};
+use serde_json::Value;
+
+use crate::areas::Moment;
+use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
+use crate::conversation::{Answer, Conversation, Exchange, Outcome, Session, Turn, TurnLog, UpdateSeen};
+use crate::finding::{Fact, Ruling};
+use crate::requirement::Party;
+use crate::trace::ProcessEvent;
+use crate::wire::Members;
+
+fn parts(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".")
+}
+
+/// Whether two paths are equal, apart from separators and, as on some systems, upper and lower case.
+pub(crate) fn same_path(one: &str, other: &str) -> bool {
+    parts(&one.to_lowercase()).eq(parts(&other.to_lowercase()))
+}
+
+/// Returns the last name of a path, which is the same for all links to its parent directories.
+pub(crate) fn last_part(path: &str) -> Option<String> {
+    parts(path).next_back().map(str::to_lowercase)
+}
+
+/// The reason why a text is not base64.
+#[derive(Debug, PartialEq)]
+pub(crate) enum NotBase64 {
+    /// It is hexadecimal, and begins like a media file.
+    Hexadecimal,
+    /// It does not decode.
+    Invalid(DecodeError),
+}
+
+/// Returns why a text is not base64 of the standard alphabet; padding is optional.
+pub(crate) fn not_base64(text: &str) -> Option<NotBase64> {
+    const MAGIC: [&str; 9] =
+        ["89504e47", "ffd8ff", "47494638", "52494646", "494433", "4f676753", "664c6143", "fffb", "25504446"];
+    let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let lower = text.to_lowercase();
+    let hex = text.len() > 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if hex && MAGIC.iter().any(|magic| lower.starts_with(&magic.to_lowercase())) {
+        return Some(NotBase64::Hexadecimal);
+    }
+    let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config.with_decode_allow_trailing_bits(true));
+    engine.decode(text).err().map(NotBase64::Invalid)
+}
+
+/// Whether one id is the other in another spelling, as programs produce it that change ids: in another case, encoded or decoded
+/// as part of a URL, or with only its ASCII letters and digits.
+pub(crate) fn is_respelt(one: &str, other: &str) -> bool {
+    let bare = |bytes: &[u8]| -> String {
+        bytes
+            .iter()
+            .filter(|byte| byte.is_ascii_alphanumeric())
+            .map(|byte| char::from(byte.to_ascii_lowercase()))
+            .collect()
+    };
+    let forms = |id: &str| [bare(id.as_bytes()), bare(&url_decoded(id))];
+    let others = forms(other);
+    one != other && forms(one).iter().any(|form| !form.is_empty() && others.contains(form))
+}
+
+fn url_decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let digits = tail.get(..2).filter(|digits| first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let code = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(code.unwrap_or(first));
+        rest = if code.is_some() { &tail[2..] } else { tail };
+    }
+    bytes
+}
+
+/// The answer to a prompt that is the running turn of its session, with the facts about the turn.
+#[derive(Clone, Copy)]
+pub(crate) struct Finish<'m> {
+    /// The prompt.
+    pub exchange: &'m Exchange,
+    /// Its session.
+    pub session: &'m Session,
+    /// Its turn.
+    pub turn: &'m Turn,
+    /// The log of the turn.
+    pub log: &'m TurnLog,
+    /// The answer.
+    pub outcome: Outcome<'m>,
+}
+
+impl<'m> Finish<'m> {
+    /// Returns the turn that this answer ends, as [`Self::even_overlapped`]; `None` if another prompt of the session was
+    /// unanswered at the same time, since events may belong to that one.
+    pub fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
+        Self::even_overlapped(moment, answer).filter(|finish| finish.log.overlapped.is_none())
+    }
+
+    /// Returns the turn that this answer ends; `None` if it ends no turn or a deliberately broken one, or if the tester had
+    /// closed the agent's input, since an exiting agent may abandon its work.
+    pub fn even_overlapped(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
+        if moment.talk.shutting_down.is_some() {
+            return None;
+        }
+        let exchange =
+            answer.exchange.filter(|exchange| exchange.method == "session/prompt" && !exchange.deliberate)?;
+        let id = exchange.session()?;
+        let session = moment.talk.session(id)?;
+        let turn = session.turn.as_ref().filter(|turn| turn.n == exchange.n)?;
+        let log = session.log.as_ref().filter(|log| log.n == exchange.n)?;
+        Some(Self { exchange, session, turn, log, outcome: answer.outcome })
+    }
+
+    /// Returns the stop reason of a result.
+    pub fn reason(&self) -> Option<&'m str> {
+        match self.outcome {
+            Outcome::Result(result) => result.member("stopReason")?.as_str(),
+            Outcome::Error(_) => None,
+        }
+    }
+
+    /// Whether the client did anything that may end the turn as cancelled.
+    pub fn was_cancelled(&self) -> bool {
+        let turn = self.turn;
+        [turn.cancelled, turn.closed, turn.permission_cancelled, self.exchange.cancel_requested]
+            .iter()
+            .any(Option::is_some)
+    }
+
+    /// Returns the event of another reason for which an agent may end the turn as cancelled: the user refused a question, the
+    /// client cancelled a request of the agent, changed a setting, or did something else to the session.
+    pub fn other_reason(&self) -> Option<usize> {
+        let set = self.session.asked.filter(|&asked| asked > self.turn.n);
+        let gave_up = self.turn.refused.iter().find(|refusal| refusal.code == Some(-32800)).map(|refusal| refusal.n);
+        self.log.disturbed.or(self.turn.permission_refused).or(gave_up).or(set)
+    }
+}
+
+/// Returns the turn that was over when this content of a turn came; `None` while a turn runs or a history is replayed.
+///
+/// Also `None` if the content may belong to something else: to a tool call of an earlier turn in the background, or to another
+/// request about the session, such as a close or a change of its mode.
+pub(crate) fn late_for<'m>(moment: &Moment<'_>, update: &UpdateSeen<'m>) -> Option<&'m TurnLog> {
+    let content = moment.talk.edition.adapter.is_turn_content(update.variant);
+    let session = update.known.filter(|_| content)?;
+    if session.turn.is_some() || session.loading.is_some() || session.resuming.is_some() {
+        return None;
+    }
+    let tool = update.body.member("toolCallId").and_then(Value::as_str).and_then(|id| session.tools.get(id));
+    if update.variant == "tool_call_update" && tool.is_none_or(|tool| tool.turn != session.prompts) {
+        return None;
+    }
+    let turn = session.log.as_ref()?;
+    let (ended, _) = turn.ended?;
+    let mut open = moment.talk.open_of(moment.from.other());
+    let asked =
+        session.asked.is_some_and(|asked| asked > ended) || open.any(|open| open.session() == Some(update.session));
+    // It may be late for any of the overlapping prompts, and each has a separate requirement.
+    (turn.overlapped.is_none() && !asked).then_some(turn)
+}
+
+/// Fails in a case, where the harness knows all messages and acts. In a recording, the reason may be missing.
+pub(crate) fn fail_in_case(moment: &Moment<'_>, fact: Fact, also: &[usize], ruling: &mut Ruling<'_>) {
+    match moment.talk.whole {
+        true => ruling.fail(fact, also),
+        false => ruling.inconclusive(fact, also),
+    }
+}
+
+/// Whether the answer to a request may have to wait for a model, a user, or a running command.
+pub(crate) fn waits_for_others(method: &str) -> bool {
+    matches!(
+        method,
+        "session/prompt"
+            | "authenticate"
+            | "auth/login"
+            | "session/request_permission"
+            | "elicitation/create"
+            | "terminal/wait_for_exit"
+    )
+}
+
+/// Whether a missing answer to a request of this method has a cause of its own: a party that never answers unknown requests
+/// does not answer a split, long or unusual one either.
+pub(crate) fn is_usually_answered(talk: &Conversation, party: Party, method: &str) -> bool {
+    !method.starts_with('_') || talk.has_replied_before(party, method, usize::MAX)
+}
+
+/// Whether a client may need its user's consent for the request.
+pub(crate) fn asks_first(method: &str) -> bool {
+    matches!(method, "fs/write_text_file" | "terminal/create")
+}
+
+/// Whether the party's output ended directly after the other's line `n`, with no other possible cause.
+pub(crate) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) -> bool {
+    let talk = moment.talk;
+    let last = talk.last_line.get(&moment.from.other());
+    matches!(process, ProcessEvent::StdoutEnded)
+        && talk.shutting_down.is_none()
+        && !talk.deliberate.contains(&n)
+        && last.is_some_and(|&(last, us)| last == n && between(us, moment.us) < EXIT_AFTER_MESSAGE)
+        && talk.open_of(moment.from.other()).next().is_none()
+}
+
+/// Methods of earlier drafts; those of clients first.
+const WITHDRAWN_METHODS: [&str; 11] = [
+    "mcp/connect",
+    "mcp/disconnect",
+    "session/elicitation",
+    "session/elicitation/complete",
+    "nes/accept",
+    "nes/close",
+    "nes/reject",
+    "nes/start",
+    "nes/suggest",
+    "session/set_model",
+    "session/stop",
+];
+
+/// The prefix of a family of methods in earlier drafts.
+const WITHDRAWN_FAMILY: &str = "document/did";
+
+/// Whether earlier drafts had the method.
+pub(crate) fn is_withdrawn(method: &str) -> bool {
+    WITHDRAWN_METHODS.contains(&method) || method.starts_with(WITHDRAWN_FAMILY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rejects_data_urls_and_hexadecimal_as_base64() {
+        assert_eq!(not_base64("iVBORw0KGgo="), None);
+        assert_eq!(not_base64("iVBORw0KGgo"), None);
+        assert!(not_base64("data:image/png;base64,iVBORw0KGgo=").is_some());
+        assert_eq!(not_base64("524946460000000057415645"), Some(NotBase64::Hexadecimal));
+    }
+
+    #[test]
+    fn recognizes_respelt_ids() {
+        for other in ["sess%20%2FA%C3%A9%2541", "SESS /AÉ%41", "sess+/a%41", " Sess /Aé%41 ", "Sess /AéA"] {
+            assert!(is_respelt("Sess /Aé%41", other), "{other}");
+        }
+        for other in ["Sess /Aé%41", "Sess /Bé%41", "Sess /Aé", "", "%"] {
+            assert!(!is_respelt("Sess /Aé%41", other), "{other}");
+        }
+        assert!(!is_respelt("é", "è"));
+    }
+}

@@ -1,0 +1,10 @@
+//! Area `terminal`: terminals.
+
+pub(in crate::areas) mod agent;
+pub(in crate::areas) mod client;
+pub(in crate::areas) mod v2;
+
+use super::Check;
+
+/// The checks of the area.
+pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, client::CHECKS, v2::CHECKS];

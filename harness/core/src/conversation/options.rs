@@ -1,0 +1,84 @@
+//! The config options of a session, and those that a later list left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::Exchange;
+use super::session::Session;
+use crate::wire::Members;
+
+/// The most omitted options and values that are remembered.
+const MOST_DROPPED: usize = 4096;
+
+/// Returns a string member of an option.
+pub fn option_text<'m>(option: &'m Value, name: &str) -> Option<&'m str> {
+    option.member(name)?.as_str()
+}
+
+/// The id of an option, which version 2 calls `configId`.
+pub fn option_id(option: &Value) -> Option<&str> {
+    option_text(option, "id").or(option_text(option, "configId"))
+}
+
+/// Returns the values that a select offers, flat or in groups.
+pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
+    let offered = option.member("options").and_then(Value::as_array).into_iter().flatten();
+    let inner = |entry: &'_ Value| entry.member("options").and_then(Value::as_array).is_some();
+    let grouped = offered.clone().filter(move |entry| inner(entry)).flat_map(|group| {
+        let options = group.member("options").and_then(Value::as_array).into_iter().flatten();
+        options.filter_map(|entry| option_text(entry, "value"))
+    });
+    offered.filter_map(|entry| option_text(entry, "value")).chain(grouped)
+}
+
+/// Returns the current value of each option, by its id.
+pub fn current_values(options: &[Value]) -> BTreeMap<&str, &Value> {
+    options.iter().filter_map(|option| Some((option_id(option)?, option.member("currentValue")?))).collect()
+}
+
+/// Returns each option alone and with each of its values.
+fn choices(options: &[Value]) -> BTreeSet<(String, Option<String>)> {
+    let of = |option: &Value| {
+        let id = option_id(option).unwrap_or_default().to_owned();
+        let values: Vec<_> = option_values(option).map(|value| (id.clone(), Some(value.to_owned()))).collect();
+        std::iter::once((id, None)).chain(values).collect::<Vec<_>>()
+    };
+    options.iter().flat_map(of).collect()
+}
+
+impl Session {
+    /// Whether this is the id of an option that sets the mode.
+    #[must_use]
+    pub fn is_mode_option(&self, id: Option<&str>) -> bool {
+        let mut options = self.options.iter().flatten().filter(|option| option_id(option) == id);
+        id.is_some() && options.any(|option| option_text(option, "category") == Some("mode"))
+    }
+
+    /// Records that the client set an option; one of the category mode also sets the mode.
+    pub(super) fn learn_option(&mut self, exchange: &Exchange) {
+        self.was_set = true;
+        if self.is_mode_option(exchange.text("configId")) {
+            self.mode_set = None;
+            self.chosen_mode = exchange.text("value").map(str::to_owned);
+        }
+    }
+
+    /// Records an update that announces the mode, the options or the commands.
+    pub(super) fn note_settings(&mut self, n: usize, variant: &str) {
+        match variant {
+            "current_mode_update" | "config_option_update" => self.told_settings = Some(self.prompts),
+            "available_commands_update" => (self.commands, self.commands_due) = (Some(n), None),
+            _ => {}
+        }
+    }
+
+    /// Records which entries of the previous list a new list leaves out; a client may still be choosing from them.
+    pub(super) fn note_dropped(&mut self, n: usize, now: &[Value]) {
+        let Some(before) = &self.options else { return };
+        let (before, now) = (choices(before), choices(now));
+        self.dropped.retain(|choice, _| !now.contains(choice));
+        let room = MOST_DROPPED.saturating_sub(self.dropped.len());
+        self.dropped.extend(before.difference(&now).take(room).map(|choice| (choice.clone(), n)));
+    }
+}

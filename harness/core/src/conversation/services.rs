@@ -1,0 +1,154 @@
+//! The agent's requests to the client, and the client's answers.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::{Conversation, Exchange, Session, Terminal, Turn};
+use crate::conversation::outcome::Outcome;
+use crate::requirement::Party;
+use crate::wire::{Envelope, Members, read_line};
+
+/// An error with which the client answered a request of the agent.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// The event of the answer.
+    pub n: usize,
+    /// The method of the request.
+    pub method: String,
+    /// The code of the error.
+    pub code: Option<i64>,
+    /// The client's message.
+    pub message: String,
+}
+
+/// A file that the agent writes through the client.
+#[derive(Debug, Clone)]
+pub struct Write {
+    /// The event of the request.
+    pub n: usize,
+    /// The path in it.
+    pub path: String,
+    /// Whether an unfinished tool call of the turn was reported at that time.
+    pub reported: bool,
+}
+
+/// The most entries that are remembered of a single turn.
+const MOST_NOTED: usize = 64;
+
+impl Conversation {
+    /// Records a request of the agent to the client.
+    pub(super) fn note_service_call(&mut self, exchange: &Exchange) {
+        if let Some(id) = exchange.text("terminalId")
+            && let Some(terminal) = self.terminals.get_mut(id)
+        {
+            match exchange.method.as_str() {
+                "terminal/kill" => terminal.killed = terminal.killed.or(Some(exchange.n)),
+                "terminal/release" => {
+                    terminal.released = terminal.released.or(Some(exchange.n));
+                    self.unreleased.remove(id);
+                }
+                _ => {}
+            }
+        }
+        if exchange.method != "fs/write_text_file" {
+            return;
+        }
+        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
+        let reported = session.has_unfinished_tool();
+        if let (Some(turn), Some(path)) = (session.turn.as_mut(), exchange.text("path"))
+            && turn.writes.len() < MOST_NOTED
+        {
+            turn.writes.push(Write { n: exchange.n, path: path.to_owned(), reported });
+        }
+    }
+
+    /// Records the client's answer to a request of the agent.
+    pub(super) fn note_service_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        let outlasted = exchange.method == "terminal/wait_for_exit" && self.answered_after(Party::Agent, exchange.n);
+        if let Some(terminal) = exchange.text("terminalId").and_then(|id| self.terminals.get_mut(id)) {
+            terminal.outlasted |= outlasted;
+            terminal.learn(n, exchange, outcome);
+        }
+        let turn = exchange.session().and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
+        if let Some(turn) = turn {
+            turn.learn_answer(n, exchange, outcome);
+        }
+    }
+
+    /// Processes a line that is not JSON in UTF-8, which violates a requirement of its own. If it is an answer when it is read with
+    /// replacement characters, this returns it: its request has an answer all the same, and the conversation continues. If it only
+    /// looks like one, nothing follows from the silence to a request whose id is in it. No check reads the content, which is not
+    /// known exactly.
+    pub(crate) fn broken_line(&mut self, from: Party, bytes: &[u8]) -> Option<Value> {
+        let text = String::from_utf8_lossy(bytes);
+        let value = read_line(text.as_bytes()).one().unwrap_or_default();
+        if let Envelope::Response { id: Some(_), .. } = Envelope::of(&value) {
+            return Some(value);
+        }
+        if text.contains("\"id\"") && (text.contains("\"result\"") || text.contains("\"error\"")) {
+            let open = self.open.values_mut().filter(|open| open.from != from && text.contains(&open.id.to_string()));
+            open.for_each(|open| Rc::make_mut(open).deliberate = true);
+        }
+        None
+    }
+
+    /// Returns the event of the `session/cancel` for the turn of the session that the params name, unless the client did
+    /// something else to that session meanwhile.
+    pub(super) fn cancel_of(&self, params: &Value) -> Option<usize> {
+        let id = params.member("sessionId").and_then(Value::as_str)?;
+        let turn = self.session(id)?.turn.as_ref()?;
+        let log = self.session(id)?.log.as_ref()?;
+        turn.cancelled.filter(|_| log.n == turn.n && log.disturbed.is_none())
+    }
+
+    /// Records that a session was closed, for the turns of the others.
+    pub(super) fn note_closing(&mut self, n: usize, closed: &str) {
+        for (_, session) in self.sessions.iter_mut().filter(|(id, _)| id.as_str() != closed) {
+            if let Some(turn) = session.turn.as_mut() {
+                turn.other_closed = turn.other_closed.or(Some(n));
+            }
+        }
+    }
+
+    /// Whether a terminal of this turn has not been released: its command may run on after the turn.
+    #[must_use]
+    pub fn has_live_terminal(&self, turn: &Turn) -> bool {
+        self.live_terminals().any(|terminal| terminal.turn == Some(turn.n))
+    }
+
+    /// Returns the terminals that the agent has not released.
+    pub fn live_terminals(&self) -> impl Iterator<Item = &Terminal> {
+        self.unreleased.iter().filter_map(|id| self.terminals.get(id))
+    }
+
+    /// Whether the party answered a request sent after the event `n`.
+    #[must_use]
+    pub fn answered_after(&self, party: Party, n: usize) -> bool {
+        self.latest_answered.get(&party.other()).is_some_and(|&latest| latest > n)
+    }
+}
+
+impl Session {
+    fn has_unfinished_tool(&self) -> bool {
+        let tools = self.turn.iter().flat_map(|turn| &turn.tools).filter_map(|id| self.tools.get(id));
+        let asked = self.tools.values().filter(|tool| tool.turn == self.prompts && !tool.permissions.is_empty());
+        tools.chain(asked).any(|tool| !tool.is_final())
+    }
+}
+
+impl Turn {
+    fn learn_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+        match outcome {
+            Outcome::Error(error) if self.refused.len() < MOST_NOTED => {
+                let message = error.member("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+                let code = outcome.error_code();
+                self.refused.push(Refusal { n, method: exchange.method.clone(), code, message });
+            }
+            Outcome::Result(result) if result.member("_meta").is_some_and(Value::is_object) => {
+                self.meta_answer = self.meta_answer.or(Some(n));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The work of a session in version 2: its state, what runs in the background, and the messages by their ids.
+//!
+//! Version 1 lacks these updates, so this stays empty there.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::history::{History, message_of};
+use super::{Conversation, Exchange};
+use crate::conversation::outcome::Outcome;
+use crate::protocol::Update;
+use crate::requirement::Party;
+use crate::wire::Members;
+
+/// The bound on the ids of each kind that are remembered.
+const MOST_IDS: usize = 4096;
+
+/// The bound on the bytes of a reply.
+const MOST_REPLY: usize = 4096;
+
+/// What the agent reported about the work of a session.
+#[derive(Debug, Clone, Default)]
+pub struct Work {
+    /// The last state: `running`, `idle`, `requires_action` or one with an underscore.
+    pub state: Option<String>,
+    /// The event of the last state update.
+    pub state_at: usize,
+    /// The begin of the work that the agent reported last: its event and time.
+    pub begun: Option<(usize, u64)>,
+    /// The last list of background work, with its event; none as long as the agent did not report one.
+    pub background: Option<(usize, Vec<Value>)>,
+    /// The tool calls, by id.
+    pub tools: BTreeMap<String, Activity>,
+    /// The terminals, by id.
+    pub terminals: BTreeMap<String, Activity>,
+    /// The user messages that the agent reported, by id: the event and time of the first report.
+    pub user_messages: BTreeMap<String, (usize, u64)>,
+    /// The prompts that the agent accepted: the event of the response and the id of the message.
+    pub accepted: Vec<(usize, String)>,
+    /// The messages that an update on this connection showed, with the event of the first one.
+    pub shown: BTreeMap<(String, String), usize>,
+    /// The first message, thought or tool call of the agent since the last state update: its event and time.
+    pub output: Option<(usize, u64)>,
+    /// The last update of the session: its event and time.
+    pub updated: (usize, u64),
+    /// The text of the agent's messages since its work began, up to a limit.
+    pub reply: String,
+    /// How the client asked for the end of the work that runs, until the agent is idle.
+    pub ending: Option<Ending>,
+    /// The event of the last cancel of work, and whether the agent has reported the end of that work.
+    pub last_cancel: Option<(usize, bool)>,
+    /// The questions that were open at a cancel, of work that has ended since: each with the event of the cancel and of the end.
+    pub left_open: Vec<(usize, usize, usize)>,
+    /// The last answer of the client by which the agent had no open question any more, since it reported `requires_action`.
+    pub settled: Option<usize>,
+    /// What single checks remember.
+    pub history: History,
+    /// Whether something was too much to remember.
+    pub overflown: bool,
+}
+
+/// A tool call or a terminal.
+#[derive(Debug, Clone, Default)]
+pub struct Activity {
+    /// Whether it has a final status or an exit status.
+    pub is_over: bool,
+    /// Whether it advertises `cancel` now.
+    pub cancellable: bool,
+    /// Whether it ever advertised `cancel`.
+    pub was_cancellable: bool,
+    /// The agent accepted a request to cancel it: the event and time of the response.
+    pub cancel_accepted: Option<(usize, u64)>,
+    /// The command that a terminal shows.
+    pub command: Option<String>,
+    /// The event that reported the end.
+    pub ended: Option<usize>,
+}
+
+/// A `session/cancel` or `session/close` while the session was at work.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// The event of the message.
+    pub n: usize,
+    /// The time of the message, and how much had been read then; see [`super::Course::in_between`].
+    pub since: (u64, u64),
+    /// The kind of message.
+    pub by: EndedBy,
+    /// The questions of the agent that waited for the user then.
+    pub questions: Vec<usize>,
+}
+
+/// The message that asks for the end of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndedBy {
+    /// `session/cancel`.
+    Cancel,
+    /// `session/close`.
+    Close,
+}
+
+impl Activity {
+    /// Reads the capabilities of an update; null and an object without `cancel` withdraw it.
+    fn learn_capabilities(&mut self, body: &Value) {
+        if let Some(capabilities) = body.member("capabilities") {
+            self.cancellable = capabilities.member("cancel").is_some_and(Value::is_object);
+            self.was_cancellable |= self.cancellable;
+        }
+    }
+}
+
+impl Work {
+    /// Reads an update of the session.
+    pub(super) fn learn(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
+        let text = |name: &str| update.body.member(name).and_then(Value::as_str);
+        self.updated = (n, us);
+        match update.variant {
+            "state_update" => {
+                if let Some(state) = text("state") {
+                    // A custom state describes the work further, and neither begins nor ends it.
+                    if state.starts_with('_') {
+                        self.history.custom = self.history.custom.or(Some(n));
+                    } else {
+                        self.learn_state((n, us), state, text("stopReason"));
+                    }
+                }
+                if let Some(list) = update.body.member("background").and_then(Value::as_array) {
+                    self.background = Some((n, list.clone()));
+                }
+            }
+            "tool_call_update" => {
+                if let Some(tool) = text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown)) {
+                    tool.learn_capabilities(update.body);
+                    if let Some(status) = update.body.member("status") {
+                        tool.is_over = matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
+                    }
+                }
+            }
+            "terminal_update" => {
+                let terminal = text("terminalId").and_then(|id| entry(&mut self.terminals, id, &mut self.overflown));
+                if let Some(terminal) = terminal {
+                    terminal.learn_capabilities(update.body);
+                    if let Some(status) = update.body.member("exitStatus") {
+                        terminal.is_over = status.is_object();
+                        terminal.ended = terminal.is_over.then_some(n);
+                    }
+                    if let Some(command) = text("command") {
+                        terminal.command = Some(command.to_owned());
+                    }
+                }
+            }
+            _ => {}
+        }
+        if is_output(update.variant) {
+            self.output = self.output.or(Some((n, us)));
+            self.learn_reply(update);
+        }
+        let Some((kind, id)) = message_of(update) else { return };
+        if kind == "user_message" {
+            if self.user_messages.len() < MOST_IDS {
+                self.user_messages.entry(id.to_owned()).or_insert((n, us));
+            } else {
+                self.overflown = true;
+            }
+        }
+        if self.shown.len() < MOST_IDS {
+            self.shown.entry((kind.to_owned(), id.to_owned())).or_insert(n);
+        } else {
+            self.overflown = true;
+        }
+    }
+
+    /// Returns whether the agent is at work: it reported `running` or `requires_action` last.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        matches!(self.state.as_deref(), Some("running" | "requires_action"))
+    }
+
+    fn learn_state(&mut self, (n, us): (usize, u64), state: &str, reason: Option<&str>) {
+        let begins = !self.is_active() && matches!(state, "running" | "requires_action");
+        if begins {
+            self.begun = Some((n, us));
+            self.reply.clear();
+        }
+        let is_cancel = reason == Some("cancelled") && self.ending.is_some() && state == "idle";
+        let cancelled = self.begun.map(|(begun, _)| begun).filter(|_| is_cancel);
+        self.history.learn_state(n, state, begins, cancelled);
+        if state == "idle" {
+            self.last_cancel = self.last_cancel.map(|(cancel, _)| (cancel, true));
+        }
+        if state == "idle"
+            && let Some(ending) = self.ending.take()
+        {
+            let left = ending.questions.into_iter().map(|question| (question, ending.n, n));
+            self.left_open.extend(left.filter(|_| ending.by == EndedBy::Cancel));
+        }
+        self.state = Some(state.to_owned());
+        self.state_at = n;
+        (self.output, self.settled) = (None, None);
+    }
+
+    fn learn_reply(&mut self, update: &Update<'_>) {
+        let Some(content) = update.body.member("content").filter(|_| update.variant.starts_with("agent_message"))
+        else {
+            return;
+        };
+        let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
+        for text in blocks.iter().filter_map(|block| block.member("text")?.as_str()) {
+            if self.reply.len() + text.len() <= MOST_REPLY {
+                self.reply.push_str(text);
+            }
+        }
+    }
+
+    /// Reads a request of the client to end the work; the first one counts.
+    pub(super) fn learn_ending(&mut self, ending: Ending) {
+        if ending.by == EndedBy::Close {
+            self.history.close_asked = Some(ending.n);
+        }
+        if !self.is_active() {
+            return;
+        }
+        if ending.by == EndedBy::Cancel {
+            self.last_cancel = Some((ending.n, false));
+        }
+        self.ending.get_or_insert(ending);
+    }
+
+    /// Reads an answer of the client to a question of the session; `still_open` if another one is open.
+    pub(super) fn learn_answer(&mut self, n: usize, still_open: bool) {
+        if self.state.as_deref() == Some("requires_action") && !still_open {
+            self.settled = Some(n);
+            self.output = None;
+        }
+    }
+
+    /// Reads the response to a request to cancel a tool call or a terminal.
+    pub(super) fn learn_cancelled(&mut self, now: (usize, u64), exchange: &Exchange) {
+        let (map, id) = match exchange.method.as_str() {
+            "tool_call/cancel" => (&mut self.tools, exchange.text("toolCallId")),
+            _ => (&mut self.terminals, exchange.text("terminalId")),
+        };
+        if let Some(activity) = id.and_then(|id| map.get_mut(id)) {
+            activity.cancel_accepted = Some(now);
+        }
+        if exchange.method == "tool_call/cancel" {
+            self.history.tool_cancelled = Some(now.0);
+        }
+    }
+
+    /// Reads the response to a prompt.
+    pub(super) fn learn_receipt(&mut self, n: usize, prompt: &Exchange, outcome: Outcome<'_>) {
+        let Outcome::Result(result) = outcome else { return self.history.learn_refused(n, &prompt.params) };
+        let Some(id) = result.member("messageId").and_then(Value::as_str) else { return };
+        if self.accepted.len() < MOST_IDS {
+            self.accepted.push((n, id.to_owned()));
+        } else {
+            self.overflown = true;
+        }
+    }
+
+    /// Processes a request to resume the session.
+    pub(super) fn begin_resume(&mut self) {
+        self.history.begin_prompt();
+        self.ending = None;
+        // What an agent reports after a resume need not go on with what it reported before.
+        self.background = None;
+    }
+}
+
+impl Conversation {
+    /// Records that the client asks for the end of the work in a session.
+    pub(super) fn note_ending(&mut self, (n, us): (usize, u64), by: EndedBy, params: &Value) {
+        let Some(id) = params.member("sessionId").and_then(Value::as_str) else { return };
+        let questions =
+            self.open_of(Party::Agent).filter(|open| open.session() == Some(id) && is_question(&open.method));
+        let questions = questions.map(|open| open.n).collect();
+        let since = (us, self.heard);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.work.learn_ending(Ending { n, since, by, questions });
+        }
+    }
+
+    /// Records an answer of the client to a question of the agent.
+    pub(super) fn note_question_answer(&mut self, n: usize, exchange: &Exchange) {
+        let Some(id) = exchange.session().filter(|_| is_question(&exchange.method)) else { return };
+        let still_open = self.open_of(Party::Agent).any(|open| open.session() == Some(id) && is_question(&open.method));
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.work.learn_answer(n, still_open);
+        }
+    }
+}
+
+/// Whether a request of the agent waits for the user.
+fn is_question(method: &str) -> bool {
+    matches!(method, "session/request_permission" | "elicitation/create")
+}
+
+/// Whether an update shows that the agent works on something: a message, a thought, a tool call or a plan.
+fn is_output(variant: &str) -> bool {
+    matches!(
+        variant,
+        "agent_message"
+            | "agent_message_chunk"
+            | "agent_thought"
+            | "agent_thought_chunk"
+            | "tool_call_update"
+            | "tool_call_content_chunk"
+            | "plan_update"
+    )
+}
+
+/// Whether the params of a resume ask for a replay.
+#[must_use]
+pub fn asks_replay(params: &Value) -> bool {
+    params.member("replayFrom").is_some_and(|from| !from.is_null())
+}
+
+fn entry<'m>(map: &'m mut BTreeMap<String, Activity>, id: &str, overflown: &mut bool) -> Option<&'m mut Activity> {
+    if map.len() >= MOST_IDS && !map.contains_key(id) {
+        *overflown = true;
+        return None;
+    }
+    Some(map.entry(id.to_owned()).or_default())
+}
