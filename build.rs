@@ -1,5 +1,5 @@
-//! Lowers the requirements and the heads of the cases from YAML to JSON, which the program reads faster at each start, and packs
-//! the embedded texts and folders to a sixth of their size.
+//! Lowers the requirements and the heads of the cases from YAML to JSON, which the program reads faster at each start,
+//! and packs the embedded texts and folders to a sixth of their size.
 //!
 //! The YAML remains the source and is also embedded. Tests of the package compare both forms.
 
@@ -92,7 +92,8 @@ fn heads(version: &str, cases: &BTreeMap<String, String>) -> BTreeMap<String, Va
     cases.map(|(path, text)| (format!("{version}/{path}"), yaml(&head(text)).unwrap_or_default())).collect()
 }
 
-/// Returns the members of a case for a list. The transcript is the largest part of a file, and takes the most time to read.
+/// Returns the members of a case for a list. The transcript is the largest part of a file, and takes the most time to
+/// read.
 fn head(text: &str) -> String {
     const SHOWN: [&str; 5] = ["title:", "subject:", "requirements:", "matrix:", "contexts:"];
     let mut is_shown = false;

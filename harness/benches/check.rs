@@ -1,8 +1,8 @@
 //! Measures the speed and memory of checking a long recording, and how both grow: `cargo bench --bench check`.
 //!
-//! The table also shows the floor: parsing each message and validating its payload against the schema, without the checks. The
-//! important values are the time on a core relative to the floor, and the growth of memory with the size. Benchmark libraries
-//! measure neither.
+//! The table also shows the floor: parsing each message and validating its payload against the schema, without the
+//! checks. The important values are the time on a core relative to the floor, and the growth of memory with the size.
+//! Benchmark libraries measure neither.
 
 mod conversation;
 mod cost;

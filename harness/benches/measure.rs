@@ -1,6 +1,7 @@
 //! The common part of the measurements: the rows of one table.
 
-/// Prints a row of the table that `scripts/bench` joins: the measurement, our value, the floor, their ratio, and the target.
+/// Prints a row of the table that `scripts/bench` joins: the measurement, our value, the floor, their ratio, and the
+/// target.
 #[expect(clippy::print_stdout, reason = "a program of its own")]
 pub fn row(cells: [&str; 5]) {
     println!("| {} |", cells.join(" | "));

@@ -1,7 +1,7 @@
 //! Measures the cost of the monitor for a session: `cargo bench --bench monitor`.
 //!
-//! An agent that echoes every line runs alternately alone and with the monitor, under the same conditions. Then another one
-//! floods. This program is all of them: the client, the agents, and the monitor.
+//! An agent that echoes every line runs alternately alone and with the monitor, under the same conditions. Then another
+//! one floods. This program is all of them: the client, the agents, and the monitor.
 
 mod measure;
 

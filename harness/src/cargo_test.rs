@@ -19,8 +19,8 @@
 //! }
 //! ```
 //!
-//! A client starts its agent itself, so its command line contains a placeholder for the path of the agent. A client does
-//! nothing without its user, so [`Client`] also needs to know how the user acts:
+//! A client starts its agent itself, so its command line contains a placeholder for the path of the agent. A client
+//! does nothing without its user, so [`Client`] also needs to know how the user acts:
 //!
 //! ```no_run
 //! use acp_conformance::cargo_test::Client;
@@ -35,8 +35,8 @@
 //! ```
 //!
 //! Each case is one test with the id of the case as its name, so `cargo test --test acp cancel` runs the cases about
-//! cancellation, and `--list`, `--exact`, `--skip`, `--test-threads` and cargo-nextest work as usual; nextest shows an ignored
-//! test as passed, also with `--partition`.
+//! cancellation, and `--list`, `--exact`, `--skip`, `--test-threads` and cargo-nextest work as usual; nextest shows an
+//! ignored test as passed, also with `--partition`.
 //!
 //! | verdict on the case | the test |
 //! |---|---|
@@ -48,8 +48,8 @@
 //!
 //! If a program cannot be started or no conversation begins, every case fails; so does a mistake in its description.
 //!
-//! List known failures with a reason: an expected failure is ignored with its reason, any other violation in the same case
-//! still fails it, and an expectation that is no longer true fails.
+//! List known failures with a reason: an expected failure is ignored with its reason, any other violation in the same
+//! case still fails it, and an expectation that is no longer true fails.
 //!
 //! ```no_run
 //! use acp_conformance::cargo_test::Agent;
@@ -88,16 +88,16 @@ pub const CLIENT_VARIABLE: &str = "ACP_CLIENT";
 /// The variable that makes an inconclusive case fail if it is set to `fail`.
 pub const INCONCLUSIVE_VARIABLE: &str = "ACP_INCONCLUSIVE";
 
-/// An agent under test and its known failures. The methods have the names of those of [`std::process::Command`] if they do the
-/// same.
+/// An agent under test and its known failures. The methods have the names of those of [`std::process::Command`] if they
+/// do the same.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is tested before `run`"]
 pub struct Agent(TestPlan);
 
 /// A client under test, the ways in which its user acts, and its known failures.
 ///
-/// The command line, the values of [`env`](Self::env) and the texts of [`home_file`](Self::home_file) can contain placeholders,
-/// which each case replaces by its values:
+/// The command line, the values of [`env`](Self::env) and the texts of [`home_file`](Self::home_file) can contain
+/// placeholders, which each case replaces by its values:
 ///
 /// | place | value |
 /// |---|---|
@@ -154,28 +154,29 @@ macro_rules! common_methods {
         impl $subject {
             /// Creates a program with this command line, which starts once for each case.
             ///
-            /// A program with a `/` in it is a path from the current directory, which is the folder of the package under
+            /// A program with a `/` in it is a path from the current directory, which is the folder of the package
+            /// under
             /// `cargo test`; any other is looked up in `PATH`.
             pub fn command<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
                 Self(TestPlan::of_command(Party::$subject, command))
             }
 
             /// Creates the program in [`AGENT_VARIABLE`] or [`CLIENT_VARIABLE`], as in
-            /// `ACP_AGENT='my-agent --acp' cargo test --test acp`; `None` if the variable is not set. The words are split as in
-            /// a shell.
+            /// `ACP_AGENT='my-agent --acp' cargo test --test acp`; `None` if the variable is not set. The words are
+            /// split as in a shell.
             #[must_use]
             pub fn from_env() -> Option<Self> {
                 TestPlan::from_env(Party::$subject).map(Self)
             }
 
-            /// Creates the program in the environment, or else the one with this command line. All other settings apply to
-            /// both.
+            /// Creates the program in the environment, or else the one with this command line. All other settings apply
+            /// to both.
             pub fn from_env_or<W: Into<String>>(command: impl IntoIterator<Item = W>) -> Self {
                 Self::from_env().unwrap_or_else(|| Self::command(command))
             }
 
-            /// Creates the program of a profile, which describes how the user of a client acts, and may list known failures. A
-            /// mistake in the file fails every case.
+            /// Creates the program of a profile, which describes how the user of a client acts, and may list known
+            /// failures. A mistake in the file fails every case.
             ///
             /// ```no_run
             /// # use acp_conformance::cargo_test::Client;
@@ -187,8 +188,8 @@ macro_rules! common_methods {
 
             /// Reads the arguments of the test program, runs the requested tests, and reports the results; for `main`.
             ///
-            /// An agent starts this same test program as its MCP servers, and a client as its agent; this function detects
-            /// that. So code before it in `main` must not print, or take long.
+            /// An agent starts this same test program as its MCP servers, and a client as its agent; this function
+            /// detects that. So code before it in `main` must not print, or take long.
             #[must_use]
             pub fn run(self) -> ExitCode {
                 relay::run_if_asked().unwrap_or_else(|| run(self.trials()))
@@ -254,7 +255,8 @@ macro_rules! common_methods {
                 self
             }
 
-            /// Adds the cases below a folder with the layout of `cases/`; a case with the id of a built-in one replaces it.
+            /// Adds the cases below a folder with the layout of `cases/`; a case with the id of a built-in one replaces
+            /// it.
             pub fn cases(mut self, dir: impl Into<PathBuf>) -> Self {
                 self.0.cases(&dir.into());
                 self

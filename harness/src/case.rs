@@ -1,7 +1,8 @@
 //! Cases: scripted exchanges with one side of the protocol, as data.
 //!
-//! [`load`] reads files into the types of [`mod@file`] and lowers them to the [`model`] for the runner; [`pattern`] matches the
-//! subject's values and [`template`] fills in names. `cases/README.md` describes the format. This module starts no processes.
+//! [`load`] reads files into the types of [`mod@file`] and lowers them to the [`model`] for the runner; [`pattern`]
+//! matches the subject's values and [`template`] fills in names. `cases/README.md` describes the format. This module
+//! starts no processes.
 
 mod check;
 mod client;
@@ -33,8 +34,8 @@ pub use includes::Includes;
 pub use load::{embedded, embedded_and, embedded_case, is_handshake, load_bytes, load_dir, load_text, load_version};
 pub use matching::Mismatch;
 pub use model::{
-    Act, Action, AgentProcess, Body, Case, FileLook, FileWant, FixedAnswer, Ids, Incoming, IncomingBody,
-    LimitOverrides, McpLook, Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessLook, RawBytes,
+    Act, Action, AgentProcess, Body, Case, FileCheck, FileWant, FixedAnswer, Ids, Incoming, IncomingBody,
+    LimitOverrides, McpCheck, Need, NeedRoot, Outgoing, PermissionPolicy, Place, Presence, ProcessCheck, RawBytes,
     ReplyText, Step, TesterSetup, UserPermission, UserSetup, WireSetup,
 };
 pub use pattern::{Pattern, PatternError};

@@ -1,8 +1,8 @@
-//! Certificates: a folder with the traces of all cases, the report on them, and a digest of each file, so that anyone can check the
-//! traces again, offline and without the subject.
+//! Certificates: a folder with the traces of all cases, the report on them, and a digest of each file, so that anyone
+//! can check the traces again, offline and without the subject.
 //!
-//! The same code (`judged`) makes and verifies the report. A certificate is not signed: anyone with write access to the folder can
-//! replace it. docs/certificates.md explains the consequences.
+//! The same code (`judged`) makes and verifies the report. A certificate is not signed: anyone with write access to the
+//! folder can replace it. docs/certificates.md explains the consequences.
 
 mod digests;
 mod folder;

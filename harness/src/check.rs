@@ -94,8 +94,8 @@ impl Tape {
         Self { file: Some(file), ..self }
     }
 
-    /// Checks the recording by the edition of its header and, where connections of a recording negotiated other versions, by
-    /// their editions as well. An edition that covers no connection is left out if another one does.
+    /// Checks the recording by the edition of its header and, where connections of a recording negotiated other
+    /// versions, by their editions as well. An edition that covers no connection is left out if another one does.
     ///
     /// # Errors
     ///
@@ -177,8 +177,8 @@ impl Tape {
         Ok(charts.into_iter().map(|(id, chart)| (id, chart.close())).collect())
     }
 
-    /// Returns the events that prove a finding. This reads the recording once more, so that the first reading need not keep all
-    /// events.
+    /// Returns the events that prove a finding. This reads the recording once more, so that the first reading need not
+    /// keep all events.
     fn evidence(&self, judged: &[JudgedTrace], editions: &Editions) -> Result<BTreeMap<usize, Event>, TapeProblem> {
         let wanted: BTreeSet<usize> = judged.iter().flat_map(JudgedTrace::evidence).collect();
         let Some(last) = wanted.last() else { return Ok(BTreeMap::new()) };
@@ -215,8 +215,8 @@ pub struct PartyReport {
 }
 
 impl Reports {
-    /// Adds a recording to the report of each party that it shows, or of the one that was `asked` for. Returns the charts of its
-    /// cases, by their names in reports.
+    /// Adds a recording to the report of each party that it shows, or of the one that was `asked` for. Returns the
+    /// charts of its cases, by their names in reports.
     ///
     /// # Errors
     ///
@@ -258,7 +258,8 @@ impl Reports {
         self.collectors.len()
     }
 
-    /// Returns the reports, of a check that took this long; with `strict`, a violated SHOULD counts like a violated MUST.
+    /// Returns the reports, of a check that took this long; with `strict`, a violated SHOULD counts like a violated
+    /// MUST.
     #[must_use]
     pub fn finish(self, took: Duration, strict: bool) -> Vec<PartyReport> {
         let (tapes, whole) = (self.tapes.len(), !self.foreign);

@@ -50,8 +50,8 @@ use crate::transport::process::{Orphans, kill_all};
 ///
 /// # Errors
 ///
-/// Returns usage and file errors, such as a wrong argument or an unreadable file; findings about the subject are not errors.
-/// The caller prints the error and exits with [`ProgramExit::Usage`].
+/// Returns usage and file errors, such as a wrong argument or an unreadable file; findings about the subject are not
+/// errors. The caller prints the error and exits with [`ProgramExit::Usage`].
 pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
     shell::set_color(args.color);
     let option = args.edition.as_deref();
@@ -71,7 +71,8 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Schema(schema) => return schema::run(schema),
         _ => {}
     }
-    // The tests of this package check the built-in files. A modified copy reports its mistake here instead of panicking.
+    // The tests of this package check the built-in files. A modified copy reports its mistake here instead of
+    // panicking.
     if let Err(broken) = editions.preferred().check() {
         output::say(&format!("error: a built-in file is broken: {broken}"));
         return Ok(ProgramExit::HarnessError);

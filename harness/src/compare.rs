@@ -1,6 +1,7 @@
 //! Compares two runs of one subject: changed verdicts, capabilities and messages.
 //!
-//! A [`Side`] is a report together with its traces, if there are any; [`compare`] compares two of them. Neither reads files.
+//! A [`Side`] is a report together with its traces, if there are any; [`compare`] compares two of them. Neither reads
+//! files.
 
 mod capabilities;
 mod model;

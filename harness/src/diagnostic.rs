@@ -1,7 +1,7 @@
 //! Mistakes in files that people write, and their display.
 //!
-//! A [`Diagnostic`] describes a mistake (code and message), its place (one primary label, further ones), and the remedy (help).
-//! All of a file's diagnostics are shown together. A mistake of a subject is a finding and not a diagnostic.
+//! A [`Diagnostic`] describes a mistake (code and message), its place (one primary label, further ones), and the remedy
+//! (help). All of a file's diagnostics are shown together. A mistake of a subject is a finding and not a diagnostic.
 
 use std::fmt;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl Diagnostic {
 
     /// Draws the diagnostic with the lines of its file, in the style of rustc.
     #[must_use]
-    pub fn render(&self, look: Look) -> String {
+    pub fn render(&self, style: RenderStyle) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -138,9 +138,9 @@ impl Diagnostic {
         for help in &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        let renderer = match look {
-            Look::Plain => Renderer::plain(),
-            Look::Styled => Renderer::styled(),
+        let renderer = match style {
+            RenderStyle::Plain => Renderer::plain(),
+            RenderStyle::Styled => Renderer::styled(),
         };
         renderer.render(&[group])
     }
@@ -148,13 +148,13 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.render(Look::Plain))
+        f.write_str(&self.render(RenderStyle::Plain))
     }
 }
 
 /// The target of drawn diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum RenderStyle {
     /// For files and snapshots.
     Plain,
     /// For terminals, with colours.
@@ -163,8 +163,8 @@ pub enum Look {
 
 /// Draws several diagnostics separated by empty lines, with a final line feed; empty for an empty list.
 #[must_use]
-pub fn render_all(diagnostics: &[Diagnostic], look: Look) -> String {
-    let drawn: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(look)).collect();
+pub fn render_all(diagnostics: &[Diagnostic], style: RenderStyle) -> String {
+    let drawn: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(style)).collect();
     if drawn.is_empty() { String::new() } else { drawn.join("\n\n") + "\n" }
 }
 

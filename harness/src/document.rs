@@ -1,7 +1,8 @@
 //! Structured files in which every part has a place.
 //!
-//! A [`Document`] is a JSON value together with the span of each of its parts, read from YAML ([`yaml`]) or TOML ([`toml`]).
-//! Its structure is then compared with a JSON Schema ([`shape`]). So every stage can show a mistake at its place in the file.
+//! A [`Document`] is a JSON value together with the span of each of its parts, read from YAML ([`yaml`]) or TOML
+//! ([`toml`]). Its structure is then compared with a JSON Schema ([`shape`]). So every stage can show a mistake at its
+//! place in the file.
 
 pub mod shape;
 pub mod toml;

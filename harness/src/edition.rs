@@ -1,7 +1,7 @@
 //! The editions that are built into the program: for each one its schemas, its requirements and its cases.
 //!
-//! An [`Edition`] itself is a value of the core, which embeds no files. A [`Bundle`] adds the files that this program contains,
-//! and loads them on first use.
+//! An [`Edition`] itself is a value of the core, which embeds no files. A [`Bundle`] adds the files that this program
+//! contains, and loads them on first use.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -197,8 +197,8 @@ impl Bundle {
         requirement.link(self.files.major)
     }
 
-    /// Returns the SHA-256 over the requirements and cases: of the output of `sha256sum` for their files, with their paths from the
-    /// root of the repository and in the order of these.
+    /// Returns the SHA-256 over the requirements and cases: of the output of `sha256sum` for their files, with their
+    /// paths from the root of the repository and in the order of these.
     #[must_use]
     pub fn content_sha256(&self) -> String {
         let catalogue =

@@ -1,7 +1,7 @@
 //! A correct and a wrong exchange for each requirement, for `explain`, the documentation and the page of a run.
 //!
-//! They are made of the traces in `harness/tests/traces/`, which list the verdicts that they were written for. An exchange is
-//! such a trace without every event that its verdict does not need.
+//! They are made of the traces in `harness/tests/traces/`, which list the verdicts that they were written for. An
+//! exchange is such a trace without every event that its verdict does not need.
 
 pub mod conversation;
 
@@ -25,8 +25,8 @@ const LONGEST: usize = 8;
 /// The longest message, in bytes.
 const WIDEST: usize = 1000;
 
-/// Returns the shortest exchange with this verdict on a requirement, one message per line. That of a failure ends with the finding.
-/// Empty if no trace was written for it, or if its exchange has no messages or too many.
+/// Returns the shortest exchange with this verdict on a requirement, one message per line. That of a failure ends with
+/// the finding. Empty if no trace was written for it, or if its exchange has no messages or too many.
 #[must_use]
 pub fn exchange(bundle: &'static Bundle, requirement: &str, verdict: Verdict) -> Vec<String> {
     if bundle.catalogue().find(requirement).is_none_or(|known| known.status != Status::Checked) {
@@ -81,8 +81,8 @@ impl<'r> Proof<'r> {
         proof.holds(trace).then_some(proof)
     }
 
-    /// Whether a trace has the verdict for the same reason, violates nothing else, and has all events that its steps and its
-    /// finding name.
+    /// Whether a trace has the verdict for the same reason, violates nothing else, and has all events that its steps
+    /// and its finding name.
     fn holds(&self, trace: &Trace) -> bool {
         let judgement = judge(trace, self.bundle.edition());
         let finding = failure(&judgement, self.requirement, self.kind);

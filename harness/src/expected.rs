@@ -21,8 +21,8 @@
 //! assert!(entries.unwrap()[0].covers("cancel.stop-reason", "v1/agent/cancel/while-asking"));
 //! ```
 //!
-//! A profile can contain the same tables. [`Expectation::standing`] is the only place that decides whether an entry is still
-//! true; `report` and `cargo_test` ask it.
+//! A profile can contain the same tables. [`Expectation::standing`] is the only place that decides whether an entry is
+//! still true; `report` and `cargo_test` ask it.
 
 mod apply;
 mod date;
@@ -115,13 +115,13 @@ impl Expectation {
         }
     }
 
-    /// Returns its result, if a run came to this verdict on its case or requirement. Only a `whole` run, one of all cases, can
-    /// prove that a requirement does not fail in any of them.
+    /// Returns its result, if a run came to this verdict on its case or requirement. Only a `whole` run, one of all
+    /// cases, can prove that a requirement does not fail in any of them.
     #[must_use]
     pub fn standing(&self, verdict: Verdict, whole: bool, today: Date) -> Standing {
-        let told = whole || self.case.is_some();
+        let is_decided = whole || self.case.is_some();
         match verdict {
-            Verdict::Pass | Verdict::NotApplicable if told => Standing::Stale,
+            Verdict::Pass | Verdict::NotApplicable if is_decided => Standing::Stale,
             _ if self.is_expired(today) => Standing::Expired,
             Verdict::Fail => Standing::Holds,
             _ => Standing::Open,

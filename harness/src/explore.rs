@@ -1,7 +1,8 @@
 //! Random walks over the cases: several in one process, in an order that is in no file.
 //!
 //! A walk is a case like any other, lowered from its name ([`Walk`]). Walks contain only cases that pass alone, so a
-//! failure shows something that only their order brings about. It counts if it shows again, and is then made as short as possible.
+//! failure shows something that only their order brings about. It counts if it shows again, and is then made as short
+//! as possible.
 
 mod random;
 mod shrink;
@@ -22,8 +23,8 @@ use crate::trace::Trace;
 /// The number of walks that run before the failures among them are looked at.
 const ROUND: usize = 32;
 
-/// The number of walks that break a requirement only once each, after which it is no longer looked at. Another walk may break it
-/// each time: a cancel in the middle of a turn comes sooner or later.
+/// The number of walks that break a requirement only once each, after which it is no longer looked at. Another walk may
+/// break it each time: a cancel in the middle of a turn comes sooner or later.
 const MOST_UNCONFIRMED: usize = 5;
 
 /// What a walk broke: a requirement, and the kind of the finding.
@@ -91,8 +92,8 @@ impl Known {
 }
 
 impl Explorer<'_> {
-    /// Plays the walks with these numbers, which the seed determines, over the cases that passed. Walks do not report the `known`
-    /// violations again, and add theirs. Returns the number of walks that ran.
+    /// Plays the walks with these numbers, which the seed determines, over the cases that passed. Walks do not report
+    /// the `known` violations again, and add theirs. Returns the number of walks that ran.
     ///
     /// # Errors
     ///
@@ -142,8 +143,8 @@ impl Explorer<'_> {
         Ok(next - walks.start)
     }
 
-    /// Plays walks, and returns what `look` finds in each, by their position. Impossible walks are left out.
-    fn play<T>(&self, walks: &[Walk], look: impl Fn(Walked) -> T) -> BTreeMap<usize, T> {
+    /// Plays walks, and returns what `judge` finds in each, by their position. Impossible walks are left out.
+    fn play<T>(&self, walks: &[Walk], judge: impl Fn(Walked) -> T) -> BTreeMap<usize, T> {
         let lowered = walks.iter().enumerate();
         let lowered = lowered.filter_map(|(at, walk)| Some((at, walk.lower(self.cases).ok()?)));
         let (positions, cases): (Vec<usize>, Vec<Case>) = lowered.unzip();
@@ -158,7 +159,7 @@ impl Explorer<'_> {
                     && let Some(&position) = cases.first().and_then(|&index| positions.get(index))
                 {
                     let walked = Walked { walk: walks[position].clone(), traces: vec![*trace] };
-                    found.insert(position, look(walked));
+                    found.insert(position, judge(walked));
                 }
                 Next::Continue
             },

@@ -1,9 +1,9 @@
-//! A conformance harness for the [Agent Client Protocol](https://agentclientprotocol.com): drives an agent through scripted
-//! transcripts, records every byte, and checks the record.
+//! A conformance harness for the [Agent Client Protocol](https://agentclientprotocol.com): drives an agent through
+//! scripted transcripts, records every byte, and checks the record.
 //!
 //! Data flows one way. A [`case`] is read from a file and [`run`] against a subject, which yields a [`trace`]; the
-//! [`mod@judge`] turns the trace into findings, and [`report`] joins the findings of all cases. No part depends on an earlier
-//! one, so a trace can be checked again without the subject.
+//! [`mod@judge`] turns the trace into findings, and [`report`] joins the findings of all cases. No part depends on an
+//! earlier one, so a trace can be checked again without the subject.
 //!
 //! ```no_run
 //! use acp_conformance::case::embedded;

@@ -1,9 +1,10 @@
 //! The scripted model: serves the common model APIs on loopback, and acts on the intent of a prompt.
 //!
-//! An agent under test runs unchanged, with this in place of its model. A [`dialect`] reads its request into an [`Ask`], which
-//! is the same for every API. The [`script`] finds the intent in it, chooses among the tools that the agent offers, fills in
-//! their schemas, and decides on the answer; the dialect writes that in the format of the API. All of this is pure: the same
-//! request with the same number gets the same answer. Only [`server`] uses sockets and time.
+//! An agent under test runs unchanged, with this in place of its model. A [`dialect`] reads its request into an
+//! [`Ask`], which is the same for every API. The [`script`] finds the intent in it, chooses among the tools that the
+//! agent offers, fills in their schemas, and decides on the answer; the dialect writes that in the format of the API.
+//! All of this is pure: the same request with the same number gets the same answer. Only [`server`] uses sockets and
+//! time.
 
 pub mod answer;
 pub mod ask;

@@ -1,5 +1,5 @@
-//! Files that the program writes for its user. A file replaces the previous one only when it is complete, so an interrupted run
-//! neither leaves an empty report nor destroys the previous one.
+//! Files that the program writes for its user. A file replaces the previous one only when it is complete, so an
+//! interrupted run neither leaves an empty report nor destroys the previous one.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Seek, Write};

@@ -215,8 +215,8 @@ pub struct Controls {
     pub share: Option<bool>,
 }
 
-/// The means by which an act reaches the client. The texts may contain arguments of the act, such as `{text}`, or `{text_json}`
-/// as JSON.
+/// The means by which an act reaches the client. The texts may contain arguments of the act, such as `{text}`, or
+/// `{text_json}` as JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Means {
     /// A line on the client's standard input.
@@ -257,7 +257,8 @@ impl Controls {
         self.share = other.share.or(self.share);
     }
 
-    /// Whether several cases can share a process: its user can open a session in another directory and prompt there, in this order.
+    /// Whether several cases can share a process: its user can open a session in another directory and prompt there, in
+    /// this order.
     #[must_use]
     pub fn can_share(&self) -> bool {
         let typed = |act: &str| match self.acts.get(act) {

@@ -1,8 +1,9 @@
-//! Turns the trace of a case into a case file: the exchange as a transcript, with names and patterns instead of values that
-//! differ from run to run.
+//! Turns the trace of a case into a case file: the exchange as a transcript, with names and patterns instead of values
+//! that differ from run to run.
 //!
-//! The text is for people to edit and keep. All messages of the tester stand in it as they were sent. Its lines for the subject
-//! expect only values that are likely to repeat: words of the protocol, ids that come back, files of the working directory.
+//! The text is for people to edit and keep. All messages of the tester stand in it as they were sent. Its lines for the
+//! subject expect only values that are likely to repeat: words of the protocol, ids that come back, files of the
+//! working directory.
 
 mod exchange;
 mod names;
@@ -22,9 +23,9 @@ use crate::requirement::Party;
 use crate::trace::{Trace, What};
 use crate::verdict::Verdict;
 
-/// Returns the text of a case file that repeats the exchange of a case's trace; `origin` says whose it is. A comment marks each
-/// line that violates a requirement. `None` if no case can repeat the exchange: it has several connections, a broken line of the
-/// subject, or does not begin with `initialize` and its result.
+/// Returns the text of a case file that repeats the exchange of a case's trace; `origin` says whose it is. A comment
+/// marks each line that violates a requirement. `None` if no case can repeat the exchange: it has several connections,
+/// a broken line of the subject, or does not begin with `initialize` and its result.
 #[must_use]
 pub fn record(trace: &Trace, origin: &str, edition: &'static Edition) -> Option<String> {
     let exchange = Exchange::read(trace)?;
@@ -52,7 +53,8 @@ pub fn record(trace: &Trace, origin: &str, edition: &'static Edition) -> Option<
     Some(text)
 }
 
-/// A requirement that the subject violates: the number of the first event that shows it, the id, and the text of the finding.
+/// A requirement that the subject violates: the number of the first event that shows it, the id, and the text of the
+/// finding.
 type Violation = (usize, String, String);
 
 fn violations(trace: &Trace, exchange: &Exchange, edition: &'static Edition) -> Vec<Violation> {
@@ -120,8 +122,8 @@ fn decision(request: &Turn, outcome: &Result<Value, Value>) -> Option<&'static s
     })
 }
 
-/// Returns the files of the working directory that a client read before they were written, by their relative paths. A file that
-/// was read as a whole is better than a part.
+/// Returns the files of the working directory that a client read before they were written, by their relative paths. A
+/// file that was read as a whole is better than a part.
 fn workspace(exchange: &Exchange, names: &Names) -> Value {
     let mut files: BTreeMap<&str, (bool, String)> = BTreeMap::new();
     let mut written = Vec::new();
@@ -228,8 +230,8 @@ impl Writer<'_> {
         Some(format!("- {}{mark}: {}", turn.from, flow(&Value::Object(line))))
     }
 
-    /// Returns the mark for a notification. An update about the content of the turn is optional, and so is one that the tester
-    /// reacts to; any number of the others may come.
+    /// Returns the mark for a notification. An update about the content of the turn is optional, and so is one that the
+    /// tester reacts to; any number of the others may come.
     fn mark(&self, at: usize, method: &str, params: Option<&Value>) -> &'static str {
         if method.starts_with('_') {
             return "*";

@@ -1,7 +1,7 @@
 //! Runs cases against a subject and records what happens. The result is a trace, which the judge checks later.
 //!
-//! `jobs` runs many cases: each in a process of its own (`single`), or several in one (`shared`, by `plan`). `transcript` runs
-//! the steps of one case (`case`, `step`), which uses its `conversation` through a `channel`.
+//! `jobs` runs many cases: each in a process of its own (`single`), or several in one (`shared`, by `plan`).
+//! `transcript` runs the steps of one case (`case`, `step`), which uses its `conversation` through a `channel`.
 
 mod case;
 mod channel;

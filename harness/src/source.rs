@@ -1,7 +1,7 @@
 //! Text files that people write, and places in them.
 //!
-//! A [`Span`] is a range of bytes, which programs compute with; a [`Place`] is a line and a column, which people read. A
-//! [`SourceFile`] converts one to the other. This module does not interpret the text.
+//! A [`Span`] is a range of bytes, which programs compute with; a [`Place`] is a line and a column, which people read.
+//! A [`SourceFile`] converts one to the other. This module does not interpret the text.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,7 +1,8 @@
 //! Runs cases until each has a verdict.
 //!
-//! Cases share conversations first. Those that do not pass there run again alone. Cases in further contexts, and those that repeat
-//! others and cost further starts, wait for the verdicts of these, and run only if the subject did something there.
+//! Cases share conversations first. Those that do not pass there run again alone. Cases in further contexts, and those
+//! that repeat others and cost further starts, wait for the verdicts of these, and run only if the subject did
+//! something there.
 
 mod retry;
 mod sequence;
@@ -73,7 +74,8 @@ pub trait SuiteListener {
     /// As for [`Self::started`].
     fn keep(&mut self, trace: &Trace) -> Result<Option<String>, Self::Error>;
 
-    /// A case has its verdict. The trace is its own, or its part of the trace of a conversation; a case that was skipped has none.
+    /// A case has its verdict. The trace is its own, or its part of the trace of a conversation; a case that was
+    /// skipped has none.
     ///
     /// # Errors
     ///
@@ -119,7 +121,8 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
             list.push(case);
         }
         while stopped().is_none() {
-            // A failure that a case did not show alone needs the cases before it. Once it is confirmed, no other case runs again for it.
+            // A failure that a case did not show alone needs the cases before it. Once it is confirmed, no other case
+            // runs again for it.
             self.repeat_conversations(cases, subject, |failure| failure.is_refuted_alone)?;
             let (settled, again) = self.retry.review(self.collector);
             self.settle_all(settled)?;
@@ -130,8 +133,8 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
                 false if options.isolate => RunMode::Alone,
                 false => RunMode::Shared,
             };
-            // `--fail-fast` asks first whether a failure shows alone; the other cases run only if it does not. Shortly before the time
-            // limit, only failures are confirmed.
+            // `--fail-fast` asks first whether a failure shows alone; the other cases run only if it does not. Shortly
+            // before the time limit, only failures are confirmed.
             let confirms_first = options.fail_fast && self.retry.has_open_failures(self.collector) || is_stopping();
             let waits = |case: &Case| match confirms_first {
                 true => !again.alone.contains(&case.id),
@@ -166,10 +169,12 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
         self.settle_rest()
     }
 
-    /// Decides about cases that repeat others: skips them if the others exercised nothing, and opens those that are worth a start.
+    /// Decides about cases that repeat others: skips them if the others exercised nothing, and opens those that are
+    /// worth a start.
     fn sort_repeated(&mut self, repeated: &mut Vec<Case>, open: &mut Vec<Case>) -> Result<(), L::Error> {
         let files: HashSet<String> = open.iter().map(|case| Case::file_of(&case.id).to_owned()).collect();
-        // They wait until all others have run once. Cases of several files that share a conversation become ready together.
+        // They wait until all others have run once. Cases of several files that share a conversation become ready
+        // together.
         let is_ready = open.iter().all(|case| self.retry.is_pending(&case.id));
         for case in take(repeated) {
             if files.contains(Case::file_of(&case.id)) || !is_ready {

@@ -15,6 +15,6 @@ pub mod signal;
 mod unix;
 pub mod web;
 
-/// The pause of a server after it could not accept a connection, for example because no file may be opened for a while. Callers
-/// wait meanwhile.
+/// The pause of a server after it could not accept a connection, for example because no file may be opened for a while.
+/// Callers wait meanwhile.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(20);

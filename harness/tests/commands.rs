@@ -1,5 +1,6 @@
-//! The output of commands on files of a folder: of `check` for recordings, for known failures and for changes in `regressions/`, and
-//! for wrong command lines and files in `usage/`. Each `commands.txt` names the snapshots and their commands.
+//! The output of commands on files of a folder: of `check` for recordings, for known failures and for changes in
+//! `regressions/`, and for wrong command lines and files in `usage/`. Each `commands.txt` names the snapshots and their
+//! commands.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

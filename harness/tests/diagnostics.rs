@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{kept, snap};
 use acp_conformance::case::{self, Includes, Vocabulary};
-use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
+use acp_conformance::diagnostic::{Diagnostic, RenderStyle, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::requirement::Party;
 use acp_conformance::{expected, profile};
@@ -71,7 +71,7 @@ fn bad_case(inputs: &Path, name: &str) -> Result<(), Failed> {
     if !refused && problems.is_empty() {
         return Err("the file was taken for a good one".into());
     }
-    snap::compare("diagnostics", &snapshot(name), &render_all(&problems, Look::Plain));
+    snap::compare("diagnostics", &snapshot(name), &render_all(&problems, RenderStyle::Plain));
     Ok(())
 }
 

@@ -173,13 +173,13 @@ fn events_are_told_line_by_line() {
     let out = readers::Lines::default();
     let mut renderer = EventLines::new(out.clone());
     let begin = begin(&report);
-    readers::tell(&mut renderer, &SuiteEvent::Begin(&begin));
+    readers::feed(&mut renderer, &SuiteEvent::Begin(&begin));
     assert_eq!(out.complete().len(), 1, "the first event waits for nothing");
-    readers::tell(&mut renderer, &SuiteEvent::Start(NASTY));
+    readers::feed(&mut renderer, &SuiteEvent::Start(NASTY));
     for case in &report.cases {
-        readers::tell(&mut renderer, &SuiteEvent::Case(case, None));
+        readers::feed(&mut renderer, &SuiteEvent::Case(case, None));
     }
-    readers::tell(&mut renderer, &SuiteEvent::Run(&report));
+    readers::feed(&mut renderer, &SuiteEvent::Run(&report));
     let lines = out.complete();
     let kinds: Vec<_> = lines.iter().map(|line| line["event"].as_str().unwrap_or_default()).collect();
     assert_eq!((kinds[0], kinds[1], kinds[2], kinds.last()), ("begin", "start", "case", Some(&"run")));

@@ -1,5 +1,5 @@
-//! Runs each input of `fuzz/corpus/` through its target, so that earlier findings of the fuzzer stay fixed without a fuzzer or
-//! a nightly compiler. `ACP_FUZZED` names another folder with the same layout, such as `fuzz/artifacts`.
+//! Runs each input of `fuzz/corpus/` through its target, so that earlier findings of the fuzzer stay fixed without a
+//! fuzzer or a nightly compiler. `ACP_FUZZED` names another folder with the same layout, such as `fuzz/artifacts`.
 
 #[path = "../../fuzz/src/targets/mod.rs"]
 mod targets;

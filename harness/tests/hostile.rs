@@ -1,15 +1,15 @@
-//! Subjects that hang, flood, send wrong messages, damage files and leave children running. Each must get the right verdict, in
-//! bounded time and memory, and nothing of it may remain.
+//! Subjects that hang, flood, send wrong messages, damage files and leave children running. Each must get the right
+//! verdict, in bounded time and memory, and nothing of it may remain.
 //!
-//! `subjects.toml` lists them. This program is the test, every subject, and the process that runs a subject. That process is
-//! observed from outside, so that its memory and leftovers are its own.
+//! `subjects.toml` lists them. This program is the test, every subject, and the process that runs a subject. That
+//! process is observed from outside, so that its memory and leftovers are its own.
 
-mod deeds;
-mod meeting;
+mod actions;
 mod own;
 mod page;
 mod program;
 mod table;
+mod trial;
 mod whole;
 
 use std::collections::BTreeMap;
@@ -20,10 +20,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use acp_conformance::transport::relay;
 use libtest_mimic::Trial;
 
-use self::meeting::Met;
+use self::trial::TrialResult;
 
 /// The results so far, by the place of the subject in the table.
-static MET: Mutex<BTreeMap<usize, Met>> = Mutex::new(BTreeMap::new());
+static RESULTS: Mutex<BTreeMap<usize, TrialResult>> = Mutex::new(BTreeMap::new());
 
 /// Runs a subject, the process that runs one, or the relay that one starts, if the arguments ask for it.
 pub fn run_if_asked() -> Option<ExitCode> {
@@ -35,7 +35,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         [program::WORD, rest @ ..] => Some(program::play(rest)),
-        [meeting::WORD, party, name] => Some(meeting::hold(table::find(party, name))),
+        [trial::WORD, party, name] => Some(trial::hold(table::find(party, name))),
         _ => None,
     }
 }
@@ -55,8 +55,8 @@ pub fn trials() -> Vec<Trial> {
     ];
     trials.extend(table::all().into_iter().enumerate().map(|(place, row)| {
         on_linux(Trial::test(format!("hostile/{}", row.title()), move || {
-            let found = meeting::arrange(&row)?;
-            met().insert(place, found);
+            let found = trial::arrange(&row)?;
+            results().insert(place, found);
             Ok(())
         }))
     }));
@@ -65,9 +65,9 @@ pub fn trials() -> Vec<Trial> {
 
 /// Writes the page of the results, if the environment asks for it.
 pub fn write_page_if_asked() {
-    page::write_if_asked(&met());
+    page::write_if_asked(&results());
 }
 
-fn met() -> MutexGuard<'static, BTreeMap<usize, Met>> {
-    MET.lock().unwrap_or_else(PoisonError::into_inner)
+fn results() -> MutexGuard<'static, BTreeMap<usize, TrialResult>> {
+    RESULTS.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! All conversations of a party as the cases of one run: the reports of its shards, joined, are the report of the whole.
+//! All conversations of a party as the cases of one run: the reports of its shards, joined, are the report of the
+//! whole.
 
 use std::fs;
 use std::iter::once;

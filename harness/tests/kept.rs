@@ -1,4 +1,5 @@
-//! Kept files: output and generated files of the program, next to the tests that compare them. `ACP_BLESS=1` replaces them.
+//! Kept files: output and generated files of the program, next to the tests that compare them. `ACP_BLESS=1` replaces
+//! them.
 
 use std::fs;
 use std::path::Path;

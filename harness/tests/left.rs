@@ -15,11 +15,11 @@ pub fn below(folder: &Path) -> Vec<String> {
     left
 }
 
-/// Repeats `look` until it finds nothing, for a moment at most.
-pub fn soon_nothing(look: impl Fn() -> Vec<String>) -> Vec<String> {
+/// Repeats `check` until it finds nothing, for a moment at most.
+pub fn soon_nothing(check: impl Fn() -> Vec<String>) -> Vec<String> {
     let deadline = Instant::now() + MOMENT;
     loop {
-        let found = look();
+        let found = check();
         if found.is_empty() || Instant::now() >= deadline {
             return found;
         }

@@ -1,7 +1,8 @@
-//! All tests of the package that use only its public interface, in one program: each program links the whole tree, which takes
-//! longer than to run most of its tests.
+//! All tests of the package that use only its public interface, in one program: each program links the whole tree,
+//! which takes longer than to run most of its tests.
 //!
-//! The name of a test begins with that of its file, so `cargo test -p acp-conformance --test it traces/` runs those of `traces.rs`.
+//! The name of a test begins with that of its file, so `cargo test -p acp-conformance --test it traces/` runs those of
+//! `traces.rs`.
 
 /// Makes a trial of each function of a file. A function without arguments passes if it does not panic.
 macro_rules! trials {

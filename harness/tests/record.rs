@@ -1,11 +1,12 @@
-//! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot is the case recorded from it, or `no case`.
+//! Trace → case: each file under `harness/tests/record/` is a trace, and its snapshot is the case recorded from it, or
+//! `no case`.
 
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use acp_conformance::case::{Includes, Vocabulary, load_text};
-use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::record::record;
 use acp_conformance::trace::Trace;
@@ -45,6 +46,6 @@ fn sound(text: String) -> Result<String, Failed> {
     let (_, problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     match problems.as_slice() {
         [] => Ok(text),
-        _ => Err(format!("{text}\n{}", render_all(&problems, Look::Plain)).into()),
+        _ => Err(format!("{text}\n{}", render_all(&problems, RenderStyle::Plain)).into()),
     }
 }

@@ -1,6 +1,6 @@
-//! Each conversation also as a recording of both parties, without marks of deliberate violations: with any part missing, no
-//! requirement fails that passes in the whole. With a file for each party, the requirements that one message decides fail as in
-//! the whole.
+//! Each conversation also as a recording of both parties, without marks of deliberate violations: with any part
+//! missing, no requirement fails that passes in the whole. With a file for each party, the requirements that one
+//! message decides fail as in the whole.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,9 +18,9 @@ use libtest_mimic::Failed;
 
 use crate::traces::{edition, parts};
 
-/// Conversations in which a deliberate line is actually correct, so that it has its normal meaning without the mark; or in
-/// which only the process of our own traces distinguishes a login from a connection; or in which only our own traces mark a
-/// fence.
+/// Conversations in which a deliberate line is actually correct, so that it has its normal meaning without the mark; or
+/// in which only the process of our own traces distinguishes a login from a connection; or in which only our own traces
+/// mark a fence.
 const RIGHT: [&str; 5] = [
     "fs/read-gate-deliberate.txt",
     "notice/capability-wrong-on-purpose.txt",
@@ -63,7 +63,8 @@ pub fn check(path: &Path) -> Result<(), Failed> {
     let lines = 1..lines(&trace).count();
     let mut variants = ["requests", "sessions", "terminals", "tools"].map(Missing::Memory).to_vec();
     variants.extend([Lack::Bytes, Lack::Times, Lack::Order].map(Missing::Lack));
-    // Without the answer to `initialize`, the recording does not show that this edition does not cover the conversation.
+    // Without the answer to `initialize`, the recording does not show that this edition does not cover the
+    // conversation.
     let first = if OTHER_VERSION.iter().any(|other| path.ends_with(other)) { 3 } else { 1 };
     variants.extend(lines.clone().filter(|_| first == 1).map(Missing::Before));
     variants.extend(lines.filter(|line| *line >= first && is_answer(&trace, *line)).map(Missing::Sender));

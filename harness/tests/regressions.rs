@@ -1,4 +1,5 @@
-//! Commands that change files: `--update-expected`, the review of transcripts and `init`. Also what depends on the shell.
+//! Commands that change files: `--update-expected`, the review of transcripts and `init`. Also what depends on the
+//! shell.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -165,7 +166,8 @@ fn color() -> Result<(), Failed> {
     same("never", &with("never", "CLICOLOR_FORCE")?.to_string(), "false")
 }
 
-/// `init --ci` writes the workflow next to the file of the project, also from a folder below it, and replaces it only on request.
+/// `init --ci` writes the workflow next to the file of the project, also from a folder below it, and replaces it only
+/// on request.
 fn workflow() -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
     let below = dir.path().join("src");

@@ -1,5 +1,6 @@
-//! Snapshots: texts of the program, each in a file below `snapshots/`. A test that finds another text fails, and writes it next to
-//! the snapshot as `….snap.new`; `cargo insta review` shows and accepts it. With `INSTA_UPDATE=no` or in CI, nothing is written.
+//! Snapshots: texts of the program, each in a file below `snapshots/`. A test that finds another text fails, and writes
+//! it next to the snapshot as `….snap.new`; `cargo insta review` shows and accepts it. With `INSTA_UPDATE=no` or in CI,
+//! nothing is written.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,8 @@ pub fn compare(folder: &str, name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(&*name, text));
 }
 
-/// Returns the trial that a folder has only the snapshots of these names, as in [`compare`]. `file` is that of the tests.
+/// Returns the trial that a folder has only the snapshots of these names, as in [`compare`]. `file` is that of the
+/// tests.
 pub fn all_used(file: &str, folder: &'static str, names: Vec<String>) -> Trial {
     let trial = Trial::test(format!("{file}/every-snapshot-is-used-in-{folder}"), move || {
         let accepted = names.iter().map(|name| format!("{name}.snap"));

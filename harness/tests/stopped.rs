@@ -1,5 +1,5 @@
-//! Runs that stop early: by a signal, by a time limit, or after the first failure. Their reports are partial, and the files of
-//! earlier runs stay until the new ones are complete.
+//! Runs that stop early: by a signal, by a time limit, or after the first failure. Their reports are partial, and the
+//! files of earlier runs stay until the new ones are complete.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,8 +30,8 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// An agent that answers `initialize`, and `session/new` if its first argument is the result of that; otherwise it never
-/// answers this one request.
+/// An agent that answers `initialize`, and `session/new` if its first argument is the result of that; otherwise it
+/// never answers this one request.
 const AGENT: &str = r#"
 while read -r line; do
     id=$(printf '%s' "$line" | sed 's/.*"id":\([^,}]*\).*/\1/')
@@ -265,7 +265,8 @@ fn run_that_is_interrupted_at_once_has_a_report() {
     assert_eq!((report.cases.len(), handshake), (1, Some((Verdict::Inconclusive, Some(Cause::RunEnded)))));
 }
 
-/// An agent that breaks the wire format in the prompt whose number is its argument, and then says nothing more. Its user ends the run there.
+/// An agent that breaks the wire format in the prompt whose number is its argument, and then says nothing more. Its
+/// user ends the run there.
 const BREAKS_AND_HANGS: &str = r#"
 n=0
 while read -r line; do

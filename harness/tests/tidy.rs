@@ -1,5 +1,5 @@
-//! Properties of the whole tree that no compiler checks: the order of the modules, the catalogue, the published schemas, the
-//! generated pages, the links of the documentation, and stray files.
+//! Properties of the whole tree that no compiler checks: the order of the modules, the catalogue, the published
+//! schemas, the generated pages, the links of the documentation, and stray files.
 
 mod catalogue;
 mod citations;
@@ -38,8 +38,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns every file below a folder of the repository, by its path from the root, in order. Leaves out `target`, `dist` and `.git`,
-/// which is a file in a linked worktree.
+/// Returns every file below a folder of the repository, by its path from the root, in order. Leaves out `target`,
+/// `dist` and `.git`, which is a file in a linked worktree.
 fn files(folder: &str) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![PathBuf::from(folder)];

@@ -1,8 +1,9 @@
 //! Trace → findings: each file under `harness/tests/traces/` is a short conversation with the expected verdicts.
 //!
-//! First the expected verdicts, one `requirement: verdict` per line, or `requirement: noted KIND` for what a probe notes, `#` for
-//! comments; then a line `---`; then the conversation. `conversation` describes the form. Every requirement that fails or is undecided must be listed. A pass need
-//! not be: each trace also passes other requirements that its few lines exercise.
+//! First the expected verdicts, one `requirement: verdict` per line, or `requirement: noted KIND` for what a probe
+//! notes, `#` for comments; then a line `---`; then the conversation. `conversation` describes the form. Every
+//! requirement that fails or is undecided must be listed. A pass need not be: each trace also passes other requirements
+//! that its few lines exercise.
 //!
 //! All of them also form one run, whose shards must give the same results together.
 

@@ -1,8 +1,9 @@
-//! Properties of all inputs. Each module is a target: its `holds` accepts any bytes and panics if a property does not hold.
+//! Properties of all inputs. Each module is a target: its `holds` accepts any bytes and panics if a property does not
+//! hold.
 //!
 //! An ordinary test of the main package includes this file by its path, and tests the inputs of `fuzz/corpus/`.
 
-use acp_conformance::diagnostic::{Diagnostic, Look, render_all};
+use acp_conformance::diagnostic::{Diagnostic, RenderStyle, render_all};
 use acp_conformance::example::conversation::Reader;
 use acp_conformance::trace::Trace;
 
@@ -58,8 +59,8 @@ fn written(trace: &Trace) -> Vec<u8> {
 
 /// Checks that a file has a result or an error, and never both, and that every mistake can be rendered.
 fn drawn(is_sound: bool, problems: &[Diagnostic]) {
-    assert_ne!(is_sound, problems.iter().any(Diagnostic::is_error), "{}", render_all(problems, Look::Plain));
-    let plain = render_all(problems, Look::Plain);
+    assert_ne!(is_sound, problems.iter().any(Diagnostic::is_error), "{}", render_all(problems, RenderStyle::Plain));
+    let plain = render_all(problems, RenderStyle::Plain);
     assert_eq!(plain.is_empty(), problems.is_empty());
-    assert!(!render_all(problems, Look::Styled).contains('\u{7}'), "a control character of the file is drawn");
+    assert!(!render_all(problems, RenderStyle::Styled).contains('\u{7}'), "a control character of the file is drawn");
 }

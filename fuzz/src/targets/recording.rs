@@ -1,5 +1,5 @@
-//! Recordings of other tools: every file is read or refused, and the result does not depend on the pieces in which its bytes
-//! come.
+//! Recordings of other tools: every file is read or refused, and the result does not depend on the pieces in which its
+//! bytes come.
 
 use std::io::{self, Cursor, Read};
 
@@ -8,8 +8,8 @@ use acp_conformance::recording::{Format, Input, Recording, RecordingProblem};
 use acp_conformance::requirement::Party;
 use acp_conformance::trace::{Event, Header};
 
-/// Treats the bytes as a recording in any format; or as those of the agent and those of the client, with a zero byte between
-/// them.
+/// Treats the bytes as a recording in any format; or as those of the agent and those of the client, with a zero byte
+/// between them.
 pub fn holds(data: &[u8]) {
     for format in Format::ALL.map(Some).into_iter().chain([None]) {
         for party in [None, Some(Party::Agent), Some(Party::Client)] {

@@ -12,6 +12,7 @@ pub(crate) mod common;
 mod compaction;
 mod config;
 mod content;
+mod context;
 mod delete;
 mod diff;
 mod dirs;
@@ -27,7 +28,6 @@ mod mcp;
 mod memory;
 mod message;
 mod modes;
-mod moment;
 mod notice;
 mod permission;
 mod plan;
@@ -46,9 +46,9 @@ mod transport;
 
 pub use self::check::{Check, On};
 pub(crate) use self::check::{KINDS, Seen};
+pub use self::context::CheckContext;
 pub use self::memory::Areas;
 pub(crate) use self::memory::Event;
-pub use self::moment::Moment;
 
 /// Returns every check of every area.
 pub(crate) fn all() -> Vec<Check> {

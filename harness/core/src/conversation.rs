@@ -40,7 +40,7 @@ pub use self::services::{Refusal, Write};
 pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
 pub use self::terminal::{Terminal, TerminalExit};
 pub use self::trials::{StoppedBy, Trial, Trials, has_entries};
-pub use self::turn_log::{After, AtCancel, CancelRequest, Deed, Login, Refused, TurnLog};
+pub use self::turn_log::{After, AtCancel, CancelRequest, Login, Refused, SideEffect, TurnLog};
 pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay};
 use crate::conversation::timing::{CLEAN_UP, between};
 use crate::protocol::{Capability, Edition, Feature};
@@ -70,7 +70,8 @@ pub struct Conversation {
     case_from: usize,
     /// Whether a message has come.
     pub begun: bool,
-    /// In a case: the events in which the agent reported a tool call, asked permission for one, or its scripted model called one.
+    /// In a case: the events in which the agent reported a tool call, asked permission for one, or its scripted model
+    /// called one.
     pub tool_reports: BTreeSet<usize>,
     /// The kinds of messages that may be missing from the trace or were forgotten.
     pub holes: Holes,
@@ -80,7 +81,8 @@ pub struct Conversation {
     pub open: OpenRequests,
     /// The requests that were answered, by sender and id: the event of the answer.
     pub answered: HashMap<(Party, RpcId), usize>,
-    /// By sender: the ids of requests that were given to another one before they were answered; each of the two has an answer.
+    /// By sender: the ids of requests that were given to another one before they were answered; each of the two has an
+    /// answer.
     pub shared_ids: BTreeSet<(Party, RpcId)>,
     /// The params of `initialize`, and their event.
     pub initialize: Option<(usize, Value)>,
@@ -112,8 +114,8 @@ pub struct Conversation {
     pub stderr: VecDeque<usize>,
     /// The event at which the subject's output ended.
     pub stdout_ended: Option<usize>,
-    /// The event at which the tester stopped the subject or closed its input: requests that are unanswered then are not a
-    /// failure of any party.
+    /// The event at which the tester stopped the subject or closed its input: requests that are unanswered then are
+    /// not a failure of any party.
     pub shutting_down: Option<usize>,
     /// The requests whose answer did not come within their time limit, by their event, with the event of the timeout.
     pub timed_out: BTreeMap<usize, usize>,
@@ -123,11 +125,11 @@ pub struct Conversation {
     pub fence_us: u64,
     /// Answers that were errors, by event: method and code.
     pub errors: BTreeMap<usize, (String, i64)>,
-    /// Session ids that the client used although no agent created them. The client used them first, so its partner may use them
-    /// too.
+    /// Session ids that the client used although no agent created them. The client used them first, so its partner may
+    /// use them too.
     pub invented_sessions: BTreeSet<String>,
-    /// Session ids in updates that only a draft or a newer schema defines, such as those of subagents. The client knows them, and
-    /// this edition has no requirement on them.
+    /// Session ids in updates that only a draft or a newer schema defines, such as those of subagents. The client
+    /// knows them, and this edition has no requirement on them.
     pub newer_sessions: BTreeSet<String>,
     /// The last line of each party: its event and microseconds.
     pub last_line: BTreeMap<Party, (usize, u64)>,
@@ -140,15 +142,15 @@ pub struct Conversation {
     /// The state of the login.
     pub login: Login,
     /// Sessions that an update named before the client knew them, with the event.
-    pub strangers: BTreeMap<String, usize>,
+    pub unknown_sessions: BTreeMap<String, usize>,
     /// The `$/cancel_request`s of both parties.
     pub cancel_requests: Vec<CancelRequest>,
     /// Sessions that were deleted and not named since, by id, with the event of the answer.
     pub deleted: BTreeMap<String, usize>,
     /// The events of lines in which the tester violated the protocol on purpose.
     pub deliberate: BTreeSet<usize>,
-    /// The kinds of requests that each party has answered at once in any way, with the event of the first such answer; see
-    /// [`Self::has_replied_before`].
+    /// The kinds of requests that each party has answered at once in any way, with the event of the first such answer;
+    /// see [`Self::has_replied_before`].
     replied: BTreeMap<(Party, String), usize>,
     /// The methods that the client has served with a result.
     pub served: BTreeSet<String>,
@@ -161,16 +163,16 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Whether the client called a method that this edition does not define and that may open sessions, such as a draft's
-    /// `session/fork` or an extension. The tester's own extension methods open none.
+    /// Whether the client called a method that this edition does not define and that may open sessions, such as a
+    /// draft's `session/fork` or an extension. The tester's own extension methods open none.
     #[must_use]
     pub fn may_open_otherwise(&self) -> bool {
         let mut used = self.methods_of(Party::Client);
         used.any(|method| !self.edition.methods.knows(Party::Client, method) && !method.starts_with(INVENTED))
     }
 
-    /// Whether the client may know a session that no request of this edition opened: it may know it from before the trace or by
-    /// another method, or have used the id first.
+    /// Whether the client may know a session that no request of this edition opened: it may know it from before the
+    /// trace or by another method, or have used the id first.
     #[must_use]
     pub fn may_know_session(&self, id: &str) -> bool {
         self.initialized.is_none()
@@ -220,7 +222,7 @@ impl Conversation {
             first_call: None,
             closed_us: None,
             login: Login::default(),
-            strangers: BTreeMap::new(),
+            unknown_sessions: BTreeMap::new(),
             cancel_requests: Vec::new(),
             deleted: BTreeMap::new(),
             deliberate: BTreeSet::new(),
@@ -232,8 +234,8 @@ impl Conversation {
         }
     }
 
-    /// Creates the conversation on the next connection. In a case of an agent that has ended, this is that of its next process,
-    /// which may open the sessions of this one again.
+    /// Creates the conversation on the next connection. In a case of an agent that has ended, this is that of its next
+    /// process, which may open the sessions of this one again.
     #[must_use]
     pub(crate) fn on_next_connection(&self, is_agents: bool) -> Self {
         let next = Self::new(self.edition, self.whole);
@@ -256,7 +258,8 @@ impl Conversation {
         !self.earlier_sessions.is_empty()
     }
 
-    /// Begins another case of the conversation. A change that the client made in an earlier case has taken effect by now.
+    /// Begins another case of the conversation. A change that the client made in an earlier case has taken effect by
+    /// now.
     pub(crate) fn begin_case(&mut self, n: usize) {
         self.case_from = n;
         for used in self.methods_used.values_mut() {
@@ -318,7 +321,8 @@ impl Conversation {
         self.edition.adapter.has(Party::Agent, self.capabilities(Party::Agent), feature)
     }
 
-    /// Whether the client lacks the capability for a feature in `initialize`: it is absent, null or false. False before `initialize`.
+    /// Whether the client lacks the capability for a feature in `initialize`: it is absent, null or false. False before
+    /// `initialize`.
     #[must_use]
     pub fn client_lacks(&self, feature: Feature<'_>) -> bool {
         let capabilities = self.capabilities(Party::Client);
@@ -328,7 +332,8 @@ impl Conversation {
         self.initialize.is_some() && matches!(found, None | Some(Value::Null | Value::Bool(false)))
     }
 
-    /// Whether the agent answered `initialize` without advertising the capability for a feature; false before that answer.
+    /// Whether the agent answered `initialize` without advertising the capability for a feature; false before that
+    /// answer.
     #[must_use]
     pub fn agent_lacks(&self, feature: Feature<'_>) -> bool {
         self.initialized.is_some() && !self.agent_has(feature)
@@ -340,8 +345,9 @@ impl Conversation {
         session.work.overflown || self.holes.anywhere || self.holes.sessions || self.holes.tools
     }
 
-    /// Returns the area of an optional method that the agent did not announce, or may not have announced. The requirements of
-    /// the area apply only to agents that announce the method, so answers to it cannot violate them.
+    /// Returns the area of an optional method that the agent did not announce, or may not have announced. The
+    /// requirements of the area apply only to agents that announce the method, so answers to it cannot violate
+    /// them.
     #[must_use]
     pub fn unannounced_area<'m>(&self, method: &'m str) -> Option<Area<'m>> {
         let feature = Feature::Method(method);
@@ -350,8 +356,8 @@ impl Conversation {
         Area::of_session_method(method).filter(|_| unknown || self.agent_lacks(feature))
     }
 
-    /// Whether the client lacks, or may lack, a capability that this method of its own needs. Its answers then violate no
-    /// requirement on the form of such answers.
+    /// Whether the client lacks, or may lack, a capability that this method of its own needs. Its answers then violate
+    /// no requirement on the form of such answers.
     #[must_use]
     pub fn is_unoffered(&self, method: &str) -> bool {
         let unknown = self.initialize.is_none() && self.holes.anywhere;
@@ -360,8 +366,8 @@ impl Conversation {
         needed.is_some() && (unknown || self.client_lacks(feature))
     }
 
-    /// Whether the party had answered a request of this method at once in any way before the event `n`; all custom methods
-    /// count as one. Programs that answer such requests late or never do so at calm times as well.
+    /// Whether the party had answered a request of this method at once in any way before the event `n`; all custom
+    /// methods count as one. Programs that answer such requests late or never do so at calm times as well.
     #[must_use]
     pub fn has_replied_before(&self, party: Party, method: &str, n: usize) -> bool {
         let mut known = self.replied.iter().filter(|((who, known), _)| *who == party && known == kind_of(method));
@@ -392,8 +398,9 @@ impl Conversation {
         self.session(session).and_then(|session| session.log.as_ref()).is_some_and(|log| log.overlapped.is_some())
     }
 
-    /// Whether the party sent a message that the other may not have understood, so that an answer without an id may belong to
-    /// it. A request whose id has a fraction or exceeds 2^53 counts: some readers refuse such an id and answer with null.
+    /// Whether the party sent a message that the other may not have understood, so that an answer without an id may
+    /// belong to it. A request whose id has a fraction or exceeds 2^53 counts: some readers refuse such an id and
+    /// answer with null.
     #[must_use]
     pub fn is_unclear(&self, sender: Party) -> bool {
         let refusable = |open: &Exchange| !open.is_sound() || !open.id.is_integral();
@@ -437,21 +444,22 @@ impl Conversation {
         Some(Introduction { name: Some(text("name")?), version: text("version") })
     }
 
-    /// Whether the parties agreed on another major than the edition's, so that its requirements on content do not apply.
+    /// Whether the parties agreed on another major than the edition's, so that its requirements on content do not
+    /// apply.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.version().is_some_and(|version| version != u64::from(self.edition.major))
     }
 
-    /// Returns the agreed version, if it exists and is not the edition's, or the version of an agent that supports only a later
-    /// one.
+    /// Returns the agreed version, if it exists and is not the edition's, or the version of an agent that supports only
+    /// a later one.
     #[must_use]
     pub const fn other_version(&self) -> Option<u64> {
         self.other_version
     }
 
-    /// Whether the messages of the party belong to another version than the edition's. A client speaks the version that it asked
-    /// for, or an earlier one that its agent chose; no answer makes it speak a later one.
+    /// Whether the messages of the party belong to another version than the edition's. A client speaks the version that
+    /// it asked for, or an earlier one that its agent chose; no answer makes it speak a later one.
     #[must_use]
     pub fn is_uncovered(&self, party: Party) -> bool {
         let agreed = self.other_version.or(self.version);
@@ -468,8 +476,8 @@ impl Conversation {
         self.initialize.as_ref()?.1.member("protocolVersion")?.as_u64()
     }
 
-    /// Returns the version above the edition's that the client requested, if the agent answered with the edition's and the
-    /// client then left without another request.
+    /// Returns the version above the edition's that the client requested, if the agent answered with the edition's and
+    /// the client then left without another request.
     #[must_use]
     pub fn turned_down(&self) -> Option<u64> {
         let major = u64::from(self.edition.major);

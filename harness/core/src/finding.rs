@@ -12,12 +12,12 @@ use crate::protocol::{Problem, ProblemKind};
 
 /// The observation of a check at one place: a stable kind, fields, and the template of the sentence.
 ///
-/// Programs read the kind and the fields. The sentence is for people, may change with every version, and is rendered only when
-/// needed. [`fact!`](crate::fact) makes one.
+/// Programs read the kind and the fields. The sentence is for people, may change with every version, and is rendered
+/// only when needed. [`fact!`](crate::fact) makes one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
-    /// The name of the observation, in words with hyphens, such as `relative-path`. One requirement has a kind for each way in
-    /// which it can be violated or left open; a kind keeps its meaning from version to version.
+    /// The name of the observation, in words with hyphens, such as `relative-path`. One requirement has a kind for each
+    /// way in which it can be violated or left open; a kind keeps its meaning from version to version.
     pub kind: &'static str,
     /// The sentence, with `{name}` for each field.
     template: &'static str,
@@ -32,8 +32,8 @@ impl Fact {
         Self { kind, template, fields }
     }
 
-    /// Returns the fact that a params or a result differs from the schema. The pointer begins at the root of the params or the
-    /// result.
+    /// Returns the fact that a params or a result differs from the schema. The pointer begins at the root of the params
+    /// or the result.
     pub(crate) fn of_problem(method: &str, is_result: bool, problem: &Problem) -> Self {
         let mut fact = fact!(
             "invalid-value",
@@ -118,14 +118,15 @@ fn camel_case(name: &str) -> String {
     })
 }
 
-/// Makes a [`Fact`]: its kind, the template of its sentence, and the fields that the template names. Fields after a semicolon
-/// are data only. A field without a value takes the variable of that name. A duration has its unit in its name, such as
+/// Makes a [`Fact`]: its kind, the template of its sentence, and the fields that the template names. Fields after a
+/// semicolon are data only. A field without a value takes the variable of that name. A duration has its unit in its
+/// name, such as
 /// `after_ms`.
 ///
 /// ```
 /// let path = "notes.txt";
-/// let fact = acp_conformance_core::fact!("relative-path", "the path is `{path}`; expected an absolute one", path; line = 3);
-/// assert_eq!(fact.text(), "the path is `notes.txt`; expected an absolute one");
+/// let fact = acp_conformance_core::fact!("relative-path", "the path is `{path}`; expected an absolute one", path; line
+/// = 3); assert_eq!(fact.text(), "the path is `notes.txt`; expected an absolute one");
 /// assert_eq!(fact.fields()["line"], 3);
 /// ```
 ///

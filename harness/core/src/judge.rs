@@ -1,7 +1,7 @@
 //! Checks traces: a fold builds a conversation from the events, and checks compare each event with it.
 //!
-//! The judge does no input or output and does not depend on the origin of a trace: it serves a case that has just run, a
-//! recording, and live traffic. Checks get the conversation as it was *before* their event.
+//! The judge does no input or output and does not depend on the origin of a trace: it serves a case that has just run,
+//! a recording, and live traffic. Checks get the conversation as it was *before* their event.
 
 mod by_case;
 mod case;

@@ -1,9 +1,9 @@
 //! Reads messages and traces of the [Agent Client Protocol](https://agentclientprotocol.com) and checks them against an
 //! [edition](protocol::Edition).
 //!
-//! This package has no input or output of its own: no files, no processes, no clock, no async code, no command line. A program
-//! hands it the schema and the [catalogue](requirement::Catalogue) of an edition and a [`trace`]; the [`mod@judge`] returns
-//! findings. It can therefore be embedded in other programs.
+//! This package has no input or output of its own: no files, no processes, no clock, no async code, no command line. A
+//! program hands it the schema and the [catalogue](requirement::Catalogue) of an edition and a [`trace`]; the
+//! [`mod@judge`] returns findings. It can therefore be embedded in other programs.
 //!
 //! The modules below are in the order in which they may use each other.
 

@@ -1,7 +1,7 @@
 //! The data of the published protocol: schema, method table, and the differences between majors.
 //!
-//! This module does not depend on processes, cases or traces. The method table and every set of names are derived from the
-//! schema when it is loaded, so that a new revision of the schema needs only new data.
+//! This module does not depend on processes, cases or traces. The method table and every set of names are derived from
+//! the schema when it is loaded, so that a new revision of the schema needs only new data.
 
 mod adapter;
 mod capability;

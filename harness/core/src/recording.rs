@@ -1,7 +1,7 @@
 //! Recordings of other tools, read as the events of a trace. All formats of lines are read as streams.
 //!
-//! An importer lists the gaps of its format, and invents nothing: the sender of a message is in the recording, or inferred
-//! where that is certain. Importers check no requirement.
+//! An importer lists the gaps of its format, and invents nothing: the sender of a message is in the recording, or
+//! inferred where that is certain. Importers check no requirement.
 
 mod format;
 mod import;

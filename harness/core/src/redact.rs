@@ -1,9 +1,9 @@
 //! Redacts a trace for the public: it removes content and keeps the structure.
 //!
-//! [`redact`] replaces each character of a text by `x`, except line ends, so that a text keeps its length and its lines. Ids,
-//! names, arguments and the parts of paths and URLs become numbered words: equal ones stay equal, different ones different.
-//! Words of the protocol, member names of the schema, numbers and times stay. The loading of sessions cannot be checked any more,
-//! since texts of equal length look alike. `docs/redaction.md` lists what remains visible.
+//! [`redact`] replaces each character of a text by `x`, except line ends, so that a text keeps its length and its
+//! lines. Ids, names, arguments and the parts of paths and URLs become numbered words: equal ones stay equal, different
+//! ones different. Words of the protocol, member names of the schema, numbers and times stay. The loading of sessions
+//! cannot be checked any more, since texts of equal length look alike. `docs/redaction.md` lists what remains visible.
 
 use std::collections::HashMap;
 
@@ -106,7 +106,8 @@ pub fn redact(trace: &Trace, edition: &Edition) -> Trace {
     for (position, word) in header.command.iter_mut().enumerate() {
         *word = redactor.argument(position, word);
     }
-    // The title of a user's case and the folder of their cases are private; the path below that folder is the id, which stays.
+    // The title of a user's case and the folder of their cases are private; the path below that folder is the id, which
+    // stays.
     header.title = header.title.take().filter(|_| header.file.is_none());
     header.file = header.file.as_ref().and(header.case.as_deref()).map(file_below);
     // Of texts of equal length, nothing shows which one was replayed.
@@ -122,8 +123,8 @@ fn file_below(case: &str) -> String {
     format!("{}.yaml", case.split('@').next().unwrap_or(case))
 }
 
-/// Replaces everything except line ends by `x`, and keeps the mark of a patch. The pieces of a split text become the pieces of
-/// the replaced text.
+/// Replaces everything except line ends by `x`, and keeps the mark of a patch. The pieces of a split text become the
+/// pieces of the replaced text.
 fn mask(text: &str) -> String {
     let (mark, rest) = text.split_at(if text.starts_with(PATCH) { PATCH.len() } else { 0 });
     mark.chars().chain(rest.chars().map(|c| if matches!(c, '\n' | '\r') { c } else { 'x' })).collect()
@@ -218,8 +219,8 @@ impl Redactor<'_> {
         }
     }
 
-    /// Replaces the content of an MCP server's events. Its arguments and variables are compared with those that the client
-    /// named.
+    /// Replaces the content of an MCP server's events. Its arguments and variables are compared with those that the
+    /// client named.
     fn mcp(&mut self, what: &mut McpWhat) {
         match what {
             McpWhat::Started { command, args, cwd, env, environment, .. } => {
@@ -377,7 +378,8 @@ fn is_base64(text: &str) -> bool {
     GeneralPurpose::new(&base64::alphabet::STANDARD, config).decode(text).is_ok()
 }
 
-/// Removes everything from a step result that may quote a message, a file or a user; `is_own` for a step of a user's case.
+/// Removes everything from a step result that may quote a message, a file or a user; `is_own` for a step of a user's
+/// case.
 fn redact_step(step: &mut StepEvent, is_own: bool) {
     if is_own {
         step.text = mask(&step.text);

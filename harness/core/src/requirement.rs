@@ -235,7 +235,8 @@ impl Requirement {
         anchor(&self.id)
     }
 
-    /// Returns the address of the page that the source names, in the documentation of this major version of the protocol.
+    /// Returns the address of the page that the source names, in the documentation of this major version of the
+    /// protocol.
     #[must_use]
     pub fn link(&self, major: u16) -> Option<String> {
         let first = self.source.split("; ").next().unwrap_or(&self.source);

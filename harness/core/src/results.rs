@@ -1,7 +1,8 @@
-//! From judged traces to the results of a run, as data: which failures count, the verdict on each requirement and on each case, and
-//! the conformance of the subject.
+//! From judged traces to the results of a run, as data: which failures count, the verdict on each requirement and on
+//! each case, and the conformance of the subject.
 //!
-//! The results are the same for a run and for its saved traces, in any order: nothing here knows when or why a case ran.
+//! The results are the same for a run and for its saved traces, in any order: nothing here knows when or why a case
+//! ran.
 
 pub mod case_id;
 mod collect;

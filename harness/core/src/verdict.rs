@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// The result of checking one requirement or one case in a trace.
 ///
-/// The order decides which verdict wins when the findings of one case are joined: the greater one, so that a verdict only gets
-/// worse.
+/// The order decides which verdict wins when the findings of one case are joined: the greater one, so that a verdict
+/// only gets worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -43,8 +43,8 @@ impl Verdict {
 
     /// Joins the verdicts of one requirement over all of its cases.
     ///
-    /// One failure decides. Otherwise one pass is enough: an undecided case, because of a race or of a model that did something
-    /// else, does not change that.
+    /// One failure decides. Otherwise one pass is enough: an undecided case, because of a race or of a model that did
+    /// something else, does not change that.
     #[must_use]
     pub fn over_cases(verdicts: impl IntoIterator<Item = Self>) -> Self {
         verdicts.into_iter().max_by_key(|v| v.rank_over_cases()).unwrap_or(Self::NotExercised)

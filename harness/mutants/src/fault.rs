@@ -1,8 +1,8 @@
 //! Faults: deliberate deviations of a reference program, as data.
 //!
-//! A fault is a file `faults/<version>/<party>/<area>/<id>.yaml` in the form of [`mod@file`]. It says which messages of the
-//! program change and how, or which options and layers make the program deviate, and which requirement must fail because of
-//! it. [`inject`] applies the changes to the lines of the program.
+//! A fault is a file `faults/<version>/<party>/<area>/<id>.yaml` in the form of [`mod@file`]. It says which messages of
+//! the program change and how, or which options and layers make the program deviate, and which requirement must fail
+//! because of it. [`inject`] applies the changes to the lines of the program.
 
 mod edit;
 pub mod file;

@@ -1,9 +1,10 @@
 //! The reference agent.
 //!
-//! It has no model. The last `acp-intent: {…}` line of a prompt names an action, and the agent does exactly that, so every
-//! requirement on agents can be exercised repeatedly. Reading order:
+//! It has no model. The last `acp-intent: {…}` line of a prompt names an action, and the agent does exactly that, so
+//! every requirement on agents can be exercised repeatedly. Reading order:
 //!
-//! 1. `server` connects the SDK to `v1` and `v2`, which translate between a version of the protocol and this agent (`wire`);
+//! 1. `server` connects the SDK to `v1` and `v2`, which translate between a version of the protocol and this agent
+//!    (`wire`);
 //! 2. `requests` answers the client;
 //! 3. `auth`, `sessions` and `settings` are the areas of the protocol outside of turns;
 //! 4. `prompt` runs a `turn` of a `session`, which obeys an `intent` through `obey`;

@@ -5,8 +5,8 @@
 //!
 //! - `options` and `act`: the user's settings and acts
 //! - `run`, `launch`, `transport` and `end`: the agent's process, and the connection to it by the SDK
-//! - `major`, with `v1` and `v2`: what differs between the versions of the protocol. Each version reads the requests and
-//!   updates of the agent, and hands them to the rest of the client, which is the same for both
+//! - `major`, with `v1` and `v2`: what differs between the versions of the protocol. Each version reads the requests
+//!   and updates of the agent, and hands them to the rest of the client, which is the same for both
 //! - `state`, with `connection`, `session` and `question`: the client's state
 //! - `user`: converts acts to requests, with one file for each part of the specification: `authenticate`,
 //!   `session_setup`, `config_options`, `prompt` and `content`

@@ -1,5 +1,5 @@
-//! Agents and clients whose conversations hold many cases: the verdicts are those of runs alone, and a failure never rests on
-//! sharing alone.
+//! Agents and clients whose conversations hold many cases: the verdicts are those of runs alone, and a failure never
+//! rests on sharing alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -187,8 +187,8 @@ fn from_file() -> Result<(), Failed> {
     ensure(trace.by_case().len() == 4, || format!("{} cases", trace.by_case().len()))
 }
 
-/// The violations of the agent below in each case: its answer to `initialize` has no name, and it answers unknown requests with
-/// null.
+/// The violations of the agent below in each case: its answer to `initialize` has no name, and it answers unknown
+/// requests with null.
 const ALWAYS: [&str; 2] = ["init.agent-info", "ext.unknown-custom-request.agent"];
 
 /// An agent that opens sessions and ends turns at once. `$1` runs before each session is opened; then `$n` counts it.
@@ -247,8 +247,8 @@ fn is_given_up(script: &str, limits: Limits, what: &str) -> Result<(), Failed> {
     let first = run(&turns(9), &agent).report;
     ensure(first.cases.len() == 9, || format!("{:#?}", first.cases))?;
     let skipped: Vec<_> = first.cases.iter().filter(|case| case.verdict == Verdict::NotExercised).collect();
-    let is_told = |case: &CaseReport| case.reason.as_ref().is_some_and(|reason| reason.contains(what));
-    ensure(!skipped.is_empty() && skipped.iter().all(|case| is_told(case)), || format!("{:#?}", first.cases))?;
+    let has_reason = |case: &CaseReport| case.reason.as_ref().is_some_and(|reason| reason.contains(what));
+    ensure(!skipped.is_empty() && skipped.iter().all(|case| has_reason(case)), || format!("{:#?}", first.cases))?;
     let starts = first.summary.starts;
     ensure(starts <= 4, || format!("{starts} starts"))?;
     // A round in which no process starts does not end the run: the contexts come in the next one.

@@ -1,8 +1,8 @@
-//! A second, tiny edition runs through every command: the edition is a value, and no part of the program is for version 1
-//! alone.
+//! A second, tiny edition runs through every command: the edition is a value, and no part of the program is for version
+//! 1 alone.
 //!
-//! The tiny schema requires a `motto` in the answer to `initialize`, which version 1 does not have. So each result shows which
-//! edition was used.
+//! The tiny schema requires a `motto` in the answer to `initialize`, which version 1 does not have. So each result
+//! shows which edition was used.
 
 use std::collections::BTreeMap;
 use std::fs;

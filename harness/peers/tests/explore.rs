@@ -41,8 +41,8 @@ const V2_OF_CLIENT: Program = Program { version: "v2", ..OF_CLIENT };
 /// The name of a fault, and the requirements that it breaks, with blanks between them.
 type Planted = (&'static str, &'static str);
 
-/// Faults that show only after something else, each with the requirements that it breaks. Which one shows depends on the walk that
-/// ends first: a turn is cancelled by the user or by the end of its session.
+/// Faults that show only after something else, each with the requirements that it breaks. Which one shows depends on
+/// the walk that ends first: a turn is cancelled by the user or by the end of its session.
 const FAULTS: [Planted; 10] = [
     ("cancel-answered-in-second-session", "cancel.no-reply"),
     ("cancel-late-update-after-resume", "cancel.updates-before-response"),
@@ -78,7 +78,8 @@ const V2_FAULTS_OF_CLIENT: [Planted; 2] = [
     ("client-permission-unoffered-after-cancel", "permission.option-offered"),
 ];
 
-/// The number of walks after which a search gives up. Most faults show in the first 400; a run ends with the first failure.
+/// The number of walks after which a search gives up. Most faults show in the first 400; a run ends with the first
+/// failure.
 const MOST_WALKS: &str = "2000";
 
 /// The most moves of a shortest walk.
@@ -168,8 +169,8 @@ fn is_a_case(folder: &Path, Program { version, party, .. }: Program) -> Result<(
 fn impossible() -> Result<(), Failed> {
     let folder = TempDir::new()?;
     let output = explore(folder.path(), OF_AGENT, &["--case", "walk/fs/raed"])?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() != Some(2) || !told.contains("no case has the id `fs/raed`") {
+    let printed = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(2) || !printed.contains("no case has the id `fs/raed`") {
         return Err(failure("a case that does not exist", &output));
     }
     Ok(())
@@ -186,7 +187,8 @@ fn limited() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A run of all cases that ends after its first failure plays walks although most cases have not run: the fault shows in none alone.
+/// A run of all cases that ends after its first failure plays walks although most cases have not run: the fault shows
+/// in none alone.
 fn begins_early() -> Result<(), Failed> {
     let folder = TempDir::new()?;
     let mutant = OF_AGENT.mutant("tool-kind-unknown-after-close");
@@ -291,6 +293,6 @@ fn explore_mutant(folder: &Path, program: Program, mutant: &Mutant, args: &[&str
 }
 
 fn failure(what: &str, output: &Output) -> Failed {
-    let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    format!("{what}: {}\n{told}\n{said}", output.status).into()
+    let (printed, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    format!("{what}: {}\n{printed}\n{said}", output.status).into()
 }

@@ -1,8 +1,8 @@
-//! All tests with the reference programs, in one program: each program links the whole tree, which takes longer than to run most
-//! of its tests.
+//! All tests with the reference programs, in one program: each program links the whole tree, which takes longer than to
+//! run most of its tests.
 //!
-//! The name of a test begins with that of its file, so `cargo test -p acp-conformance-peers --test it monitor/` runs those of
-//! `monitor.rs`. The cases on the reference programs keep their own names, such as `v1/agent/init/handshake`.
+//! The name of a test begins with that of its file, so `cargo test -p acp-conformance-peers --test it monitor/` runs
+//! those of `monitor.rs`. The cases on the reference programs keep their own names, such as `v1/agent/init/handshake`.
 
 mod agent;
 mod busy;

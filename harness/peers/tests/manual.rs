@@ -1,5 +1,5 @@
-//! A run in which a person operates the client. The person is a script that starts the reference client with the lasting path
-//! of the agent, like a user of an editor.
+//! A run in which a person operates the client. The person is a script that starts the reference client with the
+//! lasting path of the agent, like a user of an editor.
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
-//! The means of a client's user and the ways in which a client finds its agent, each tested once with the reference client:
-//! keys on a terminal, another program, and a fixed name on PATH.
+//! The means of a client's user and the ways in which a client finds its agent, each tested once with the reference
+//! client: keys on a terminal, another program, and a fixed name on PATH.
 
 use std::time::Duration;
 
 use acp_conformance::case::{self, Includes, Vocabulary, load_text};
-use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::profile::{Controls, Means};
@@ -72,7 +72,7 @@ transcript:
 fn left_open() -> Result<(), Failed> {
     let (mut cases, problems) =
         load_text("cases/v1/client/t.yaml", BROKEN_OFF, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
-    let case = cases.pop().ok_or_else(|| render_all(&problems, Look::Plain))?;
+    let case = cases.pop().ok_or_else(|| render_all(&problems, RenderStyle::Plain))?;
     let mut client = reference::subject(Party::Client, &[]);
     // Longer than any machine needs: the client exits by itself once it has its answers.
     client.limits.exit = Duration::from_secs(60);

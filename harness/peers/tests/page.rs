@@ -1,7 +1,8 @@
-//! Tests the pages in a browser without a window: their content, by mouse and by keyboard, in dark mode and on a phone. No text
-//! in them becomes markup, and they log no errors and send no requests.
+//! Tests the pages in a browser without a window: their content, by mouse and by keyboard, in dark mode and on a phone.
+//! No text in them becomes markup, and they log no errors and send no requests.
 //!
-//! `ACP_BROWSER` names the browser; without it, a Chromium on the PATH is used. Without any browser, this test is skipped.
+//! `ACP_BROWSER` names the browser; without it, a Chromium on the PATH is used. Without any browser, this test is
+//! skipped.
 
 mod board;
 mod browser;
@@ -15,9 +16,9 @@ use libtest_mimic::{Completion, Failed, Trial};
 use pages::{HOSTILE, Pages, REASON, area, count};
 use serde_json::{Value, json};
 
-type Look = fn(&Tab<'_>, &Pages) -> Result<(), String>;
+type View = fn(&Tab<'_>, &Pages) -> Result<(), String>;
 
-const LOOKS: [(&str, Look); 18] = [
+const VIEWS: [(&str, View); 18] = [
     ("every-filter-leaves-what-fits-it", filters),
     ("a-view-can-be-linked", links),
     ("a-chart-is-opened-by-keyboard", keyboard),
@@ -42,24 +43,24 @@ const LOOKS: [(&str, Look); 18] = [
 pub fn trials() -> Vec<Trial> {
     let browser = browser::find();
     let pages: Arc<LazyLock<Result<Pages, String>>> = Arc::new(LazyLock::new(Pages::make));
-    let trials: Vec<Trial> = LOOKS
+    let trials: Vec<Trial> = VIEWS
         .into_iter()
-        .map(|(name, look)| {
+        .map(|(name, view)| {
             let (browser, pages) = (browser.clone(), Arc::clone(&pages));
-            Trial::ignorable_test(format!("page/{name}"), move || trial(browser.as_deref(), &pages, look))
+            Trial::ignorable_test(format!("page/{name}"), move || trial(browser.as_deref(), &pages, view))
         })
         .collect();
     trials
 }
 
-fn trial(browser: Option<&Path>, pages: &LazyLock<Result<Pages, String>>, look: Look) -> Result<Completion, Failed> {
+fn trial(browser: Option<&Path>, pages: &LazyLock<Result<Pages, String>>, view: View) -> Result<Completion, Failed> {
     let Some(path) = browser else {
         return Ok(Completion::ignored_with("no Chromium on PATH; set ACP_BROWSER"));
     };
     let pages = (**pages).as_ref()?;
     let browser = Browser::start(path)?;
     let tab = browser.tab().map_err(|error| format!("{}: {error}", path.display()))?;
-    look(&tab, pages)?;
+    view(&tab, pages)?;
     match tab.complaints() {
         complaints if complaints.is_empty() => Ok(Completion::Completed),
         complaints => Err(complaints.join("\n").into()),
@@ -319,7 +320,7 @@ fn themes(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
 fn phone(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
     let phone = json!({ "width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true });
     tab.call("Emulation.setDeviceMetricsOverride", &phone)?;
-    let looks = [
+    let views = [
         ("broken", ""),
         ("broken", "requirement=cancel.stop-reason"),
         ("broken", "view=cases&case=v1/agent/cancel/while-asking"),
@@ -327,7 +328,7 @@ fn phone(tab: &Tab<'_>, pages: &Pages) -> Result<(), String> {
         ("board/index", "broken=1"),
     ];
     let width = "document.documentElement.scrollWidth";
-    for (page, fragment) in looks {
+    for (page, fragment) in views {
         tab.open(&pages.path(&format!("{page}.html")), fragment)?;
         tab.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")?;
         wants(&format!("the width of {page} {fragment}"), tab.value(width)?, 390.into())?;

@@ -1,5 +1,5 @@
-//! The line that reproduces a failure: in another shell and an empty folder it shows the same failure, and after the fix it
-//! exits with 0.
+//! The line that reproduces a failure: in another shell and an empty folder it shows the same failure, and after the
+//! fix it exits with 0.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,5 @@
-//! Runs in shards: their joined report equals that of `check` on all of their traces, and has the results of the whole run.
+//! Runs in shards: their joined report equals that of `check` on all of their traces, and has the results of the whole
+//! run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -170,7 +171,8 @@ impl Run {
         Self { programs: programs.to_owned(), ..self }
     }
 
-    /// Runs the shards with this subject; writes their reports to `1.json`, `2.json` and so on, and their traces to `traces`.
+    /// Runs the shards with this subject; writes their reports to `1.json`, `2.json` and so on, and their traces to
+    /// `traces`.
     fn of(self, subject: &[&str]) -> Self {
         for number in 1..=self.shards {
             let shard = format!("--shard={number}/{}", self.shards);

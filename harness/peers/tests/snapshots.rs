@@ -1,8 +1,8 @@
-//! Conversations and reports as snapshots: the normalised transcripts of representative cases with the reference programs, and
-//! the reports of small runs with a failure.
+//! Conversations and reports as snapshots: the normalised transcripts of representative cases with the reference
+//! programs, and the reports of small runs with a failure.
 //!
-//! The messages of these cases have one order, see `acp_conformance::snapshot::normalised`: each side has at most one open
-//! request, and every message of the subject is awaited.
+//! The messages of these cases have one order, see `acp_conformance::snapshot::normalised`: each side has at most one
+//! open request, and every message of the subject is awaited.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

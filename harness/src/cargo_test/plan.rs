@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{AGENT_VARIABLE, CLIENT_VARIABLE, INCONCLUSIVE_VARIABLE};
 use crate::case::LimitOverrides;
-use crate::diagnostic::{Diagnostic, Look, render_all};
+use crate::diagnostic::{Diagnostic, RenderStyle, render_all};
 use crate::edition::{Bundle, Editions};
 use crate::expected::{Date, Expectation};
 use crate::plan::{PlanError, StartOptions, absolute_program, find_profile};
@@ -175,6 +175,6 @@ fn mistake(path: &Path, error: &PlanError) -> String {
     if errors.is_empty() {
         format!("{path}: {error}")
     } else {
-        format!("{path}: {error}\n{}", render_all(&errors, Look::Plain))
+        format!("{path}: {error}\n{}", render_all(&errors, RenderStyle::Plain))
     }
 }

@@ -10,7 +10,7 @@ use libtest_mimic::{Completion, Failed, Trial};
 use super::plan::TestPlan;
 use crate::case::model::Case;
 use crate::case::{self, is_handshake};
-use crate::diagnostic::{Diagnostic, Look, render_all};
+use crate::diagnostic::{Diagnostic, RenderStyle, render_all};
 use crate::expected::{Expectation, Mistake};
 use crate::report::{Detail, TextReport, diagnose, reproduce};
 use crate::requirement::{Level, Party};
@@ -66,7 +66,7 @@ impl Suite {
             trials.push(trial.with_kind("expectation"));
         }
         if !suite.problems.is_empty() {
-            let mistakes = render_all(&suite.problems, Look::Plain);
+            let mistakes = render_all(&suite.problems, RenderStyle::Plain);
             trials.push(Trial::test("cases/lint", move || Err(mistakes.into())).with_kind("lint"));
         }
         trials
@@ -209,8 +209,8 @@ impl Suite {
         }
         let report = collector.case(&case.id).unwrap_or_else(|| unreachable!("the case has run"));
         let mut broken = collector.finish(started.elapsed(), self.plan.options.strict).requirements;
-        let told = broken.iter().filter(|requirement| requirement.verdict != Verdict::NotExercised);
-        let verdicts = told.map(|requirement| (requirement.id.clone(), requirement.verdict)).collect();
+        let decided = broken.iter().filter(|requirement| requirement.verdict != Verdict::NotExercised);
+        let verdicts = decided.map(|requirement| (requirement.id.clone(), requirement.verdict)).collect();
         broken.retain(|requirement| requirement.verdict == Verdict::Fail);
         let silence = diagnose(&trace).filter(|_| report.verdict == Verdict::Inconclusive).map(|found| found.text);
         CaseResult { report, broken, verdicts, silence }

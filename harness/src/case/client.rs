@@ -60,7 +60,7 @@ impl Checker<'_> {
     }
 
     /// Lowers a check of the page's visits.
-    pub fn page(&mut self, spot: &Spot<'_>, look: &PageFile) {
+    pub fn page(&mut self, spot: &Spot<'_>, check: &PageFile) {
         if !self.of_a_client(spot, "only a client is asked to visit a page") {
             return;
         }
@@ -68,8 +68,8 @@ impl Checker<'_> {
             let problem = spot.key_error("case::no-page", "this case has no page");
             self.problems.push(problem.help("write `agent: { page: true }` above the transcript"));
         }
-        let decides = self.decides(spot, &look.decides);
-        self.push(spot, Action::Page(look.visited), decides, None);
+        let decides = self.decides(spot, &check.decides);
+        self.push(spot, Action::Page(check.visited), decides, None);
     }
 
     /// Lowers an order to the process that the client takes for its agent.

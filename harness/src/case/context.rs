@@ -1,7 +1,8 @@
 //! Lowers a case in a context: the steps of the context establish a state, and contain the steps of the case.
 //!
-//! `include: <opening>` stands for the first step of the case, which must be an include, and `include: <case>` for the steps after
-//! it. The last `<case>` is the case itself. Those before it only establish the state, so they decide nothing.
+//! `include: <opening>` stands for the first step of the case, which must be an include, and `include: <case>` for the
+//! steps after it. The last `<case>` is the case itself. Those before it only establish the state, so they decide
+//! nothing.
 
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ impl<'a> Checker<'a> {
 #[cfg(test)]
 mod tests {
     use crate::case::{Action, Case, Includes, Vocabulary, load_text};
-    use crate::diagnostic::{Look, render_all};
+    use crate::diagnostic::{RenderStyle, render_all};
     use crate::edition::V1;
 
     const CASE: &str = "title: A turn\nsubject: agent\nrequirements: [prompt.stop-reason]\n";
@@ -95,7 +96,7 @@ mod tests {
         includes.add("v1/agent/include/context/own.yaml", "own.yaml", own.as_bytes());
         let text = format!("{CASE}{head}\n{steps}");
         let (cases, problems) = load_text("cases/v1/agent/x.yaml", &text, &Vocabulary::of(V1.edition()), &includes);
-        (cases, render_all(&problems, Look::Plain))
+        (cases, render_all(&problems, RenderStyle::Plain))
     }
 
     const OWN: &str = "title: t\nneeds: agent.loadSession\ncapabilities: {}\ntranscript:\n  \

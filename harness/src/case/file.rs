@@ -1,8 +1,8 @@
 //! The serde types of a case file, from which `schemas/case.schema.json` is generated.
 //!
-//! A step is one struct with exactly one member set, and a line is one struct for both sides. So a mistake has one plain
-//! message, while a union would have one for each variant. The lowering ([`crate::case::load`]) reports members that cannot be
-//! combined.
+//! A step is one struct with exactly one member set, and a line is one struct for both sides. So a mistake has one
+//! plain message, while a union would have one for each variant. The lowering ([`crate::case::load`]) reports members
+//! that cannot be combined.
 
 mod client;
 mod editors;
@@ -20,8 +20,8 @@ pub use self::words::{ContentFile, DurationText, Label, OneOrMany, ServerName, p
 use crate::document::shape;
 use crate::requirement::Party;
 
-/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`: a value of the matrix is allowed anywhere
-/// except in the matrix. The values that replace it in a shape are compared with the schema of its types.
+/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`: a value of the matrix is allowed
+/// anywhere except in the matrix. The values that replace it in a shape are compared with the schema of its types.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = shape::schema::<CaseFile>();
@@ -102,7 +102,8 @@ pub struct ContextFile {
     pub capabilities: Option<Map<String, Value>>,
     /// The include whose steps the transcript contains itself, so that it adds nothing.
     pub in_place_of: Option<String>,
-    /// The steps in order, with `include: <opening>` for the first step of the case and `include: <case>` for the others.
+    /// The steps in order, with `include: <opening>` for the first step of the case and `include: <case>` for the
+    /// others.
     #[schemars(length(min = 1))]
     pub transcript: Vec<StepFile>,
 }
@@ -249,7 +250,7 @@ pub struct StepFile {
     #[serde(rename = "reply?")]
     pub reply_optional: Option<ReplyFile>,
     /// A check of a file.
-    pub file: Option<LookFile>,
+    pub file: Option<FileCheckFile>,
     /// A check of a process that wrote its id into a file.
     pub process: Option<ProcessFile>,
     /// A message to an MCP server of the tester.
@@ -366,7 +367,7 @@ pub struct ReplyFile {
 /// A check of a file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LookFile {
+pub struct FileCheckFile {
     /// The path, such as `<cwd>/new.txt`.
     pub path: String,
     /// The whole text of the file.

@@ -17,8 +17,8 @@ pub(crate) fn joined(mut first: Vec<Diagnostic>, second: Vec<Diagnostic>) -> Vec
     first
 }
 
-/// Does the work for each item in parallel and keeps their order, since reading the cases takes most of the time of a short
-/// command.
+/// Does the work for each item in parallel and keeps their order, since reading the cases takes most of the time of a
+/// short command.
 pub(crate) fn on_all_cores<'i, T: Sync, R: Send>(items: &'i [T], work: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let part = items.len().div_ceil(cores).max(1);

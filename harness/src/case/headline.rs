@@ -47,7 +47,8 @@ pub fn headlines(bundle: &'static Bundle) -> Vec<Headline> {
     headlines
 }
 
-/// Returns the headlines of a file, one for each shape; none if it cannot be read, which the tests of this package exclude.
+/// Returns the headlines of a file, one for each shape; none if it cannot be read, which the tests of this package
+/// exclude.
 fn of_file(path: &str, head: Value) -> Vec<Headline> {
     let document = Document::new(Arc::new(SourceFile::new(path, "")), head, SpanMap::new());
     let headline = |filled: matrix::Filled| {

@@ -1,7 +1,7 @@
 //! Reads case files: from text, from a directory, and those embedded in the program.
 //!
-//! Loading never stops at the first problem: it returns a list of cases and a list of diagnostics. A case with an error is only
-//! in the second list.
+//! Loading never stops at the first problem: it returns a list of cases and a list of diagnostics. A case with an error
+//! is only in the second list.
 //!
 //! ```
 //! use acp_conformance::case::{Includes, Vocabulary, load_text};
@@ -41,8 +41,8 @@ pub fn is_handshake(id: &str) -> bool {
     id.ends_with("/init/handshake")
 }
 
-/// Reads one file, which has a case for each shape of its matrix; the id is the part of the path after `cases/`, without
-/// extension, and with `@` and the shape at its end if there is a matrix.
+/// Reads one file, which has a case for each shape of its matrix; the id is the part of the path after `cases/`,
+/// without extension, and with `@` and the shape at its end if there is a matrix.
 #[must_use]
 pub fn load_text(path: &str, text: &str, vocabulary: &Vocabulary, includes: &Includes) -> (Vec<Case>, Vec<Diagnostic>) {
     load_bytes(path, text.as_bytes(), vocabulary, includes)
@@ -62,8 +62,8 @@ pub fn load_bytes(
 
 /// Reads every case below a directory with the layout of `cases/`, with ids relative to it.
 ///
-/// Its includes are added to the embedded ones, or replace those with the same party and name. Folders of other major versions,
-/// such as `v2`, are skipped: their cases need the vocabulary of their edition.
+/// Its includes are added to the embedded ones, or replace those with the same party and name. Folders of other major
+/// versions, such as `v2`, are skipped: their cases need the vocabulary of their edition.
 #[must_use]
 pub fn load_dir(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     load_some(dir, bundle, |path| !is_of_another_version(path, bundle.case_folder()))
@@ -141,8 +141,9 @@ pub fn embedded_case(id: &str, bundle: &'static Bundle) -> Option<Case> {
     cases.into_iter().find(|case| case.id == id)
 }
 
-/// Reads the embedded cases and those of a directory, whose files add to them or replace those with the same path; sorted by
-/// id, and the shapes of one file in the order of its matrix. With `side`, the embedded cases for the other party are left out.
+/// Reads the embedded cases and those of a directory, whose files add to them or replace those with the same path;
+/// sorted by id, and the shapes of one file in the order of its matrix. With `side`, the embedded cases for the other
+/// party are left out.
 #[must_use]
 pub fn embedded_and(dir: Option<&Path>, side: Option<Party>, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     let (mut cases, mut problems) = embedded_of(side, bundle);

@@ -1,8 +1,8 @@
 //! A case in many shapes: the values of a matrix replace the references to them before any other check.
 //!
-//! `<matrix.NAME>` is replaced by the value of a dimension, `<matrix.NAME.MEMBER>` by a part of it. Each combination makes a
-//! separate document, in which every part keeps its place in the file. [`crate::case::matrix::check`] reports the mistakes in
-//! the matrix itself.
+//! `<matrix.NAME>` is replaced by the value of a dimension, `<matrix.NAME.MEMBER>` by a part of it. Each combination
+//! makes a separate document, in which every part keeps its place in the file. [`crate::case::matrix::check`] reports
+//! the mistakes in the matrix itself.
 
 mod check;
 mod fill;
@@ -32,7 +32,8 @@ const ABSENT: &str = "<absent>";
 /// A case in one of its shapes.
 #[derive(Debug)]
 pub(crate) struct Filled {
-    /// The names of its values and of its context, joined by commas; empty for the first use in a case without a matrix.
+    /// The names of its values and of its context, joined by commas; empty for the first use in a case without a
+    /// matrix.
     pub shape: String,
     /// The position of its context in the list of the case; none for the first use.
     pub context: Option<usize>,
@@ -116,7 +117,8 @@ pub(crate) fn named(id: String, title: String, shape: &str) -> (String, String) 
     (format!("{id}@{shape}"), format!("{title} ({})", shape.replace(',', ", ")))
 }
 
-/// Joins the mistakes in the shapes of one case: a mistake of all shapes is reported once, and a mistake of some names them.
+/// Joins the mistakes in the shapes of one case: a mistake of all shapes is reported once, and a mistake of some names
+/// them.
 pub(crate) fn join(found: Vec<(&Filled, Vec<Diagnostic>)>) -> Vec<Diagnostic> {
     let count = found.len();
     let mut joined: Vec<(Diagnostic, Vec<&Filled>)> = Vec::new();
@@ -128,10 +130,10 @@ pub(crate) fn join(found: Vec<(&Filled, Vec<Diagnostic>)>) -> Vec<Diagnostic> {
             }
         }
     }
-    let told = |(problem, shapes): (Diagnostic, Vec<&Filled>)| {
+    let merged = |(problem, shapes): (Diagnostic, Vec<&Filled>)| {
         if shapes.len() == count { problem } else { in_shapes(problem, &shapes) }
     };
-    joined.into_iter().map(told).collect()
+    joined.into_iter().map(merged).collect()
 }
 
 /// Adds the shapes with a mistake, and the place of the value that causes it.

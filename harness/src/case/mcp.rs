@@ -2,7 +2,7 @@
 
 use crate::case::check::Checker;
 use crate::case::file::{DurationText, McpFile, ServerName};
-use crate::case::model::{Action, McpLook, Presence};
+use crate::case::model::{Action, McpCheck, Presence};
 use crate::case::vocabulary::MCP_METHODS;
 use crate::diagnostic::did_you_mean;
 use crate::document::Spot;
@@ -27,8 +27,8 @@ impl Checker<'_> {
     }
 
     /// Lowers an expected message to a server.
-    pub fn mcp(&mut self, spot: &Spot<'_>, presence: Presence, look: McpFile) {
-        let McpFile { server, method, params, decides, within } = look;
+    pub fn mcp(&mut self, spot: &Spot<'_>, presence: Presence, check: McpFile) {
+        let McpFile { server, method, params, decides, within } = check;
         self.known_server(spot, &server);
         for (pointer, method) in &method.items {
             self.known_method(&spot.down("method").deep(pointer), method);
@@ -39,7 +39,7 @@ impl Checker<'_> {
         let params = params.and_then(|params| self.pattern(&spot.down("params"), &params, true));
         let decides = self.decides(spot, &decides);
         let methods = method.items.into_iter().map(|(_, method)| method).collect();
-        let action = Action::Mcp(McpLook { server, methods, params, presence });
+        let action = Action::Mcp(McpCheck { server, methods, params, presence });
         self.push(spot, action, decides, within.as_ref().map(DurationText::duration));
     }
 

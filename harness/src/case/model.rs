@@ -1,7 +1,7 @@
 //! A case in the form for the runner: checked, with its includes inserted and its patterns compiled.
 //!
-//! Everything here is plain data. [`crate::case::load`] creates it; all parts of a [`Case`] are valid, so the runner need not
-//! check them again.
+//! Everything here is plain data. [`crate::case::load`] creates it; all parts of a [`Case`] are valid, so the runner
+//! need not check them again.
 
 mod wire;
 
@@ -25,8 +25,8 @@ pub use crate::source::{Place, SourceFile};
 pub struct Case {
     /// The edition of the protocol that the case uses.
     pub edition: &'static Edition,
-    /// The path below the directory of cases without extension, such as `v1/agent/cancel/idle`; with `@` and the shape at its
-    /// end, if the file has several.
+    /// The path below the directory of cases without extension, such as `v1/agent/cancel/idle`; with `@` and the shape
+    /// at its end, if the file has several.
     pub id: String,
     /// The behaviour that the case shows, in a sentence.
     pub title: String,
@@ -249,7 +249,7 @@ pub enum AgentProcess {
 
 /// A check of a process that wrote its id into a file.
 #[derive(Debug, Clone)]
-pub struct ProcessLook {
+pub struct ProcessCheck {
     /// The path of the file.
     pub pid_file: Template,
     /// Whether it must be running.
@@ -258,7 +258,7 @@ pub struct ProcessLook {
 
 /// An expected message to an MCP server of the tester.
 #[derive(Debug, Clone)]
-pub struct McpLook {
+pub struct McpCheck {
     /// The name of the server.
     pub server: String,
     /// The methods, one of which is expected.
@@ -358,11 +358,11 @@ pub enum Action {
     /// A check of the text that the agent streamed in a turn.
     Reply(ReplyText),
     /// A check of a file.
-    File(FileLook),
+    File(FileCheck),
     /// A check of a process.
-    Process(ProcessLook),
+    Process(ProcessCheck),
     /// A message to an MCP server of the tester.
-    Mcp(McpLook),
+    Mcp(McpCheck),
     /// A check whether the page of the case was visited, or was not.
     Page(bool),
     /// The user of the client does something.
@@ -548,7 +548,7 @@ pub struct ReplyText {
 
 /// A check of a file.
 #[derive(Debug, Clone)]
-pub struct FileLook {
+pub struct FileCheck {
     /// Its path.
     pub path: Template,
     /// Its expected state.

@@ -1,4 +1,5 @@
-//! Gives the sessions that a case names itself ids of their own, for a conversation in which another case may have used them.
+//! Gives the sessions that a case names itself ids of their own, for a conversation in which another case may have used
+//! them.
 
 use serde_json::{Map, Value};
 

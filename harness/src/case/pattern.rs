@@ -1,9 +1,9 @@
 //! Patterns for values of the subject.
 //!
-//! A pattern is written as a JSON value. Objects match by subset unless asked for exactly, lists item by item, numbers by
-//! value; `<...>` at an end of a list means further items. Strings of the form `<…>` mean a kind (`<any>`, `<int>`), a choice
-//! (`<one-of a|b>`), a part (`<contains x>`), a negation (`<not x>`), absence (`<absent>`), or a name that is bound at its
-//! first use. [`crate::case::matching`] compares a pattern and a value.
+//! A pattern is written as a JSON value. Objects match by subset unless asked for exactly, lists item by item, numbers
+//! by value; `<...>` at an end of a list means further items. Strings of the form `<…>` mean a kind (`<any>`, `<int>`),
+//! a choice (`<one-of a|b>`), a part (`<contains x>`), a negation (`<not x>`), absence (`<absent>`), or a name that is
+//! bound at its first use. [`crate::case::matching`] compares a pattern and a value.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Finds acts of a client's user that race with a message of the tester.
 //!
-//! The user and the agent reach a client in different ways, so a client may handle an act before a message that was written earlier.
-//! If the case forbids a message, a client that is only slower than the tester could then fail it.
+//! The user and the agent reach a client in different ways, so a client may handle an act before a message that was
+//! written earlier. If the case forbids a message, a client that is only slower than the tester could then fail it.
 
 use crate::case::check::Checker;
 use crate::case::model::{Action, Presence, Step};

@@ -80,7 +80,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Inserts an agent's declarations into the results that contain them on the wire, and compares those with the schema.
+    /// Inserts an agent's declarations into the results that contain them on the wire, and compares those with the
+    /// schema.
     fn agent_samples(&mut self, spot: &Spot<'_>, own: &SetupFile) {
         let edition = self.vocabulary.edition;
         let members = [
@@ -115,7 +116,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Compares the part of a sample at a JSON pointer with the schema; the rest of the sample does not come from the file.
+    /// Compares the part of a sample at a JSON pointer with the schema; the rest of the sample does not come from the
+    /// file.
     fn part_misfits(&mut self, spot: &Spot<'_>, sender: Party, payload: PayloadKind<'_>, sample: &Value, part: &str) {
         for misfit in self.misfits_of(sender, payload, sample) {
             let Some(at) = misfit.at.strip_prefix(part) else { continue };
@@ -194,7 +196,8 @@ impl Checker<'_> {
     }
 }
 
-/// What the tester declares if the case does not say: as a client its services, which only version 1 has, as an agent nothing.
+/// What the tester declares if the case does not say: as a client its services, which only version 1 has, as an agent
+/// nothing.
 pub(crate) fn default_capabilities(tester: Party, edition: &Edition) -> Value {
     let serves = |method| edition.adapter.capability(tester, Feature::Method(method)).is_some();
     match tester {

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::case::check::Checker;
 use crate::case::file::{
-    DurationText, ExitFile, FenceFile, LineFile, LookFile, OneOrMany, ProcessFile, RawFile, ReplyFile, StepFile,
+    DurationText, ExitFile, FenceFile, FileCheckFile, LineFile, OneOrMany, ProcessFile, RawFile, ReplyFile, StepFile,
 };
 use crate::case::includes::IncludeError;
-use crate::case::model::{Action, FileLook, FileWant, Presence, ProcessLook, RawBytes, ReplyText, Step};
+use crate::case::model::{Action, FileCheck, FileWant, Presence, ProcessCheck, RawBytes, ReplyText, Step};
 use crate::case::template::Template;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::document::{Document, Spot};
@@ -73,19 +73,19 @@ impl Checker<'_> {
         if let Some(reply) = step.reply_optional {
             self.reply(&spot, Presence::Optional, reply);
         }
-        if let Some(look) = step.file {
-            self.look(&spot, look);
+        if let Some(check) = step.file {
+            self.check(&spot, check);
         }
-        if let Some(look) = step.process {
-            self.process(&spot, &look);
+        if let Some(check) = step.process {
+            self.process(&spot, &check);
         }
-        for (presence, look) in [(Presence::Must, step.mcp), (Presence::Optional, step.mcp_optional)] {
-            if let Some(look) = look {
-                self.mcp(&spot, presence, look);
+        for (presence, check) in [(Presence::Must, step.mcp), (Presence::Optional, step.mcp_optional)] {
+            if let Some(check) = check {
+                self.mcp(&spot, presence, check);
             }
         }
-        if let Some(look) = step.page {
-            self.page(&spot, &look);
+        if let Some(check) = step.page {
+            self.page(&spot, &check);
         }
         if let Some(act) = step.user {
             self.act(&spot, &act.act);
@@ -140,9 +140,9 @@ impl Checker<'_> {
     /// Reports a step that comes too late to have an effect.
     fn after_the_end(&mut self, spot: &Spot<'_>, key: &str) {
         let speaks = key == self.subject.other().name() || matches!(key, "raw" | "fence" | "together");
-        let looks = matches!(key, "file" | "process" | "page" | "reply" | "reply?" | "include");
+        let observes = matches!(key, "file" | "process" | "page" | "reply" | "reply?" | "include");
         let (mark, message, label) = match (&self.ended, &self.closed) {
-            (Some(mark), _) if !looks => (mark, "the subject's process has ended", "awaited here"),
+            (Some(mark), _) if !observes => (mark, "the subject's process has ended", "awaited here"),
             (None, Some(mark)) if speaks => (mark, "the subject's input is closed", "closed here"),
             _ => return,
         };
@@ -258,14 +258,14 @@ impl Checker<'_> {
         self.push(spot, action, decides, None);
     }
 
-    fn look(&mut self, spot: &Spot<'_>, look: LookFile) {
+    fn check(&mut self, spot: &Spot<'_>, check: FileCheckFile) {
         const HELP: &str = "give one of `content: …` (the whole text), `contains: …` and `absent: true`";
-        self.absolute(&spot.down("path"), &look.path);
-        let path = Template::parse(&look.path);
-        let content = self.template(spot, "content", look.content);
-        let contains = self.template(spot, "contains", look.contains);
-        let decides = self.decides(spot, &look.decides);
-        let want = match (content, contains, look.absent) {
+        self.absolute(&spot.down("path"), &check.path);
+        let path = Template::parse(&check.path);
+        let content = self.template(spot, "content", check.content);
+        let contains = self.template(spot, "contains", check.contains);
+        let decides = self.decides(spot, &check.decides);
+        let want = match (content, contains, check.absent) {
             (Some(text), None, None) => FileWant::Content(text),
             (None, Some(text), None) => FileWant::Contains(text),
             (None, None, Some(true)) => FileWant::Absent,
@@ -280,17 +280,18 @@ impl Checker<'_> {
         };
         self.push(
             spot,
-            Action::File(FileLook { path, want }),
+            Action::File(FileCheck { path, want }),
             decides,
-            look.within.as_ref().map(DurationText::duration),
+            check.within.as_ref().map(DurationText::duration),
         );
     }
 
-    fn process(&mut self, spot: &Spot<'_>, look: &ProcessFile) {
-        self.absolute(&spot.down("pid-file"), &look.pid_file);
-        let decides = self.decides(spot, &look.decides);
-        let action = Action::Process(ProcessLook { pid_file: Template::parse(&look.pid_file), running: look.running });
-        self.push(spot, action, decides, look.within.as_ref().map(DurationText::duration));
+    fn process(&mut self, spot: &Spot<'_>, check: &ProcessFile) {
+        self.absolute(&spot.down("pid-file"), &check.pid_file);
+        let decides = self.decides(spot, &check.decides);
+        let action =
+            Action::Process(ProcessCheck { pid_file: Template::parse(&check.pid_file), running: check.running });
+        self.push(spot, action, decides, check.within.as_ref().map(DurationText::duration));
     }
 
     fn template(&mut self, spot: &Spot<'_>, key: &str, text: Option<String>) -> Option<Template> {

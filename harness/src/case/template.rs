@@ -1,7 +1,7 @@
 //! Names in text: `<cwd>/new.txt`, and the values of the names.
 //!
-//! A name is a lower-case letter followed by lower-case letters, digits and hyphens, between angle brackets. Other text with
-//! angle brackets stays unchanged, and `<lt>` is a literal `<`.
+//! A name is a lower-case letter followed by lower-case letters, digits and hyphens, between angle brackets. Other text
+//! with angle brackets stays unchanged, and `<lt>` is a literal `<`.
 
 use std::collections::BTreeMap;
 
@@ -142,8 +142,8 @@ impl Bindings {
 
     /// Returns the value with every bound name in its strings replaced.
     ///
-    /// A string that is only a name becomes the value itself, of any type. Names of members are not replaced. An unbound name
-    /// stays unchanged; see [`Bindings::unbound`].
+    /// A string that is only a name becomes the value itself, of any type. Names of members are not replaced. An
+    /// unbound name stays unchanged; see [`Bindings::unbound`].
     #[must_use]
     pub fn interpolate(&self, value: &Value) -> Value {
         match value {

@@ -1,5 +1,5 @@
-//! The folder of a certificate. Its author may be hostile: only listed files are opened, never a path that a file names; links
-//! are not followed, and everything has a limit.
+//! The folder of a certificate. Its author may be hostile: only listed files are opened, never a path that a file
+//! names; links are not followed, and everything has a limit.
 
 use std::collections::BTreeMap;
 use std::fs::{DirEntry, File};

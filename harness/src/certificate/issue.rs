@@ -44,14 +44,14 @@ pub enum IssueError {
     OtherVerdicts(String),
 }
 
-/// Writes the report and the digests into a folder that has the traces of all cases in `traces/`, and returns the report with the SHA-256
-/// of the list of digests. What does not follow from the traces comes from the report of the `run`: its start, its duration and the
-/// profile.
+/// Writes the report and the digests into a folder that has the traces of all cases in `traces/`, and returns the
+/// report with the SHA-256 of the list of digests. What does not follow from the traces comes from the report of the
+/// `run`: its start, its duration and the profile.
 ///
 /// # Errors
 ///
-/// A trace is missing or broken, the harness failed in one of them, the verdicts are others than those of the run, or the folder cannot
-/// be written.
+/// A trace is missing or broken, the harness failed in one of them, the verdicts are others than those of the run, or
+/// the folder cannot be written.
 pub fn issue(folder: &Path, run: &RunReport, bundle: &'static Bundle) -> Result<(RunReport, String), IssueError> {
     let folder = CertificateFolder::open(folder)?;
     let took = Duration::from_millis(run.summary.duration_ms);

@@ -31,8 +31,8 @@ pub(super) fn trace_names(folder: &CertificateFolder) -> impl Iterator<Item = &s
     folder.names().filter(|name| name.strip_prefix(TRACES).is_some_and(|rest| rest.starts_with('/')))
 }
 
-/// Judges these traces of the folder as those of one run. `took` is its duration; `listen` gets each trace before it is judged, or the
-/// reason why it cannot be.
+/// Judges these traces of the folder as those of one run. `took` is its duration; `listen` gets each trace before it is
+/// judged, or the reason why it cannot be.
 pub(super) fn judge<'n>(
     folder: &CertificateFolder,
     names: impl Iterator<Item = &'n str>,

@@ -24,7 +24,8 @@ pub struct Verification {
     pub report: Option<RunReport>,
     /// The parts that do not match.
     pub mismatches: Vec<CertificateMismatch>,
-    /// The parts of the suite that differ in this program, so that it cannot decide which results follow from the traces.
+    /// The parts of the suite that differ in this program, so that it cannot decide which results follow from the
+    /// traces.
     pub other_suite: Vec<OtherSuite>,
     /// The verdicts that differ by the requirements of this program, if the certificate is from another suite.
     pub changed: Vec<Changed>,
@@ -79,7 +80,7 @@ pub enum Integrity {
     /// A part does not match.
     DoesNotMatch,
     /// The files are intact, but their results cannot be verified, since this program is another suite.
-    CannotBeTold,
+    Undecidable,
 }
 
 impl Verification {
@@ -90,7 +91,7 @@ impl Verification {
             Integrity::DoesNotMatch
         } else if !self.is_own_suite() {
             // The cases of another suite are unknown here, so a missing case cannot be noticed.
-            Integrity::CannotBeTold
+            Integrity::Undecidable
         } else {
             Integrity::Matches
         }

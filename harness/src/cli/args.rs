@@ -35,10 +35,12 @@ pub struct Args {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// The version of the protocol: v1, v2 (a draft), or one edition such as v1@2026-11; for agent and client also `newest` or `all`
+    /// The version of the protocol: v1, v2 (a draft), or one edition such as v1@2026-11; for agent and client also
+    /// `newest` or `all`
     ///
-    /// A trace or report that names an edition is checked against that one. With `newest`, the newest version that the subject
-    /// speaks is tested. With `all`, each one is, and the files of reports have the version in their names.
+    /// A trace or report that names an edition is checked against that one. With `newest`, the newest version that the
+    /// subject speaks is tested. With `all`, each one is, and the files of reports have the version in their
+    /// names.
     #[arg(long = "protocol", alias = "edition", global = true, value_name = "VERSION", display_order = 900)]
     pub edition: Option<String>,
     /// Use colours: `auto` (in a terminal; respects `NO_COLOR` and `CLICOLOR_FORCE`), `always` or `never`
@@ -122,12 +124,12 @@ pub struct AgentArgs {
     /// Run each case in its own process; by default, cases with the same start share one
     #[arg(long)]
     pub isolate: bool,
-    /// Run only a few cases, which cover most MUSTs and need few processes; the result is incomplete. For each push, if the
-    /// agent is slow
+    /// Run only a few cases, which cover most MUSTs and need few processes; the result is incomplete. For each push,
+    /// if the agent is slow
     #[arg(long, conflicts_with_all = ["isolate", "shard", "snapshots", "update_expected", "explore"])]
     pub quick: bool,
-    /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check. Selected cases
-    /// always run
+    /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check.
+    /// Selected cases always run
     #[arg(long)]
     pub thorough: bool,
 }
@@ -148,7 +150,8 @@ pub struct ClientArgs {
     /// How the harness operates the client.
     #[command(flatten)]
     pub user: UserArgs,
-    /// Run each case in its own process; by default, cases with the same start share one if the client can open several sessions
+    /// Run each case in its own process; by default, cases with the same start share one if the client can open
+    /// several sessions
     #[arg(long, conflicts_with = "manual")]
     pub isolate: bool,
     /// Also run cases that repeat a case in which the client did nothing that they check. Selected cases always run
@@ -170,8 +173,8 @@ pub struct UserArgs {
     #[arg(long = "act", value_name = "ACT=MEANS", value_parser = profile::parse_act)]
     pub acts: Vec<(String, Means)>,
     /// Arguments for a setting that a case needs; may be repeated. They replace `{args}` or are appended. Settings:
-    /// `permission-allow`, `permission-reject`, `permission-hold`, `mcp-servers` with `{mcp_servers}`, `directories` with
-    /// `{directories}`
+    /// `permission-allow`, `permission-reject`, `permission-hold`, `mcp-servers` with `{mcp_servers}`, `directories`
+    /// with `{directories}`
     #[arg(long = "setting", value_name = "SETTING=WORDS", value_parser = profile::parse_setting)]
     pub settings: Vec<(Setting, Vec<String>)>,
     /// The file name of the agent in `{agent_dir}`, for a client that starts a fixed command
@@ -216,8 +219,8 @@ pub struct RunArgs {
     /// How to start the program.
     #[command(flatten)]
     pub start: StartArgs,
-    /// Run only the case with this id, or the cases that a glob such as `prompt/*` matches, or whose ids contain this text; may be
-    /// repeated. A run of selected cases exits with 0 when they pass
+    /// Run only the case with this id, or the cases that a glob such as `prompt/*` matches, or whose ids contain this
+    /// text; may be repeated. A run of selected cases exits with 0 when they pass
     #[arg(long = "case", value_name = "PATTERN")]
     pub cases: Vec<String>,
     /// Run only cases for these requirements, by id, glob or text; may be repeated
@@ -226,15 +229,17 @@ pub struct RunArgs {
     /// Skip these cases, by id, glob or text; may be repeated
     #[arg(long = "skip", value_name = "PATTERN")]
     pub skipped: Vec<String>,
-    /// Run the selected cases in one process, in the order of their --case options, and then once more to confirm a failure
+    /// Run the selected cases in one process, in the order of their --case options, and then once more to confirm a
+    /// failure
     #[arg(long, requires = "cases", conflicts_with_all = ["shard", "explore", "snapshots"])]
     pub in_order: bool,
     /// Run only cases that failed in the last run from this directory
     #[arg(long)]
     pub last_failed: bool,
-    /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines. The parts are the
-    /// same on every machine (`acp-conformance list --shard`). A single shard exits with 0 unless a requirement failed; only
-    /// `acp-conformance merge`, which merges the JSON reports, can detect missing coverage
+    /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines. The parts are
+    /// the same on every machine (`acp-conformance list --shard`). A single shard exits with 0 unless a
+    /// requirement failed; only `acp-conformance merge`, which merges the JSON reports, can detect missing
+    /// coverage
     #[arg(long, value_name = "K/N", value_parser = super::shard::parse, conflicts_with = "update_expected")]
     pub shard: Option<Shard>,
     /// A folder with more cases; a case with the id of a built-in case replaces it
@@ -249,9 +254,9 @@ pub struct RunArgs {
     /// End the run after this time; the reports are partial [seconds, unless suffixed with ms, s or m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time_limit: Option<Duration>,
-    /// Also play N random walks over the cases that pass: several cases in one process, in any order and in the same session.
-    /// The first walks begin after a part of the cases. A walk that breaks a requirement twice is made as short as possible and
-    /// reported. With --trace-dir, it is also written as a case
+    /// Also play N random walks over the cases that pass: several cases in one process, in any order and in the same
+    /// session. The first walks begin after a part of the cases. A walk that breaks a requirement twice is made as
+    /// short as possible and reported. With --trace-dir, it is also written as a case
     #[arg(long, value_name = "N", conflicts_with_all = ["shard", "snapshots", "update_expected"])]
     pub explore: Option<NonZeroUsize>,
     /// The number that determines the walks [default: a random one, which the report names]
@@ -260,8 +265,8 @@ pub struct RunArgs {
     /// Redact the traces, as `acp-conformance redact` does
     #[arg(long, requires = "trace_dir")]
     pub redact: bool,
-    /// Keep the transcript of each case in this folder, without ids, paths and times, and fail the run if one differs. Needs
-    /// a deterministic subject. `acp-conformance accept DIR` accepts the new transcripts
+    /// Keep the transcript of each case in this folder, without ids, paths and times, and fail the run if one differs.
+    /// Needs a deterministic subject. `acp-conformance accept DIR` accepts the new transcripts
     #[arg(long, value_name = "DIR")]
     pub snapshots: Option<PathBuf>,
     /// Reports and expected failures.
@@ -290,11 +295,12 @@ pub struct StartArgs {
     /// Use your own HOME instead of an empty one for each case
     #[arg(long)]
     pub keep_home: bool,
-    /// The id of a login method of an agent. Where a request needs a login, the harness logs in by it, once per process
+    /// The id of a login method of an agent. Where a request needs a login, the harness logs in by it, once per
+    /// process
     #[arg(long, value_name = "METHOD")]
     pub login: Option<String>,
-    /// How many processes of the program run at once [default: one per core for clients; for agents half as many again,
-    /// and more while the processors are idle]
+    /// How many processes of the program run at once [default: one per core for clients; for agents half as many
+    /// again, and more while the processors are idle]
     #[arg(short, long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
     /// Time limit for the response to initialize, or for a client to start its agent [default: 30s; seconds, unless
@@ -348,12 +354,12 @@ pub struct MonitorArgs {
     /// Write the trace to this file during the session; a folder gets one file per session
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// After the session, write two JSON reports to this file, one per line: the agent's, then the client's. A folder gets
-    /// one file per session
+    /// After the session, write two JSON reports to this file, one per line: the agent's, then the client's. A folder
+    /// gets one file per session
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// After the session, write an HTML page with both parties and the sequence chart of the session; a folder gets one file
-    /// per session
+    /// After the session, write an HTML page with both parties and the sequence chart of the session; a folder gets
+    /// one file per session
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Report violations on standard error immediately, not only after the session

@@ -59,7 +59,8 @@ fn write_run(page: &Path, report: &RunReport, file: &Path, editions: &Editions) 
     Ok(charts.len())
 }
 
-/// Reads the reports with their files. Other JSON files in a folder are skipped with a note; a named file must be a report.
+/// Reads the reports with their files. Other JSON files in a folder are skipped with a note; a named file must be a
+/// report.
 fn reports(given: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, RunReport)>> {
     let mut reports = Vec::new();
     for path in given {

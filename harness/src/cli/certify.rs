@@ -11,7 +11,7 @@ use super::output::{say, stdout};
 use super::outputs::Outputs;
 use super::plan::{self, Origin, RunPlan};
 use super::progress::ProgressLine as Shown;
-use super::suite::{Driver, Going, Keep, Listener, Wanted, drive, speaks_only, version_of};
+use super::suite::{Keep, Listener, RunInProgress, RunOutcome, RunOutputs, drive, speaks_only, version_of};
 use crate::certificate::{CertificatePlace, issue};
 use crate::edition::Bundle;
 use crate::judge::judge;
@@ -47,7 +47,7 @@ fn certify(plan: &RunPlan, args: &KeepArgs) -> anyhow::Result<ProgramExit> {
     let (began, started) = (SystemTime::now(), Instant::now());
     let traces = place.traces();
     let keep = Keep { dir: &traces, redact: false };
-    let met = |trace: &Trace, obstacle: Option<Diagnosis>| {
+    let precheck = |trace: &Trace, obstacle: Option<Diagnosis>| {
         if obstacle.is_some() {
             return Ok(obstacle);
         }
@@ -57,13 +57,13 @@ fn certify(plan: &RunPlan, args: &KeepArgs) -> anyhow::Result<ProgramExit> {
         Ok(version_of(trace, plan.bundle).and_then(|version| speaks_only(version, plan)))
     };
     let outputs = Outputs::open(&[], args.detail.into())?.with(Shown::begin(args.detail.quiet));
-    let wanted = Wanted { outputs, keep: Some(keep), snapshots: None, whole: true, fail_fast: None };
-    let (going, obstacle) = match drive(plan, wanted, &met)? {
-        Driver::Early(exit) => return Ok(exit),
-        Driver::Over(going, obstacle) => (going, obstacle),
+    let wanted = RunOutputs { outputs, keep: Some(keep), snapshots: None, whole: true, fail_fast: None };
+    let (running, obstacle) = match drive(plan, wanted, &precheck)? {
+        RunOutcome::Early(exit) => return Ok(exit),
+        RunOutcome::Over(running, obstacle) => (running, obstacle),
     };
-    let partial = going.partial(plan).is_some();
-    let Going { collector, listener: Listener { mut outputs, .. } } = *going;
+    let partial = running.partial(plan).is_some();
+    let RunInProgress { collector, listener: Listener { mut outputs, .. } } = *running;
     let mut report = collector.finish(started.elapsed(), false);
     report.began = Some(rfc3339(began));
     let origin = plan.origin.as_ref().map(|origin: &Origin| origin.info(report.subject.version.as_deref()));

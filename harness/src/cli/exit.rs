@@ -24,8 +24,8 @@ pub enum ProgramExit {
 }
 
 impl ProgramExit {
-    /// Returns the code for a report: that of its conformance, apart from expected failures. A stale expectation counts like a
-    /// violation, and a partial report is at best incomplete.
+    /// Returns the code for a report: that of its conformance, apart from expected failures. A stale expectation counts
+    /// like a violation, and a partial report is at best incomplete.
     #[must_use]
     pub fn of_report(report: &RunReport, allow_incomplete: bool) -> Self {
         let conformance = report.expected.as_ref().map_or(report.verdict, |expected| expected.otherwise);

@@ -32,8 +32,8 @@ struct File {
 }
 
 impl Baseline {
-    /// Reads the expected failures of this party, or of both. A profile or earlier reports may add entries; for the same
-    /// requirement or case, the file has precedence. Returns `None` without any entry.
+    /// Reads the expected failures of this party, or of both. A profile or earlier reports may add entries; for the
+    /// same requirement or case, the file has precedence. Returns `None` without any entry.
     ///
     /// # Errors
     ///
@@ -72,8 +72,8 @@ impl Baseline {
         if problems.is_empty() { Ok(()) } else { bail!("the expected failures name unknown cases") }
     }
 
-    /// Adds the results of the expectations to a report, after updating the file. The run was `whole` if it ran all cases for
-    /// the subject.
+    /// Adds the results of the expectations to a report, after updating the file. The run was `whole` if it ran all
+    /// cases for the subject.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::output::say;
 use super::plan::{RunPlan, Walks};
-use super::suite::Going;
+use super::suite::RunInProgress;
 use crate::explore::{Event, Explorer, Known, Walked};
 use crate::output_file::write_file;
 use crate::record::record;
@@ -15,18 +15,18 @@ use crate::results::{Explored, Unconfirmed};
 use crate::run::stopped;
 use crate::trace::Trace;
 
-/// The number of cases that run before the next walks, so that walks over a slow subject begin early. A smaller number makes more
-/// conversations.
+/// The number of cases that run before the next walks, so that walks over a slow subject begin early. A smaller number
+/// makes more conversations.
 const CASES: usize = 32;
 
-/// Runs the cases of the plan in several parts, and plays an equal number of its walks after each, over the cases that passed until
-/// then. Adds the shortest walks that break a requirement to the results.
-pub(super) fn explore(plan: &RunPlan, going: &mut Going<'_>) -> anyhow::Result<Option<Explored>> {
+/// Runs the cases of the plan in several parts, and plays an equal number of its walks after each, over the cases that
+/// passed until then. Adds the shortest walks that break a requirement to the results.
+pub(super) fn explore(plan: &RunPlan, running: &mut RunInProgress<'_>) -> anyhow::Result<Option<Explored>> {
     let (Some(&Walks { count, seed }), Some(moves)) = (plan.walks.as_ref(), &plan.moves) else { return Ok(None) };
     let moves = moves.load()?;
     let mut exploration = Exploration {
         plan,
-        going,
+        running,
         explorer: Explorer { cases: &moves, subject: &plan.subject, jobs: plan.jobs },
         known: Known::default(),
         unconfirmed: Vec::new(),
@@ -36,10 +36,10 @@ pub(super) fn explore(plan: &RunPlan, going: &mut Going<'_>) -> anyhow::Result<O
     for part in (0..parts).take_while(|_| stopped().is_none()) {
         // Each part has cases of all areas.
         let cases = plan.cases.iter().skip(part).step_by(parts);
-        exploration.going.run_rest(plan, cases)?;
+        exploration.running.run_rest(plan, cases)?;
         walks += exploration.walk(part * count / parts..(part + 1) * count / parts, seed)?;
     }
-    if exploration.going.collector.passed().is_empty() {
+    if exploration.running.collector.passed().is_empty() {
         say("no case passed, so there is nothing to walk over");
     }
     Ok(Some(Explored { walks, seed, unconfirmed: exploration.unconfirmed }))
@@ -48,7 +48,7 @@ pub(super) fn explore(plan: &RunPlan, going: &mut Going<'_>) -> anyhow::Result<O
 /// An exploration in progress.
 struct Exploration<'e, 'r> {
     plan: &'e RunPlan,
-    going: &'e mut Going<'r>,
+    running: &'e mut RunInProgress<'r>,
     explorer: Explorer<'e>,
     known: Known,
     unconfirmed: Vec<Unconfirmed>,
@@ -57,25 +57,25 @@ struct Exploration<'e, 'r> {
 impl Exploration<'_, '_> {
     /// Plays the walks with these numbers.
     fn walk(&mut self, numbers: Range<usize>, seed: u64) -> anyhow::Result<usize> {
-        let Self { plan, going, explorer, known, unconfirmed } = self;
-        let passed = going.collector.passed();
-        known.failed.extend(going.collector.failed());
+        let Self { plan, running, explorer, known, unconfirmed } = self;
+        let passed = running.collector.passed();
+        known.failed.extend(running.collector.failed());
         explorer.explore(&passed, known, (numbers, seed), |event| match event {
             Event::Walked(numbers) => numbers.into_iter().try_for_each(|number| {
                 let name = format!("walk {}", number + 1);
-                going.listener.outputs.event(&SuiteEvent::Start(&name))?;
-                going.listener.outputs.event(&SuiteEvent::Played(&name))
+                running.listener.outputs.event(&SuiteEvent::Start(&name))?;
+                running.listener.outputs.event(&SuiteEvent::Played(&name))
             }),
             Event::Shrinking(broken, walk) => {
                 let moves = walk.0.len();
                 say(&format!("{} failed in a walk of {moves} moves; looking for the shortest", broken.requirement));
                 Ok(())
             }
-            Event::Found(walked) => add(plan, going, walked),
+            Event::Found(walked) => add(plan, running, walked),
             Event::Unconfirmed(broken, Walked { traces, .. }) => {
                 let walk = traces.first().and_then(|trace| trace.header.case.clone()).unwrap_or_default();
-                add_walk(going, traces)?;
-                let file = going.collector.case(&walk).and_then(|report| report.trace);
+                add_walk(running, traces)?;
+                let file = running.collector.case(&walk).and_then(|report| report.trace);
                 let (requirement, kind) = (broken.requirement.clone(), broken.kind.clone());
                 unconfirmed.push(Unconfirmed { walk, requirement, kind, trace: file });
                 Ok(())
@@ -85,8 +85,8 @@ impl Exploration<'_, '_> {
 }
 
 /// Adds a walk to the results, and writes it as a case if traces are kept.
-fn add(plan: &RunPlan, going: &mut Going<'_>, Walked { walk, traces }: &Walked) -> anyhow::Result<()> {
-    if let (Some(keep), Some(trace)) = (going.listener.keep, traces.first())
+fn add(plan: &RunPlan, running: &mut RunInProgress<'_>, Walked { walk, traces }: &Walked) -> anyhow::Result<()> {
+    if let (Some(keep), Some(trace)) = (running.listener.keep, traces.first())
         && let Some(text) = record(trace, &format!("acp-conformance: {walk}"), plan.bundle.edition())
     {
         let path = keep.dir.join(trace.file_name()).with_extension("yaml");
@@ -94,11 +94,11 @@ fn add(plan: &RunPlan, going: &mut Going<'_>, Walked { walk, traces }: &Walked) 
             .with_context(|| path.display().to_string())?;
         say(&format!("wrote the walk as a case: {}", path.display()));
     }
-    add_walk(going, traces)
+    add_walk(running, traces)
 }
 
-fn add_walk(going: &mut Going<'_>, traces: &[Trace]) -> anyhow::Result<()> {
-    let mut suite = going.suite();
+fn add_walk(running: &mut RunInProgress<'_>, traces: &[Trace]) -> anyhow::Result<()> {
+    let mut suite = running.suite();
     traces.iter().try_for_each(|trace| suite.ended(trace))?;
     suite.settle_rest()
 }

@@ -96,7 +96,7 @@ pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
     };
     let text = text(&found, &args.command);
     write_file(file, |out| out.write_all(text.as_bytes())).with_context(|| format!("cannot write {PROJECT_FILE}"))?;
-    tell(&found)?;
+    show_found(&found)?;
     workflow.map_or(Ok(ProgramExit::Good), |workflow| write_workflow(&workflow))
 }
 
@@ -207,7 +207,7 @@ fn text(found: &Found, command: &[String]) -> String {
 }
 
 /// Prints the facts and the next steps.
-fn tell(found: &Found) -> anyhow::Result<()> {
+fn show_found(found: &Found) -> anyhow::Result<()> {
     let mut out = stdout();
     let name = found.name.as_deref().unwrap_or("without a name");
     writeln!(out, "{}   {}", found.party, crate::report::visible::in_one_line(name))?;

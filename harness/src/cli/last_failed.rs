@@ -1,8 +1,8 @@
 //! `--last-failed`: the cases that failed in the last run from a directory.
 //!
 //! Each directory has a small file for agents and one for clients in the user's cache:
-//! `$XDG_CACHE_HOME/acp-conformance/last-failed/`, or `~/.cache` instead of the variable. It holds the ids of the failed cases,
-//! one per line.
+//! `$XDG_CACHE_HOME/acp-conformance/last-failed/`, or `~/.cache` instead of the variable. It holds the ids of the
+//! failed cases, one per line.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -31,8 +31,8 @@ pub(super) fn keep(cases: &mut Vec<Case>, party: Party) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Stores which cases failed. The entries of cases that did not run stay unchanged. An unwritable cache does not affect the
-/// run.
+/// Stores which cases failed. The entries of cases that did not run stay unchanged. An unwritable cache does not affect
+/// the run.
 pub(super) fn note(report: &RunReport) {
     let Some(file) = file(report.subject.kind) else { return };
     let before = std::fs::read_to_string(&file).unwrap_or_default();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::args::{ListArgs, OutputFormat};
 use super::exit::ProgramExit;
 use super::output::stdout;
-use super::plan::told;
+use super::plan::show_problems;
 use crate::case::{Headline, headlines};
 use crate::diagnostic::nearest;
 use crate::edition::Bundle;
@@ -72,7 +72,7 @@ fn cases(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
 }
 
 fn profiles(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
-    let mut profiles = told(built_in_profiles(bundle))?;
+    let mut profiles = show_problems(built_in_profiles(bundle))?;
     let names: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
     profiles.retain(|profile| args.wants(&[&profile.name], profile.kind));
     args.found(&profiles, &names.iter().map(String::as_str).collect::<Vec<_>>())?;

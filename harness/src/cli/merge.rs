@@ -117,8 +117,8 @@ impl<'a> Shards<'a> {
         self.all.iter().any(|shard| !shard.info.cut_short)
     }
 
-    /// Checks that no shard is missing. A shard without any contact with the subject counts as missing, unless all shards have
-    /// none: then one of them represents the others.
+    /// Checks that no shard is missing. A shard without any contact with the subject counts as missing, unless all
+    /// shards have none: then one of them represents the others.
     fn complete(mut self, allow_missing: bool) -> anyhow::Result<Self> {
         let of = self.all.first().map_or(0, |shard| shard.info.of);
         let is_cut = |shard: &ShardReport<'_>| shard.info.cut_short;

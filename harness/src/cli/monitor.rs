@@ -134,9 +134,9 @@ fn stand_between(
     };
     between.start.confirm().context("--stand-between")?;
     let live = |requirement: &RequirementReport| show(std::slice::from_ref(requirement));
-    let told = Cell::new(false);
+    let has_warned = Cell::new(false);
     let own_fault = |text: &str| {
-        told.set(true);
+        has_warned.set(true);
         own_fault(text);
     };
     let outcome = stand(between, &watched, args.live.then_some(&live), &own_fault, |outcome| {
@@ -152,7 +152,7 @@ fn stand_between(
     if let Some(SessionReports { reports, .. }) = &outcome {
         sum_up(reports, args.live, record);
     }
-    Ok(if told.get() { ProgramExit::HarnessError } else { ProgramExit::Good })
+    Ok(if has_warned.get() { ProgramExit::HarnessError } else { ProgramExit::Good })
 }
 
 /// Writes a line for the agent, and one for the client.
@@ -171,13 +171,13 @@ fn write_page(path: &Path, name: &str, outcome: &SessionReports) -> std::io::Res
 }
 
 /// Prints the violations, if any.
-fn sum_up(reports: &[RunReport], told: bool, record: Option<&Path>) {
+fn sum_up(reports: &[RunReport], has_warned: bool, record: Option<&Path>) {
     let broken = reports.iter().flat_map(|report| &report.requirements).filter(|r| r.fails());
     let broken: Vec<RequirementReport> = broken.cloned().collect();
     if broken.is_empty() {
         return;
     }
-    if !told {
+    if !has_warned {
         show(&broken[..broken.len().min(MOST_SHOWN)]);
     }
     let broke = reports.iter().filter_map(broke).collect::<Vec<_>>().join(", ");

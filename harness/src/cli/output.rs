@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::diagnostic::{Diagnostic, Look, render_all};
+use crate::diagnostic::{Diagnostic, RenderStyle, render_all};
 
 /// Returns standard output, which keeps styles only if they are wanted.
 pub(super) fn stdout() -> anstream::AutoStream<std::io::Stdout> {
@@ -16,7 +16,7 @@ pub(super) fn say(text: &str) {
 
 /// Shows the mistakes in files that the user wrote.
 pub(super) fn show(diagnostics: &[Diagnostic]) {
-    let _ = write!(anstream::stderr(), "{}", render_all(diagnostics, Look::Styled));
+    let _ = write!(anstream::stderr(), "{}", render_all(diagnostics, RenderStyle::Styled));
 }
 
 /// Reports why a command could not do its work. A closed output is not reported.

@@ -194,10 +194,10 @@ impl Outputs {
     /// Errors of writing.
     pub(super) fn event(&mut self, event: &SuiteEvent<'_>) -> anyhow::Result<()> {
         let renderers = &mut self.renderers;
-        let mut tell = || renderers.iter_mut().try_for_each(|renderer| renderer.event(event));
+        let mut render = || renderers.iter_mut().try_for_each(|renderer| renderer.event(event));
         match &self.progress {
-            Some(progress) => progress.around(event, tell)?,
-            None => tell()?,
+            Some(progress) => progress.around(event, render)?,
+            None => render()?,
         }
         Ok(())
     }

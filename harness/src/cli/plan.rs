@@ -195,7 +195,7 @@ pub(super) struct Choice {
 /// One does not exist, or has mistakes.
 pub(super) fn choose(args: &RunArgs, party: Party, bundle: &'static Bundle) -> anyhow::Result<Choice> {
     let mut profile = args.start.profile.as_deref().map(|name| profile(name, party, bundle)).transpose()?;
-    let all = told(load_cases(args.case_dir.as_deref(), Some(party), bundle))?;
+    let all = show_problems(load_cases(args.case_dir.as_deref(), Some(party), bundle))?;
     let known: Vec<String> = all.iter().filter(|case| case.subject == party).map(|case| case.id.clone()).collect();
     let of_profile = profile.as_mut().map(|profile| std::mem::take(&mut profile.expected));
     let of_profile = of_profile.filter(|entries| !entries.is_empty());
@@ -316,7 +316,7 @@ fn options(args: &RunArgs, party: Party, controls: Controls) -> anyhow::Result<S
 }
 
 /// Shows the mistakes that were found on the way to a result.
-pub(super) fn told<T>(result: Checked<T>) -> Result<T, PlanError> {
+pub(super) fn show_problems<T>(result: Checked<T>) -> Result<T, PlanError> {
     match result {
         Ok((result, problems)) => {
             show(&problems);
@@ -330,7 +330,7 @@ pub(super) fn told<T>(result: Checked<T>) -> Result<T, PlanError> {
 }
 
 fn profile(name: &str, party: Party, bundle: &'static Bundle) -> anyhow::Result<Profile> {
-    told(find_profile(name, party, bundle)).with_context(|| format!("--profile {name}"))
+    show_problems(find_profile(name, party, bundle)).with_context(|| format!("--profile {name}"))
 }
 
 /// Returns the hints of a profile for the scripted model.

@@ -1,5 +1,5 @@
-//! Shows the progress of a run on standard error: in a terminal as one line that is removed at the end, in a log as occasional
-//! lines.
+//! Shows the progress of a run on standard error: in a terminal as one line that is removed at the end, in a log as
+//! occasional lines.
 
 use std::io::{IsTerminal, Stderr, Write};
 use std::sync::{Arc, Mutex, mpsc};
@@ -13,7 +13,8 @@ use crate::sync::lock;
 /// The shortest time between two drawings.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The least age of a run whose first results get a line. A shorter run has its report as soon as the user could read it.
+/// The least age of a run whose first results get a line. A shorter run has its report as soon as the user could read
+/// it.
 const WORTH_A_LINE: Duration = Duration::from_secs(5);
 
 /// The width of a terminal that does not report it.

@@ -6,14 +6,14 @@ use anyhow::Context;
 
 use super::args::RunArgs;
 use super::outputs;
-use super::plan::told;
+use super::plan::show_problems;
 use crate::edition::{Bundle, Editions};
 use crate::plan::{project_file, read_profile};
 use crate::profile::{Profile, RunSettings};
 use crate::requirement::Party;
 
-/// Returns the command of a project for a command line without one: `None` without a project, or if the first word is a command
-/// or asks for help.
+/// Returns the command of a project for a command line without one: `None` without a project, or if the first word is a
+/// command or asks for help.
 pub(super) fn command(words: &[String]) -> Option<Party> {
     let is_option =
         |word: &String| word.starts_with('-') && !["-h", "--help", "-V", "--version"].contains(&word.as_str());
@@ -32,12 +32,12 @@ pub(super) fn command(words: &[String]) -> Option<Party> {
 /// A file has mistakes.
 pub(super) fn apply(run: &mut RunArgs, party: Party, bundle: &'static Bundle) -> anyhow::Result<()> {
     if let Some(name) = run.start.profile.clone().filter(|name| Path::new(name).is_file()) {
-        let profile = told(read_profile(&name, bundle)).with_context(|| format!("--profile {name}"))?;
+        let profile = show_problems(read_profile(&name, bundle)).with_context(|| format!("--profile {name}"))?;
         fill(run, &profile)?;
     }
     let Some(file) = project_file() else { return Ok(()) };
     let file = file.display().to_string();
-    let profile = told(read_profile(&file, bundle)).with_context(|| file.clone())?;
+    let profile = show_problems(read_profile(&file, bundle)).with_context(|| file.clone())?;
     if profile.kind != party {
         return Ok(());
     }

@@ -69,8 +69,8 @@ pub(super) fn charts(
     Ok(charts)
 }
 
-/// Finds the trace file that a report names: in a folder that was named with it, at the written path, relative to the report,
-/// or in the folder of traces next to it.
+/// Finds the trace file that a report names: in a folder that was named with it, at the written path, relative to the
+/// report, or in the folder of traces next to it.
 fn find(trace: &Path, report: &Path, folders: &[&Path]) -> Option<PathBuf> {
     let name = trace.file_name()?;
     let named = folders.iter().map(|folder| folder.join(name));

@@ -32,8 +32,8 @@ pub fn parse(text: &str) -> Result<Shard, String> {
 }
 
 impl Shard {
-    /// Keeps the cases of every n-th file, so that similar ones, which take equally long, are distributed. What a case shows in
-    /// its first use decides about its other shapes and contexts, so they stay together.
+    /// Keeps the cases of every n-th file, so that similar ones, which take equally long, are distributed. What a case
+    /// shows in its first use decides about its other shapes and contexts, so they stay together.
     pub(super) fn keep<T>(self, all: &mut Vec<T>, id: impl Fn(&T) -> &str) {
         let mut files: Vec<String> = Vec::new();
         all.retain(|case| {
@@ -91,8 +91,8 @@ mod tests {
     fn a_shard_is_one_of_those_that_there_are() {
         assert_eq!(parse("2/3"), Ok(Shard { number: 2, of: 3 }));
         assert_eq!(parse("1/1"), Ok(Shard { number: 1, of: 1 }));
-        for (wrong, told) in [("4/3", "1/3 to 3/3"), ("0/3", "1/3 to 3/3"), ("0/0", "at least 1"), ("1/-1", "2/3")] {
-            assert!(parse(wrong).is_err_and(|error| error.contains(told)), "{wrong}");
+        for (wrong, wanted) in [("4/3", "1/3 to 3/3"), ("0/3", "1/3 to 3/3"), ("0/0", "at least 1"), ("1/-1", "2/3")] {
+            assert!(parse(wrong).is_err_and(|error| error.contains(wanted)), "{wrong}");
         }
         assert!(["", "2", "/", "2/", "/3", "2/3/4", "a/b", "1.5/2"].into_iter().all(|wrong| parse(wrong).is_err()));
     }

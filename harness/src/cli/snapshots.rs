@@ -31,8 +31,8 @@ struct Difference {
     changes: TranscriptChanges,
 }
 
-/// The number of repetitions of a case whose transcript differs, if there are few such cases; and the most runs in total, if
-/// there are many, since many differences are hardly random.
+/// The number of repetitions of a case whose transcript differs, if there are few such cases; and the most runs in
+/// total, if there are many, since many differences are hardly random.
 const REPEATS: usize = 8;
 const MOST_REPEATS: usize = 40;
 
@@ -65,7 +65,8 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Prints the differences, and returns whether the snapshots are equal. Cases that differ run again: a real change shows each time.
+    /// Prints the differences, and returns whether the snapshots are equal. Cases that differ run again: a real change
+    /// shows each time.
     pub(super) fn conclude(mut self, plan: &RunPlan) -> anyhow::Result<bool> {
         self.different.sort_by(|(a, _), (b, _)| a.cmp(b));
         let unstable = if plan.subject.agent_folder.is_some() { BTreeSet::new() } else { self.unstable(plan) };
@@ -73,12 +74,12 @@ impl Snapshots {
             self.folder.withdraw(id)?;
         }
         self.different.retain(|(id, _)| !unstable.contains(id));
-        self.tell(&unstable);
+        self.report_unstable(&unstable);
         Ok(self.missing.is_empty() && self.different.is_empty())
     }
 
-    /// Repeats cases that differ, and finds those that vary from run to run. It runs more in parallel than usual, since a
-    /// random effect of a busy machine hardly repeats on an idle one.
+    /// Repeats cases that differ, and finds those that vary from run to run. It runs more in parallel than usual, since
+    /// a random effect of a busy machine hardly repeats on an idle one.
     fn unstable(&self, plan: &RunPlan) -> BTreeSet<String> {
         let seen: BTreeMap<&str, &Difference> = self.different.iter().map(|(id, it)| (id.as_str(), it)).collect();
         let cases = plan.cases.iter().filter(|case| seen.contains_key(case.id.as_str()));
@@ -103,7 +104,7 @@ impl Snapshots {
         unstable
     }
 
-    fn tell(&self, unstable: &BTreeSet<String>) {
+    fn report_unstable(&self, unstable: &BTreeSet<String>) {
         let Self { shown, first, missing, different, .. } = self;
         if *first > 0 {
             let transcripts = count(*first, "transcript was", "transcripts were");

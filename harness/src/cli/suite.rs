@@ -51,8 +51,8 @@ pub(super) enum NotThisVersion {
 }
 
 /// Runs the plan. If there are runs of other editions, this one ends with [`NotThisVersion`]
-/// where the subject does not speak its version; before a run of an older one also where the handshake fails, since a program
-/// written for that version may refuse what it does not know.
+/// where the subject does not speak its version; before a run of an older one also where the handshake fails, since a
+/// program written for that version may refuse what it does not know.
 pub(super) fn run(
     mut plan: RunPlan,
     args: &RunArgs,
@@ -76,14 +76,14 @@ pub(super) fn run(
     let (began, started) = (SystemTime::now(), Instant::now());
     // Instructions on the same terminal already show the progress.
     let shown = if plan.subject.person.is_none() { ProgressLine::begin(args.result.detail.quiet) } else { None };
-    let wanted = Wanted {
+    let wanted = RunOutputs {
         outputs: outputs.with(shown),
         keep: args.trace_dir.as_deref().map(|dir| Keep { dir, redact: args.redact }),
         snapshots: args.snapshots.as_deref().map(Snapshots::open),
         whole: plan.cases.len() == plan.known.len(),
         fail_fast: args.fail_fast.then_some(FailFast { strict: args.strict, baseline: baseline.as_ref() }),
     };
-    let (mut going, met) = match drive(plan, wanted, &|first, obstacle| {
+    let (mut running, diagnosis) = match drive(plan, wanted, &|first, obstacle| {
         let reason = || reason_of_end(first, obstacle.as_ref()).filter(|_| others == Others::Older);
         let is_one_of_several = others != Others::None;
         let above = || offered_above(first, plan.bundle).filter(|_| is_one_of_several && obstacle.is_some());
@@ -100,14 +100,14 @@ pub(super) fn run(
             },
         }
     })? {
-        Driver::Early(exit) => return Ok(exit),
-        Driver::Over(going, met) => (going, met),
+        RunOutcome::Early(exit) => return Ok(exit),
+        RunOutcome::Over(running, diagnosis) => (running, diagnosis),
     };
-    let explored = if met.is_none() { explore(plan, &mut going)? } else { None };
-    let is_wrong_program = met.as_ref().is_some_and(|met| met.is_wrong_program);
-    let obstacle = met.map(|met| met.text);
-    let partial = going.partial(plan);
-    let Going { collector, listener: Listener { mut outputs, snapshots, .. } } = *going;
+    let explored = if diagnosis.is_none() { explore(plan, &mut running)? } else { None };
+    let is_wrong_program = diagnosis.as_ref().is_some_and(|found| found.is_wrong_program);
+    let obstacle = diagnosis.map(|found| found.text);
+    let partial = running.partial(plan);
+    let RunInProgress { collector, listener: Listener { mut outputs, snapshots, .. } } = *running;
     let mut report = collector.finish(started.elapsed(), args.strict);
     report.began = Some(rfc3339(began));
     report.partial = partial;
@@ -187,7 +187,8 @@ fn reason_of_end(trace: &Trace, obstacle: Option<&Diagnosis>) -> Option<String> 
     obstacle.map(first_line).or_else(missed)
 }
 
-/// Names the option for the version that the subject speaks instead of the tested one, if this program has an edition of it.
+/// Names the option for the version that the subject speaks instead of the tested one, if this program has an edition
+/// of it.
 pub(super) fn speaks_only(version: u64, plan: &RunPlan) -> Option<Diagnosis> {
     Editions::built_in().of_major(version)?;
     let (party, tested) = (plan.subject.party, protocol(plan.bundle.name()));
@@ -207,7 +208,7 @@ pub(super) struct Keep<'r> {
 }
 
 /// The outputs of a run.
-pub(super) struct Wanted<'r> {
+pub(super) struct RunOutputs<'r> {
     /// The reports.
     pub(super) outputs: Outputs,
     /// The folder for its traces.
@@ -245,47 +246,52 @@ impl FailFast<'_> {
 }
 
 /// The end of a run.
-pub(super) enum Driver<'r> {
+pub(super) enum RunOutcome<'r> {
     /// The run produced no report.
     Early(ProgramExit),
     /// A run to report, with the obstacle that prevented all other cases.
-    Over(Box<Going<'r>>, Option<Diagnosis>),
+    Over(Box<RunInProgress<'r>>, Option<Diagnosis>),
 }
 
-/// Finds in the trace of the first conversation why the others would show nothing; an obstacle that is known already is passed on.
-pub(super) type Meet<'m> = &'m dyn Fn(&Trace, Option<Diagnosis>) -> anyhow::Result<Option<Diagnosis>>;
+/// Finds in the trace of the first conversation why the others would show nothing; an obstacle that is known already is
+/// passed on.
+pub(super) type Precheck<'m> = &'m dyn Fn(&Trace, Option<Diagnosis>) -> anyhow::Result<Option<Diagnosis>>;
 
-/// Runs the cases of the plan, unless `met` finds an obstacle or [`explore`] runs them.
-pub(super) fn drive<'r>(plan: &RunPlan, mut wanted: Wanted<'r>, met: Meet<'_>) -> anyhow::Result<Driver<'r>> {
+/// Runs the cases of the plan, unless `precheck` finds an obstacle or [`explore`] runs them.
+pub(super) fn drive<'r>(
+    plan: &RunPlan,
+    mut wanted: RunOutputs<'r>,
+    precheck: Precheck<'_>,
+) -> anyhow::Result<RunOutcome<'r>> {
     // A person notices without help whether the client connects.
     let by_hand = plan.subject.agent_folder.is_some();
     let mut contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
     if let Some(contact) = contact.as_mut().filter(|contact| !is_cut_short(&contact.trace)) {
-        contact.obstacle = met(&contact.trace, contact.obstacle.take())?;
+        contact.obstacle = precheck(&contact.trace, contact.obstacle.take())?;
     }
     let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.clone());
     if contact.as_ref().is_some_and(|contact| not_started(&contact.trace)) {
         say(obstacle.as_ref().map_or("", |obstacle| &obstacle.text));
-        return Ok(Driver::Early(ProgramExit::Usage));
+        return Ok(RunOutcome::Early(ProgramExit::Usage));
     }
     if obstacle.is_some() {
         wanted.whole = false;
         wanted.snapshots = None;
     }
-    let mut going = Going::begin(plan, wanted, obstacle.is_some())?;
+    let mut running = RunInProgress::begin(plan, wanted, obstacle.is_some())?;
     if let Some(contact) = contact.as_ref().filter(|contact| contact.is_wanted(plan)) {
-        going.suite().ended(&contact.trace)?;
+        running.suite().ended(&contact.trace)?;
     }
     if by_hand {
-        going.run_by_hand(plan)?;
+        running.run_by_hand(plan)?;
     } else if obstacle.is_none() && plan.walks.is_none() {
-        going.run_rest(plan, plan.cases.iter())?;
+        running.run_rest(plan, plan.cases.iter())?;
     }
-    Ok(Driver::Over(Box::new(going), obstacle))
+    Ok(RunOutcome::Over(Box::new(running), obstacle))
 }
 
 /// A run in progress.
-pub(super) struct Going<'r> {
+pub(super) struct RunInProgress<'r> {
     /// The results so far.
     pub(super) collector: Collector,
     /// The listener for its events.
@@ -307,8 +313,8 @@ pub(super) struct Listener<'r> {
     has_first: bool,
 }
 
-impl<'r> Going<'r> {
-    fn begin(plan: &RunPlan, mut wanted: Wanted<'r>, is_cut_short: bool) -> anyhow::Result<Self> {
+impl<'r> RunInProgress<'r> {
+    fn begin(plan: &RunPlan, mut wanted: RunOutputs<'r>, is_cut_short: bool) -> anyhow::Result<Self> {
         let edition = plan.bundle.edition();
         let mut collector = Collector::new(edition, plan.subject.party, plan.subject.command.clone());
         if plan.subject.agent_folder.is_some() {
@@ -319,7 +325,7 @@ impl<'r> Going<'r> {
         let mut begin = Begin::new(&collector, cases, wanted.whole, plan.reproduce.clone());
         begin.cut_short = is_cut_short;
         wanted.outputs.event(&SuiteEvent::Begin(&begin))?;
-        let Wanted { outputs, keep, snapshots, fail_fast, .. } = wanted;
+        let RunOutputs { outputs, keep, snapshots, fail_fast, .. } = wanted;
         let listener =
             Listener { keep, kept: HashSet::new(), edition, outputs, snapshots, fail_fast, has_first: false };
         Ok(Self { collector, listener })
@@ -369,8 +375,8 @@ impl<'r> Going<'r> {
 }
 
 impl Listener<'_> {
-    /// Saves a trace, if traces are kept, and returns its file. A further run of a case does not replace the earlier ones, since
-    /// they may prove a failure together.
+    /// Saves a trace, if traces are kept, and returns its file. A further run of a case does not replace the earlier
+    /// ones, since they may prove a failure together.
     pub(super) fn keep_trace(&mut self, trace: &Trace) -> anyhow::Result<Option<String>> {
         let Some(keep) = self.keep else { return Ok(None) };
         let name = trace.file_name();

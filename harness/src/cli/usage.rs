@@ -16,7 +16,8 @@ impl Args {
     }
 }
 
-/// Explains a missing `--` before the command line of a program. clap only suggests to put it before the first unknown word.
+/// Explains a missing `--` before the command line of a program. clap only suggests to put it before the first unknown
+/// word.
 fn explained(mut error: clap::Error, words: &[String]) -> clap::Error {
     let Some(example) = example(words).filter(|_| error.kind() == ErrorKind::UnknownArgument) else { return error };
     error.remove(ContextKind::Suggested);

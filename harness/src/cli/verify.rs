@@ -22,7 +22,7 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Prog
     let (colour, word, exit) = match found.outcome() {
         Integrity::Matches => (AnsiColor::Green, "matches", ProgramExit::Good),
         Integrity::DoesNotMatch => (AnsiColor::Red, "does not match", ProgramExit::NotConformant),
-        Integrity::CannotBeTold => (AnsiColor::Yellow, "undecided", ProgramExit::Incomplete),
+        Integrity::Undecidable => (AnsiColor::Yellow, "undecided", ProgramExit::Incomplete),
     };
     let style = Style::new().bold().fg_color(Some(colour.into()));
     writeln!(out, "{style}{word}{style:#}  {}", args.dir.display())?;

@@ -1,4 +1,5 @@
-//! `agent` and `client` with `--protocol`: one version of the protocol, each that the subject speaks, or the newest of those.
+//! `agent` and `client` with `--protocol`: one version of the protocol, each that the subject speaks, or the newest of
+//! those.
 
 use anyhow::bail;
 
@@ -45,8 +46,8 @@ pub(super) enum Others {
     Older,
 }
 
-/// Runs the plan of the preferred edition, or that of several in turn. An edition whose version the subject does not speak has no
-/// report among several and does not count.
+/// Runs the plan of the preferred edition, or that of several in turn. An edition whose version the subject does not
+/// speak has no report among several and does not count.
 ///
 /// # Errors
 ///
@@ -106,8 +107,8 @@ pub(super) fn run(
     }
 }
 
-/// Runs the plan of the newest edition whose version the subject speaks. The oldest one is run in any case, so that a subject that
-/// speaks none has a report.
+/// Runs the plan of the newest edition whose version the subject speaks. The oldest one is run in any case, so that a
+/// subject that speaks none has a report.
 fn run_newest(
     editions: &Editions,
     (party, args): (Party, &RunArgs),

@@ -1,7 +1,7 @@
 //! Compares a document with a JSON Schemaand reports every difference in the terms of the file.
 //!
-//! The schemas are generated from the Rust types of a file ([`Shape::of`]), so that the committed schema, the loader and these
-//! messages cannot disagree. They avoid `oneOf` and `anyOf`, whose errors do not help people.
+//! The schemas are generated from the Rust types of a file ([`Shape::of`]), so that the committed schema, the loader
+//! and these messages cannot disagree. They avoid `oneOf` and `anyOf`, whose errors do not help people.
 
 use std::sync::Arc;
 
@@ -109,8 +109,8 @@ impl Shape {
     }
 }
 
-/// Drops problems that only follow from another mistake: a misspelt key is not also missing, and a key at the wrong level is
-/// not also unknown.
+/// Drops problems that only follow from another mistake: a misspelt key is not also missing, and a key at the wrong
+/// level is not also unknown.
 fn drop_consequences(problems: &mut Vec<Diagnostic>) {
     let outside: Vec<_> = with_code(problems, "file::too-many-keys").map(|problem| problem.primary.span).collect();
     problems.retain(|problem| problem.code != "file::unknown-key" || !outside.contains(&problem.primary.span));

@@ -1,7 +1,7 @@
 //! Reads YAML as JSON, and refuses texts that YAML readers interpret differently.
 //!
-//! Built on the events of the parser below serde-saphyr, which contain the style of a scalar (to distinguish `"1"` from `1`,
-//! and `yes` from `"yes"`) and the exact span of every node. No aliases, no tags, one document.
+//! Built on the events of the parser below serde-saphyr, which contain the style of a scalar (to distinguish `"1"` from
+//! `1`, and `yes` from `"yes"`) and the exact span of every node. No aliases, no tags, one document.
 
 use std::sync::Arc;
 

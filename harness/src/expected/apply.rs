@@ -40,11 +40,11 @@ impl Comparison<'_> {
         report
     }
 
-    /// Returns the changes that make a baseline match this run: the positions of the stale entries, and a new entry for each
-    /// requirement that fails. The first `n_own` of the entries are those of the baseline.
+    /// Returns the changes that make a baseline match this run: the positions of the stale entries, and a new entry for
+    /// each requirement that fails. The first `n_own` of the entries are those of the baseline.
     ///
-    /// A failure with an expired entry gets no new entry, since a person set its last day. If there are entries for single
-    /// cases of a requirement, the new entry is also for a single case.
+    /// A failure with an expired entry gets no new entry, since a person set its last day. If there are entries for
+    /// single cases of a requirement, the new entry is also for a single case.
     #[must_use]
     pub fn changes(&self, entries: &[Expectation], n_own: usize) -> BaselineChanges {
         let is_stale = |entry: &Expectation| {

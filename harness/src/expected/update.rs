@@ -17,8 +17,8 @@ pub struct BaselineChanges {
 const HEADING: &str =
     "# What is known to fail. An entry that no longer fails, or whose last day is past, fails the run.\n\n";
 
-/// Returns the text of a baseline with the changes. Everything else stays unchanged: comments, order, blank lines. A comment
-/// directly above a removed entry is removed with it.
+/// Returns the text of a baseline with the changes. Everything else stays unchanged: comments, order, blank lines. A
+/// comment directly above a removed entry is removed with it.
 ///
 /// # Errors
 ///

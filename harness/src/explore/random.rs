@@ -25,8 +25,8 @@ pub struct Candidates<'c> {
 }
 
 impl<'c> Candidates<'c> {
-    /// Chooses the cases that passed, in all of their contexts. `can` says whether the user of the subject can perform an act, if
-    /// the subject is a client.
+    /// Chooses the cases that passed, in all of their contexts. `can` says whether the user of the subject can perform
+    /// an act, if the subject is a client.
     #[must_use]
     pub fn new(cases: &'c [Case], passed: &BTreeSet<String>, can: impl Fn(&str) -> bool) -> Self {
         let of = |is_first: bool| {

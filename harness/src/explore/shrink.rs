@@ -9,14 +9,14 @@ use crate::run::stopped;
 /// The runs of a walk that broke a requirement; one of them must break it again.
 const CONFIRMATIONS: usize = 3;
 
-/// The runs of each shorter walk, and the further runs of one that is kept. All of them must break the requirement, since the user
-/// runs it once more: of many walks that break it by chance, some do so twice.
+/// The runs of each shorter walk, and the further runs of one that is kept. All of them must break the requirement,
+/// since the user runs it once more: of many walks that break it by chance, some do so twice.
 const RUNS: usize = 2;
 const MORE_RUNS: usize = 4;
 
 impl Explorer<'_> {
-    /// Returns the shortest walk that was found to break the requirement in the same way; `None` if even the whole walk no longer
-    /// does.
+    /// Returns the shortest walk that was found to break the requirement in the same way; `None` if even the whole walk
+    /// no longer does.
     ///
     /// Parts of the walk are left out, halves first and single moves last; then single moves are made simpler.
     pub(super) fn shrink(&self, walked: &Walked, broken: &Break) -> Option<Walked> {
@@ -51,8 +51,8 @@ impl Explorer<'_> {
         best
     }
 
-    /// Returns the walk with a case that cancels a long turn instead of each cancel of a short one, which may come too late in another
-    /// run; one walk for each such case.
+    /// Returns the walk with a case that cancels a long turn instead of each cancel of a short one, which may come too
+    /// late in another run; one walk for each such case.
     fn steadier(&self, walk: &Walk) -> Vec<Walk> {
         if walk.0.iter().all(|step| step.cancel_after.is_none()) {
             return Vec::new();
@@ -99,8 +99,8 @@ impl Explorer<'_> {
     }
 }
 
-/// Returns the walk without each part of this many moves. What follows the part may have played in its session or turn, so it is
-/// also tried in one of its own.
+/// Returns the walk without each part of this many moves. What follows the part may have played in its session or turn,
+/// so it is also tried in one of its own.
 fn without_parts(walk: &Walk, part: usize) -> Vec<Walk> {
     let moves = &walk.0;
     let mut walks = Vec::new();

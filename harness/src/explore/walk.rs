@@ -1,7 +1,8 @@
 //! Walks: several cases played one after the other in one process, as one case.
 //!
-//! The moves of a walk are the steps of cases after their opening. A move plays in the session of the move before it, or opens a
-//! new one. The name of a walk says all of it, so a walk needs no file: `walk/fs/read,+modes/set:after-cancel`.
+//! The moves of a walk are the steps of cases after their opening. A move plays in the session of the move before it,
+//! or opens a new one. The name of a walk says all of it, so a walk needs no file:
+//! `walk/fs/read,+modes/set:after-cancel`.
 
 mod fragment;
 mod lowering;
@@ -111,7 +112,8 @@ impl FromStr for Walk {
 }
 
 impl Walk {
-    /// Returns the walk in an id or in the end of one, such as `v1/agent/walk/fs/read,+fs/read`; `None` if it names no walk.
+    /// Returns the walk in an id or in the end of one, such as `v1/agent/walk/fs/read,+fs/read`; `None` if it names no
+    /// walk.
     #[must_use]
     pub fn in_id(id: &str) -> Option<Self> {
         let at = id.find(&format!("{WALK}/")).filter(|at| *at == 0 || id[..*at].ends_with('/'))?;
@@ -122,8 +124,8 @@ impl Walk {
     ///
     /// # Errors
     ///
-    /// A sentence on the first move that is impossible there: its case is unknown or not for walks, or does not fit the moves
-    /// before it.
+    /// A sentence on the first move that is impossible there: its case is unknown or not for walks, or does not fit the
+    /// moves before it.
     pub fn lower(&self, cases: &[Case]) -> Result<Case, String> {
         let mut lowering = Lowering::new(cases);
         for (at, step) in self.0.iter().enumerate() {

@@ -43,8 +43,8 @@ pub enum AgentFolderError {
     },
 }
 
-/// A folder with an agent that a client may have in its settings permanently, and with a project to open in it. Only one run at
-/// a time uses it.
+/// A folder with an agent that a client may have in its settings permanently, and with a project to open in it. Only
+/// one run at a time uses it.
 #[derive(Debug)]
 pub struct AgentFolder {
     relays: LastingRelays,
@@ -157,8 +157,8 @@ fn folder_for(data: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     places.into_iter().flatten().find(|folder| is_plain(folder))
 }
 
-/// Whether every client can start a program in this folder: some split its path at blanks, and settings put it between quotes
-/// of some language.
+/// Whether every client can start a program in this folder: some split its path at blanks, and settings put it between
+/// quotes of some language.
 fn is_plain(folder: &Path) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
     folder.to_str().is_some_and(|text| text.len() <= LONGEST && text.chars().all(plain)) && folder.is_absolute()

@@ -27,7 +27,7 @@ pub enum Key {
 pub struct Person(Arc<Inner>);
 
 struct Inner {
-    tell: Box<dyn Fn(&str) + Send + Sync>,
+    show: Box<dyn Fn(&str) + Send + Sync>,
     keys: tokio::sync::Mutex<UnboundedReceiver<Key>>,
     patience: Duration,
     /// The current instructions.
@@ -55,11 +55,11 @@ impl Keys {
 }
 
 impl Person {
-    /// Creates a person who reads what `tell` prints, and has this much time for each instruction.
-    pub fn new(patience: Duration, tell: impl Fn(&str) + Send + Sync + 'static) -> (Self, Keys) {
+    /// Creates a person who reads what `show` prints, and has this much time for each instruction.
+    pub fn new(patience: Duration, show: impl Fn(&str) + Send + Sync + 'static) -> (Self, Keys) {
         let (sender, keys) = unbounded_channel();
-        let (tell, keys) = (Box::new(tell), tokio::sync::Mutex::new(keys));
-        let person = Inner { tell, keys, patience, now: Mutex::default(), left: AtomicBool::new(false) };
+        let (show, keys) = (Box::new(show), tokio::sync::Mutex::new(keys));
+        let person = Inner { show, keys, patience, now: Mutex::default(), left: AtomicBool::new(false) };
         (Self(Arc::new(person)), Keys(sender))
     }
 
@@ -76,15 +76,15 @@ impl Person {
     }
 
     /// Prints a text.
-    pub fn tell(&self, text: &str) {
-        (self.0.tell)(text);
+    pub fn show(&self, text: &str) {
+        (self.0.show)(text);
     }
 
     /// Prints an instruction. On demand, it is repeated with all instructions since the client last did something.
     pub(crate) fn instruct(&self, text: &str) {
         // A prompt may have several lines.
         let text = format!("  {}", text.replace('\n', "\n    "));
-        self.tell(&text);
+        self.show(&text);
         let mut now = self.now();
         if std::mem::take(&mut now.past) {
             now.instructions.clear();
@@ -115,7 +115,7 @@ impl Person {
         while let Some(key) = keys.recv().await {
             self.note(key);
             match key {
-                Key::Again => self.tell_again(),
+                Key::Again => self.show_again(),
                 decision => return decision,
             }
         }
@@ -129,9 +129,9 @@ impl Person {
         }
     }
 
-    fn tell_again(&self) {
+    fn show_again(&self) {
         let text = self.now().instructions.join("\n");
-        self.tell(if text.is_empty() { "  You do not have to do anything." } else { &text });
+        self.show(if text.is_empty() { "  You do not have to do anything." } else { &text });
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {

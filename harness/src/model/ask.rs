@@ -8,8 +8,8 @@ use crate::case::MARKER;
 /// One request for an answer of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ask {
-    /// The number of the request, unique for this model. All ids in the answer derive from it: agents rely on unique ids, even
-    /// across sessions.
+    /// The number of the request, unique for this model. All ids in the answer derive from it: agents rely on unique
+    /// ids, even across sessions.
     pub number: usize,
     /// The name of the requested model.
     pub model: String,
@@ -89,8 +89,8 @@ impl Ask {
         })
     }
 
-    /// Returns the directory in which the agent works, if it names one to its model: in a text to the user's request if there is one,
-    /// and otherwise in its instructions.
+    /// Returns the directory in which the agent works, if it names one to its model: in a text to the user's request if
+    /// there is one, and otherwise in its instructions.
     #[must_use]
     pub fn directory(&self) -> Option<String> {
         let users = self.turns.iter().rev();
@@ -136,8 +136,8 @@ impl Wish<'_> {
     }
 }
 
-/// Returns the absolute path that a text names as the directory in which the agent works, as in `Working directory: /a` or
-/// `<cwd>/a</cwd>`.
+/// Returns the absolute path that a text names as the directory in which the agent works, as in `Working directory: /a`
+/// or `<cwd>/a</cwd>`.
 fn directory_in(text: &str) -> Option<String> {
     const NAMES: [&str; 6] =
         ["working directory", "workingdirectory", "current directory", "cwd", "workspace", "project root"];

@@ -15,7 +15,8 @@ pub trait Dialect: Sync {
     /// Returns the name of the API for people.
     fn name(&self) -> &'static str;
 
-    /// Reads a request. Missing or malformed parts are left out, since the requests of an agent to its model are not tested.
+    /// Reads a request. Missing or malformed parts are left out, since the requests of an agent to its model are not
+    /// tested.
     fn read(&self, body: &Value) -> Ask;
 
     /// Returns the body of a whole answer.

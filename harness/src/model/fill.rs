@@ -59,8 +59,8 @@ impl Meaning {
     }
 }
 
-/// Builds an object that fits the schema of a tool: it has the wanted values in the members with their meaning, and all other
-/// required members.
+/// Builds an object that fits the schema of a tool: it has the wanted values in the members with their meaning, and all
+/// other required members.
 pub(super) fn object(schema: &Value, wanted: &[(Meaning, Value)]) -> Value {
     let filler = Filler { root: schema };
     let mut members = Map::new();

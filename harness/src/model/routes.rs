@@ -54,7 +54,8 @@ pub fn route(method: &str, path: &str) -> Route {
     }
 }
 
-/// Returns the list of models in the formats of OpenAI, Anthropic and Google at once: each reads the members that it knows.
+/// Returns the list of models in the formats of OpenAI, Anthropic and Google at once: each reads the members that it
+/// knows.
 fn models() -> Value {
     let model = model(NAME);
     json!({

@@ -1,7 +1,7 @@
 //! Decides what the model does next for the intent of a prompt.
 //!
-//! An intent is carried out in rounds: the model calls a tool, the agent reports the result, and the model continues. The
-//! conversation shows the current round, so the model keeps no state between requests.
+//! An intent is carried out in rounds: the model calls a tool, the agent reports the result, and the model continues.
+//! The conversation shows the current round, so the model keeps no state between requests.
 
 use std::time::Duration;
 

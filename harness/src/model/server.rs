@@ -170,8 +170,8 @@ fn whole(reply: WebReply, status: u16, value: &Value) {
     reply.send(status, &[("content-type", "application/json")], value.to_string());
 }
 
-/// Encodes an event; data that is a text is sent as it is. JSON is written without the line separators U+2028 and U+2029: some
-/// SDKs cut events with a regular expression of JavaScript, in which these end a line.
+/// Encodes an event; data that is a text is sent as it is. JSON is written without the line separators U+2028 and
+/// U+2029: some SDKs cut events with a regular expression of JavaScript, in which these end a line.
 fn written(piece: &StreamPiece) -> Vec<u8> {
     let json = || piece.data.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
     let data = piece.data.as_str().map_or_else(json, str::to_owned);

@@ -50,7 +50,8 @@ fn is_list(member: &Value) -> bool {
     fill::kind(member).eq_ignore_ascii_case("array")
 }
 
-/// Whether the tool wants an absolute path in this member: its description or that of the member says so, and allows no relative one.
+/// Whether the tool wants an absolute path in this member: its description or that of the member says so, and allows no
+/// relative one.
 pub(super) fn wants_absolute_path(tool: &Tool) -> bool {
     let Some((name, member)) = tool.schema.as_ref().and_then(|schema| fill::member(schema, Meaning::Path)) else {
         return false;

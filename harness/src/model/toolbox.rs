@@ -87,9 +87,9 @@ const fn usual_names(role: Role) -> &'static [&'static str] {
     }
 }
 
-/// The seconds to watch a command before it continues in the background, for agents that let the model choose: a cancel then
-/// arrives during a command. Codex accepts no more.
-const LONGEST_LOOK: u64 = 30;
+/// The seconds to watch a command before it continues in the background, for agents that let the model choose: a cancel
+/// then arrives during a command. Codex accepts no more.
+const LONGEST_COMMAND: u64 = 30;
 
 /// The name of a tool that takes a patch for files.
 const PATCH: &str = "applypatch";
@@ -141,7 +141,7 @@ impl Job {
             }
             Self::Write { path, content } => vec![(Path, json!(path)), (Content, json!(content))],
             Self::Edit { path, old, new } => vec![(Path, json!(path)), (Old, json!(old)), (New, json!(new))],
-            Self::Run { line, brief: false } => vec![(Command, json!(line)), (Patience, json!(LONGEST_LOOK))],
+            Self::Run { line, brief: false } => vec![(Command, json!(line)), (Patience, json!(LONGEST_COMMAND))],
             Self::Run { line, brief: true } => vec![(Command, json!(line)), (Brief, json!(1))],
             Self::Search { text } => vec![(Pattern, json!(text))],
             Self::Other { wanted, .. } => {
@@ -204,7 +204,8 @@ impl<'t> Toolbox<'t, '_> {
         }
     }
 
-    /// Makes the path of a job absolute, if the tool wants that; returns whether it wants that and the directory is unknown.
+    /// Makes the path of a job absolute, if the tool wants that; returns whether it wants that and the directory is
+    /// unknown.
     fn with_fitting_path(&self, job: &Job, tool: &Tool) -> (Job, bool) {
         let mut job = job.clone();
         let (Job::Read { path, .. } | Job::Write { path, .. } | Job::Edit { path, .. }) = &mut job else {
@@ -235,8 +236,8 @@ fn patch_arguments(tool: &Tool, patch: String) -> Value {
     }
 }
 
-/// Finds the agent's tool for a tool of an MCP server: its name contains that of the tool, and that of the server if several
-/// match.
+/// Finds the agent's tool for a tool of an MCP server: its name contains that of the tool, and that of the server if
+/// several match.
 pub(super) fn of_mcp<'t>(server: &str, tool: &str, tools: &'t [Tool]) -> Option<&'t Tool> {
     let (server, wanted) = (plain(server), plain(tool));
     let whole = |tool: &Tool| plain(tool.group.as_deref().unwrap_or_default()) + &plain(&tool.name);

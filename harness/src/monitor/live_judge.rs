@@ -14,7 +14,7 @@ use crate::trace::{Event, ReadError, TraceReader};
 use crate::verdict::Verdict;
 
 /// The most findings of one requirement that are printed during the session; the report has all.
-const MOST_TOLD: usize = 3;
+const MOST_SHOWN: usize = 3;
 
 /// Checks a session while it runs, and reports each finding at once.
 pub(super) struct LiveJudge<'e> {
@@ -23,14 +23,14 @@ pub(super) struct LiveJudge<'e> {
     /// The edition that the session is checked by.
     edition: &'static Edition,
     /// The findings that were printed, by requirement and deciding event.
-    told: BTreeSet<(String, usize)>,
+    shown: BTreeSet<(String, usize)>,
     failures: usize,
 }
 
 impl<'e> LiveJudge<'e> {
     pub(super) fn new(trace: Follow<'e>, watched: &'e WatchedSession) -> Self {
         let edition = watched.editions.preferred().edition();
-        Self { trace, watched, edition, told: BTreeSet::new(), failures: 0 }
+        Self { trace, watched, edition, shown: BTreeSet::new(), failures: 0 }
     }
 
     /// Checks the session to its end, and returns the reports.
@@ -56,13 +56,13 @@ impl<'e> LiveJudge<'e> {
             let (failures, failed) = session.failed();
             if let Some(live) = live.filter(|_| failures > self.failures) {
                 self.failures = failures;
-                self.tell(failed, live)?;
+                self.show_failures(failed, live)?;
             }
         }
         let judged = session.close();
         if let Some(live) = live {
             let tallies = judged.judgement.tallies.iter();
-            self.tell(tallies.map(|(requirement, tally)| (requirement.as_str(), tally)), live)?;
+            self.show_failures(tallies.map(|(requirement, tally)| (requirement.as_str(), tally)), live)?;
         }
         let evidence = self.events(&judged.evidence())?;
         let report = |party| self.report(party, &judged, &evidence, header.command.clone());
@@ -71,8 +71,8 @@ impl<'e> LiveJudge<'e> {
         Ok(SessionReports { reports, chart })
     }
 
-    /// Returns the edition of the version that the client and the agent have just agreed on, if it is not the preferred one.
-    /// There is one change at most, whatever the two agree on later, because each reads the trace again.
+    /// Returns the edition of the version that the client and the agent have just agreed on, if it is not the preferred
+    /// one. There is one change at most, whatever the two agree on later, because each reads the trace again.
     fn agreed(&self, session: &JudgingSession) -> Option<&'static Edition> {
         let editions = &self.watched.editions;
         let may_change = self.edition.name == editions.preferred().name();
@@ -116,17 +116,17 @@ impl<'e> LiveJudge<'e> {
     }
 
     /// Prints the findings that were not printed before.
-    fn tell<'t>(
+    fn show_failures<'t>(
         &mut self,
         tallies: impl Iterator<Item = (&'t str, &'t Tally)>,
         live: &(dyn Fn(&RequirementReport) + Sync),
     ) -> Result<(), ReadError> {
         let mut news: Vec<(String, Finding)> = Vec::new();
         for (requirement, tally) in tallies {
-            let broken = tally.findings.iter().filter(|finding| finding.verdict == Verdict::Fail).take(MOST_TOLD);
+            let broken = tally.findings.iter().filter(|finding| finding.verdict == Verdict::Fail).take(MOST_SHOWN);
             news.extend(broken.map(|finding| (requirement.to_owned(), finding.clone())));
         }
-        news.retain(|(requirement, finding)| self.told.insert((requirement.clone(), finding.events[0])));
+        news.retain(|(requirement, finding)| self.shown.insert((requirement.clone(), finding.events[0])));
         let evidence = self.events(&news.iter().flat_map(|(_, finding)| finding.events.iter().copied()).collect())?;
         for (requirement, finding) in news {
             let report = alone(self.edition, &requirement, finding, &self.watched.name, &|n| evidence.get(&n));

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use crate::sync::lock;
 
-/// The longest time for which the end of the agent's output is held back. The judge needs a few milliseconds, and longer on a busy
-/// machine or after a flood.
+/// The longest time for which the end of the agent's output is held back. The judge needs a few milliseconds, and
+/// longer on a busy machine or after a flood.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Holds back the end of the agent's output until the reports are written, so that a client which waits for this end finds them.
+/// Holds back the end of the agent's output until the reports are written, so that a client which waits for this end
+/// finds them.
 #[derive(Default)]
 pub(super) struct Reported {
     written: Mutex<bool>,

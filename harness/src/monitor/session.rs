@@ -22,7 +22,8 @@ use crate::transport::process::give_way;
 /// Forwards between client and agent until both have ended, and reports on both.
 ///
 /// `write` gets the reports before the client reads the end of the agent's output, unless that takes long. Errors
-/// of the monitor go to `say` and never stop the forwarding; then there may be no report. Findings go to `live` as they come.
+/// of the monitor go to `say` and never stop the forwarding; then there may be no report. Findings go to `live` as they
+/// come.
 pub fn stand(
     between: Between,
     session: &WatchedSession,
@@ -79,8 +80,8 @@ fn stand_with(
         });
         drop(trouble);
         // The pump threads must not wait for the reader of these messages.
-        let told = troubles.iter().inspect(|text| say(&format!("{text}; {CONTINUES}"))).count();
-        let outcome = outcome(judge, told > 0, say);
+        let shown = troubles.iter().inspect(|text| say(&format!("{text}; {CONTINUES}"))).count();
+        let outcome = outcome(judge, shown > 0, say);
         if let Some(outcome) = &outcome {
             write_reports(outcome);
         }

@@ -136,12 +136,12 @@ mod tests {
     #[test]
     fn stuck_scribe_delays_the_session_only_briefly() {
         let tap = Tap::with_patience(Duration::from_millis(1));
-        let (trouble, told) = channel();
+        let (trouble, troubles) = channel();
         for _ in 0..100 {
             tap.note(Sight::Bytes(Party::Agent, vec![0; 1 << 20]), &trouble);
         }
         drop(trouble);
-        assert_eq!(told.iter().count(), 1);
+        assert_eq!(troubles.iter().count(), 1);
         tap.close();
         assert!(tap.take().is_empty());
     }

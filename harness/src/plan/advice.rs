@@ -16,8 +16,8 @@ use crate::verdict::Verdict;
 /// The most sentences.
 const MOST: usize = 3;
 
-/// Returns the steps with which the next run decides more; `profile` is the one of this run, which is `one_of_several` if others
-/// test the other versions of the protocol.
+/// Returns the steps with which the next run decides more; `profile` is the one of this run, which is `one_of_several`
+/// if others test the other versions of the protocol.
 #[must_use]
 pub fn next_steps(
     report: &RunReport,

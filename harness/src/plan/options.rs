@@ -100,8 +100,8 @@ impl StartOptions {
         ))
     }
 
-    /// Returns the arguments of the program that run the same subject again, from any directory and any shell: paths are
-    /// absolute. Variables of the environment whose names look secret are written without their values.
+    /// Returns the arguments of the program that run the same subject again, from any directory and any shell: paths
+    /// are absolute. Variables of the environment whose names look secret are written without their values.
     #[must_use]
     pub fn arguments(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();
@@ -183,7 +183,8 @@ fn is_secret(name: &str, value: &str) -> bool {
     !["", "none"].contains(&value) && MARKS.iter().any(|mark| name.contains(mark))
 }
 
-/// Whether a word of a command line, the part after its `=`, or a word of a script in it names a file below this directory.
+/// Whether a word of a command line, the part after its `=`, or a word of a script in it names a file below this
+/// directory.
 fn names_file_below(word: &str, here: &Path) -> bool {
     let value = word.split_once('=').map_or(word, |(_, value)| value);
     let is_file = |name: &str| !name.is_empty() && Path::new(name).is_relative() && here.join(name).exists();

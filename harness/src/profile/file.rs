@@ -49,8 +49,8 @@ pub(crate) struct ProfileFile {
     /// The wording of prompts by intent, with placeholders such as `{path}` for arguments.
     #[serde(default)]
     pub prompts: BTreeMap<String, String>,
-    /// Agent: whether a prompt ends with a line that repeats its intent as JSON; yes if absent. The scripted model needs this line, so
-    /// `false` is for agents with a real model.
+    /// Agent: whether a prompt ends with a line that repeats its intent as JSON; yes if absent. The scripted model
+    /// needs this line, so `false` is for agents with a real model.
     pub intent_line: Option<bool>,
     /// Agent: the id of one of its login methods, if the harness may log in by it where a request needs a login.
     pub login: Option<String>,
@@ -78,8 +78,8 @@ pub(crate) struct ProfileFile {
     pub agent_name: Option<String>,
     /// Client: whether it runs on a terminal; no if absent.
     pub terminal: Option<bool>,
-    /// Client: whether several cases may share one process. If absent, they do if `prompt` and `new-session` are lines or keys, and
-    /// `new-session` has `{cwd}` or `{cwd_json}`.
+    /// Client: whether several cases may share one process. If absent, they do if `prompt` and `new-session` are lines
+    /// or keys, and `new-session` has `{cwd}` or `{cwd_json}`.
     pub share: Option<bool>,
     /// Client: the words of its command for settings that a case needs.
     #[serde(default)]

@@ -1,7 +1,7 @@
 //! The default instructions to a person who operates a client by hand.
 //!
-//! The placeholders are those of an act; those that end in `_name`, such as `{modeId_name}`, are the names that the client
-//! shows.
+//! The placeholders are those of an act; those that end in `_name`, such as `{modeId_name}`, are the names that the
+//! client shows.
 
 use crate::case::model::{Act, UserPermission};
 
@@ -94,8 +94,8 @@ mod tests {
                 assert!(!sentence.is_empty(), "{name}");
                 assert!(places::words(sentence).all(|word| known.iter().any(|known| known == word)), "{sentence}");
                 for argument in act.arguments.keys() {
-                    let told = places::words(sentence).any(|word| word.trim_end_matches("_name") == argument);
-                    assert!(told, "{sentence}: nothing about {argument}");
+                    let is_mentioned = places::words(sentence).any(|word| word.trim_end_matches("_name") == argument);
+                    assert!(is_mentioned, "{sentence}: nothing about {argument}");
                 }
             }
         }

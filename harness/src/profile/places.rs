@@ -1,7 +1,7 @@
 //! Placeholders in the texts of a profile: names in braces such as `{cwd}` that are replaced by a value.
 //!
-//! A placeholder is a lower-case letter followed by letters, digits, `_` and `-`, between braces. Other text with braces stays
-//! unchanged, such as JSON; so does `${name}`, which is a variable of another language.
+//! A placeholder is a lower-case letter followed by letters, digits, `_` and `-`, between braces. Other text with
+//! braces stays unchanged, such as JSON; so does `${name}`, which is a variable of another language.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::requirement::Party;
 /// use std::collections::BTreeMap;
 /// use acp_conformance::profile::places::fill;
 ///
-/// let values = BTreeMap::from([("cwd".to_owned(), "/w".to_owned()), ("text_json".to_owned(), r#""{cwd}""#.to_owned())]);
-/// assert_eq!(fill("{cwd}/{name}/${cwd}", &values), "/w/{name}/${cwd}");
+/// let values = BTreeMap::from([("cwd".to_owned(), "/w".to_owned()), ("text_json".to_owned(),
+/// r#""{cwd}""#.to_owned())]); assert_eq!(fill("{cwd}/{name}/${cwd}", &values), "/w/{name}/${cwd}");
 /// assert_eq!(fill(r#"{"say":{text_json}}"#, &values), r#"{"say":"{cwd}"}"#);
 /// ```
 #[must_use]
@@ -78,7 +78,8 @@ pub(crate) fn of_a_start(kind: Party) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Returns the placeholders of an act: its arguments, each also as JSON and by its name, and the directories and the agent.
+/// Returns the placeholders of an act: its arguments, each also as JSON and by its name, and the directories and the
+/// agent.
 pub(crate) fn of_an_act(act: &str) -> Vec<String> {
     let arguments = ACTS.into_iter().find(|(name, _)| *name == act).map_or(&[][..], |(_, arguments)| arguments);
     let arguments = arguments.iter().map(|name| name.trim_start_matches('?'));

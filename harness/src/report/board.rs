@@ -43,8 +43,8 @@ fn identity(report: &RunReport) -> Identity<'_> {
     (report.subject.kind, name, &report.suite.edition, &report.suite.transport)
 }
 
-/// Groups runs by their subject: first agents and then clients, by title. A run without a date is older than the others; of two
-/// runs with the same date, the later one of the list is newer. Equal reports count once.
+/// Groups runs by their subject: first agents and then clients, by title. A run without a date is older than the
+/// others; of two runs with the same date, the later one of the list is newer. Equal reports count once.
 pub(super) fn subjects(runs: &[BoardRun]) -> Vec<BoardSubject<'_>> {
     let mut groups: BTreeMap<Identity<'_>, Vec<&BoardRun>> = BTreeMap::new();
     for run in runs {

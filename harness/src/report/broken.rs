@@ -65,8 +65,8 @@ pub(super) fn open_musts(report: &RunReport, whole: bool) -> Vec<OpenMusts<'_>> 
     open.filter(|open| !open.requirements.is_empty()).collect()
 }
 
-/// Returns the violations of [`failures`], the best example first: from a case that fails for it, with the fewest cases before it, in
-/// the requirement's own area, without a shape or context, and from a process of its own.
+/// Returns the violations of [`failures`], the best example first: from a case that fails for it, with the fewest cases
+/// before it, in the requirement's own area, without a shape or context, and from a process of its own.
 pub(super) fn examples(requirement: &RequirementReport) -> Vec<Broken<'_>> {
     let own_area = Area::of(&requirement.id).name();
     let mut all: Vec<_> = failures(requirement).collect();
@@ -78,8 +78,8 @@ pub(super) fn examples(requirement: &RequirementReport) -> Vec<Broken<'_>> {
     all
 }
 
-/// Returns the failures that one process showed and no second one confirmed: of each requirement that none decides otherwise, the one
-/// with the fewest cases before it.
+/// Returns the failures that one process showed and no second one confirmed: of each requirement that none decides
+/// otherwise, the one with the fewest cases before it.
 pub(super) fn unconfirmed(report: &RunReport) -> impl Iterator<Item = Broken<'_>> {
     report.requirements.iter().filter(|requirement| requirement.seems_to_fail()).filter_map(|requirement| {
         let findings = requirement.findings.iter().filter(|finding| finding.unconfirmed);
@@ -122,7 +122,7 @@ impl Broken<'_> {
     }
 
     /// Returns the requirement, the case and the observation, with the lines that prove it.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn violation_text(&self) -> String {
         let Self { requirement, finding } = self;
         let mut lines = vec![
             format!("{}  ({})", requirement.id, level(requirement.level)),

@@ -14,12 +14,13 @@ use crate::wire::{Content, Envelope, read_line};
 pub struct Diagnosis {
     /// The reason and its remedy, with the last lines that the subject wrote. It may be printed to a terminal.
     pub text: String,
-    /// Whether the command most likely starts another program than the user meant: it exited by itself before the conversation
-    /// began, or it sends back its input.
+    /// Whether the command most likely starts another program than the user meant: it exited by itself before the
+    /// conversation began, or it sends back its input.
     pub is_wrong_program: bool,
 }
 
-/// Explains why an agent did not answer `initialize`, or why a client did not send its first prompt. `None` if the conversation began.
+/// Explains why an agent did not answer `initialize`, or why a client did not send its first prompt. `None` if the
+/// conversation began.
 #[must_use]
 pub fn diagnose(trace: &Trace) -> Option<Diagnosis> {
     let text = match trace.header.subject {

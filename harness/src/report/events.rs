@@ -35,7 +35,8 @@ pub enum SuiteLine {
         /// Whether these are all cases for such a subject.
         whole: bool,
     },
-    /// A case starts. Some cases end without a start: the handshake runs before the run, and recordings are only checked.
+    /// A case starts. Some cases end without a start: the handshake runs before the run, and recordings are only
+    /// checked.
     Start {
         /// The id of the case.
         case: String,

@@ -1,7 +1,7 @@
 //! Violations as workflow commands of GitHub Actions, which become annotations: a MUST is an error, a SHOULD a warning.
 //!
-//! There is one command for each requirement, since GitHub shows ten of each kind and step. A command names the file only if it
-//! belongs to the user; built-in cases are not in the repository that GitHub shows.
+//! There is one command for each requirement, since GitHub shows ten of each kind and step. A command names the file
+//! only if it belongs to the user; built-in cases are not in the repository that GitHub shows.
 
 use std::io::{self, Write};
 
@@ -42,7 +42,7 @@ impl<W: Write> GithubReport<W> {
         }
         for broken in unconfirmed(report) {
             let case = report.cases.iter().find(|case| case.id == broken.finding.case);
-            self.command("warning", &broken.requirement.id, Place::of(case, &broken), &broken.told())?;
+            self.command("warning", &broken.requirement.id, Place::of(case, &broken), &broken.violation_text())?;
         }
         self.summary(report)
     }
@@ -57,7 +57,7 @@ impl<W: Write> GithubReport<W> {
             more => format!("\n… and {more} more like it"),
         };
         let case = report.cases.iter().find(|case| case.id == first.finding.case);
-        let message = format!("{}{others}", first.told());
+        let message = format!("{}{others}", first.violation_text());
         self.command(command, &requirement.id, Place::of(case, first), &message)
     }
 

@@ -1,7 +1,7 @@
 //! The report as JUnit XML: a test suite for each area, a test case for each case.
 //!
-//! A violated requirement is a failure, an error of the harness an error, and a case without a verdict is skipped, with the
-//! reason. A violated SHOULD is in the output of a passed case, unless the run was strict.
+//! A violated requirement is a failure, an error of the harness an error, and a case without a verdict is skipped, with
+//! the reason. A violated SHOULD is in the output of a passed case, unless the run was strict.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -153,7 +153,7 @@ fn last_words(stderr: &[String], reason: &str) -> String {
 }
 
 fn listed(all: &[Broken<'_>]) -> String {
-    all.iter().map(Broken::told).collect::<Vec<_>>().join("\n\n")
+    all.iter().map(Broken::violation_text).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Shortens a text for an attribute and joins its lines, as XML readers do.

@@ -115,8 +115,8 @@ fn few(names: &[String]) -> String {
     if others == 0 { shown } else { format!("{shown} and {others} more") }
 }
 
-/// Decides when a log gets the progress: after ten seconds, then with each tenth of the run or each minute, and never more
-/// often than every ten seconds.
+/// Decides when a log gets the progress: after ten seconds, then with each tenth of the run or each minute, and never
+/// more often than every ten seconds.
 #[derive(Debug)]
 pub struct Pace {
     shown: Option<usize>,

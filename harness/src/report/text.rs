@@ -41,8 +41,8 @@ const FEW: usize = 10;
 /// The most reasons that are listed for undecided cases.
 const REASONS: usize = 5;
 
-/// Writes events as text. Texts of the subject cannot move the cursor or change colours; the stream drops our own styles if
-/// they are not wanted.
+/// Writes events as text. Texts of the subject cannot move the cursor or change colours; the stream drops our own
+/// styles if they are not wanted.
 pub struct TextReport<W> {
     out: W,
     detail: Detail,
@@ -112,7 +112,8 @@ impl<W: Write> TextReport<W> {
         self.failures(&report.surprises())?;
         self.unconfirmed(report)?;
         if report.obstacle.is_some() {
-            // The other cases would show nothing, so their counts are of no use. A violated MUST still decides the verdict.
+            // The other cases would show nothing, so their counts are of no use. A violated MUST still decides the
+            // verdict.
             return match report.verdict {
                 Conformance::NotConformant => self.summary(report),
                 _ => Ok(()),
@@ -147,8 +148,8 @@ impl<W: Write> TextReport<W> {
         self
     }
 
-    /// Writes each failed requirement: its text, the observation, and the command to reproduce it. Requirements with the
-    /// highest level and the most cases come first.
+    /// Writes each failed requirement: its text, the observation, and the command to reproduce it. Requirements with
+    /// the highest level and the most cases come first.
     ///
     /// # Errors
     ///
@@ -323,7 +324,8 @@ impl<W: Write> TextReport<W> {
     }
 
     fn summary(&mut self, report: &RunReport) -> io::Result<()> {
-        // The verdict of a complete run does not apply to a selection. A recording is not a selection: no command repeats it.
+        // The verdict of a complete run does not apply to a selection. A recording is not a selection: no command
+        // repeats it.
         let is_selection = !self.whole && !self.reproduce.is_empty() && report.shard.is_none();
         let is_passing_selection = is_selection && report.partial.is_none() && report.all_passed();
         let verdict = match report.verdict {

@@ -1,7 +1,7 @@
 //! Makes texts of subjects safe for forms that control characters break or that have little room.
 
-/// Returns the text with characters that no form can show (control characters, line separators, marks of writing direction, the
-/// byte order mark, U+FFFE and U+FFFF) written as `\u{1b}`. Line feeds stay.
+/// Returns the text with characters that no form can show (control characters, line separators, marks of writing
+/// direction, the byte order mark, U+FFFE and U+FFFF) written as `\u{1b}`. Line feeds stay.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -20,8 +20,8 @@ pub(crate) fn in_one_line(text: &str) -> String {
     visible(&text.replace(['\n', '\t'], " "))
 }
 
-/// Returns the text in one line with all marks of Markdown and HTML escaped. A character reference is never a mark, not even in
-/// a table.
+/// Returns the text in one line with all marks of Markdown and HTML escaped. A character reference is never a mark, not
+/// even in a table.
 pub(crate) fn in_markdown(text: &str) -> String {
     let text = in_one_line(text);
     let mut escaped = String::with_capacity(text.len());

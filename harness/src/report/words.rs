@@ -112,8 +112,8 @@ pub(crate) fn partial(partial: Partial) -> String {
 /// Returns the verdicts with a count above zero.
 pub(super) fn counts(counts: &BTreeMap<String, usize>) -> String {
     let known = Verdict::ALL.iter().filter_map(|verdict| Some((verdict, *counts.get(verdict.name())?)));
-    let told: Vec<_> = known.filter(|(_, n)| *n > 0).map(|(verdict, n)| format!("{n} {verdict}")).collect();
-    if told.is_empty() { "none".to_owned() } else { told.join(" · ") }
+    let parts: Vec<_> = known.filter(|(_, n)| *n > 0).map(|(verdict, n)| format!("{n} {verdict}")).collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
 }
 
 /// Returns the file of a case: the user's own, or the path of a built-in one below the sources of this program.
@@ -125,8 +125,9 @@ pub(super) fn file_of(case: &CaseReport) -> String {
 /// The placeholder for the id in the command that runs a case again.
 pub const CASE_PLACE: &str = "{case}";
 
-/// Returns the line with the command that runs a case again, after these in the same process; `None` if the subject cannot be started. `command` has
-/// [`CASE_PLACE`] after `--case`. The line is quoted safely, since people paste it and the report may come from a stranger.
+/// Returns the line with the command that runs a case again, after these in the same process; `None` if the subject
+/// cannot be started. `command` has [`CASE_PLACE`] after `--case`. The line is quoted safely, since people paste it and
+/// the report may come from a stranger.
 pub(crate) fn reproduce(case: &str, after: &[String], command: &str) -> Option<String> {
     let cases = after.iter().map(String::as_str).chain([case]).map(|case| shell_words::quote(case).into_owned());
     let in_order = if after.is_empty() { "" } else { " --in-order" };

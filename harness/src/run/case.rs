@@ -156,8 +156,8 @@ impl<'c, C: Channel> RunningCase<'c, C> {
         Closing { limits: self.limits, input_closed: self.input_closed, _hooks: self.hooks }
     }
 
-    /// Waits for the next event and reads its messages; false if the deadline came first or nothing more can come. The first start of a
-    /// run may pass the deadline.
+    /// Waits for the next event and reads its messages; false if the deadline came first or nothing more can come. The
+    /// first start of a run may pass the deadline.
     pub(super) async fn next(&mut self, mut deadline: Instant) -> bool {
         let messages = loop {
             match self.channel.next(deadline).await {
@@ -201,8 +201,8 @@ impl<'c, C: Channel> RunningCase<'c, C> {
         if acted && self.instructed { self.for_person(limit) } else { limit }
     }
 
-    /// Returns the time for a check outside the conversation. After an unmet step the check decides nothing, so it does not
-    /// wait.
+    /// Returns the time for a check outside the conversation. After an unmet step the check decides nothing, so it does
+    /// not wait.
     pub(super) fn for_check(&self, limit: Duration) -> Duration {
         if self.unmet.is_some() { Duration::ZERO } else { self.after_act(limit) }
     }
@@ -211,7 +211,7 @@ impl<'c, C: Channel> RunningCase<'c, C> {
     pub(super) fn instruct(&mut self, text: &str) {
         let Some(person) = &self.subject.person else { return };
         if self.subject.agent_folder.is_none() && !self.instructed {
-            person.tell(&format!("\n{}", self.case.title));
+            person.show(&format!("\n{}", self.case.title));
         }
         self.instructed = true;
         person.instruct(text);

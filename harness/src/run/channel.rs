@@ -1,5 +1,5 @@
-//! How a case uses its conversation: it sends, waits for the next messages, and records. It reads everything else from the
-//! state.
+//! How a case uses its conversation: it sends, waits for the next messages, and records. It reads everything else from
+//! the state.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,15 @@ use crate::trace::{Exit, What};
 use crate::transport::process::Launch;
 use crate::wire::{LineEnd, RpcId};
 
-/// A conversation as a case uses it. [`super::conversation::Conversation`] is the live one; tests use a list of messages.
+/// A conversation as a case uses it. [`super::conversation::Conversation`] is the live one; tests use a list of
+/// messages.
 pub(super) trait Channel {
-    /// Carries out an order and returns the events of the lines that it wrote; `None` if the order cannot be carried out.
+    /// Carries out an order and returns the events of the lines that it wrote; `None` if the order cannot be carried
+    /// out.
     fn send(&mut self, order: Order) -> Option<Vec<usize>>;
 
-    /// Waits for the next event and returns the messages of the subject that came with it; `None` if the deadline came first or
-    /// nothing more can come.
+    /// Waits for the next event and returns the messages of the subject that came with it; `None` if the deadline came
+    /// first or nothing more can come.
     async fn next(&mut self, deadline: Instant) -> Option<Vec<Message>>;
 
     /// Appends an event to the trace and returns its position.
@@ -169,7 +171,8 @@ pub(super) struct State {
     pub flooded: bool,
     /// The requests of the subject that the transcript answers.
     pub open: Vec<OpenRequest>,
-    /// In version 2: the sessions in which a client saw the tester begin to work, each with its connection, until it is idle.
+    /// In version 2: the sessions in which a client saw the tester begin to work, each with its connection, until it
+    /// is idle.
     pub at_work: BTreeSet<(usize, String)>,
     /// An agent holds a terminal of the tester that it has not released.
     pub holds_terminals: bool,

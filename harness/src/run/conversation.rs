@@ -1,7 +1,7 @@
 //! A live conversation: sends, receives and records on every connection with the subject.
 //!
-//! [`orders`] carries out the orders of a case, [`serve`] answers the requests of the subject, [`login`] distinguishes logins
-//! in a terminal from connections, [`next_case`] continues with another case, and [`end`] ends the subject.
+//! [`orders`] carries out the orders of a case, [`serve`] answers the requests of the subject, [`login`] distinguishes
+//! logins in a terminal from connections, [`next_case`] continues with another case, and [`end`] ends the subject.
 
 mod end;
 mod login;
@@ -31,7 +31,8 @@ use crate::transport::link::{Link, LinkEvent};
 use crate::transport::web::{Web, WebRequest};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
 
-/// The number of steps after which the MCP servers, the endpoint and the model are served, even if the subject keeps sending.
+/// The number of steps after which the MCP servers, the endpoint and the model are served, even if the subject keeps
+/// sending.
 const ASIDE_EACH: usize = 4;
 
 /// The longest recorded piece of the subject's output outside the protocol, in bytes.
@@ -77,8 +78,8 @@ pub(super) struct Conversation {
     openings: Vec<(RpcId, Value)>,
     /// The number of requests of the subject that have no answer yet, from the tester or the transcript.
     unanswered: usize,
-    /// The requests of an agent to serve once no other message waits, so that everything it sent before is recorded before the
-    /// answer.
+    /// The requests of an agent to serve once no other message waits, so that everything it sent before is recorded
+    /// before the answer.
     waiting: VecDeque<OpenRequest>,
     /// The sessions in which a client prompted, each with its connection.
     prompted: BTreeSet<(usize, Option<String>)>,
@@ -199,8 +200,8 @@ impl Conversation {
         let last = self.last_output.filter(|_| !self.over());
         let deadline = last.map_or(deadline, |last| last.min(deadline));
         self.steps = self.steps.wrapping_add(1);
-        // The link comes first below, so an agent that prints without a pause would block the others. The visits of a client
-        // come after its lines, since the tester's answer may be what allows a visit.
+        // The link comes first below, so an agent that prints without a pause would block the others. The visits of a
+        // client come after its lines, since the tester's answer may be what allows a visit.
         if self.state.subject == Party::Agent && self.steps.is_multiple_of(ASIDE_EACH) && self.take_in_aside().await {
             return true;
         }

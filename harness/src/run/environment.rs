@@ -1,4 +1,5 @@
-//! The environment of a case: the subject and how it is started, its folders, its MCP servers, its HTTP endpoint and its model.
+//! The environment of a case: the subject and how it is started, its folders, its MCP servers, its HTTP endpoint and
+//! its model.
 
 mod known_calls;
 mod known_fences;

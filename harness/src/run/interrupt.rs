@@ -1,5 +1,5 @@
-//! Stops a run early: on Ctrl-C, SIGTERM, a time limit or a failed case. Running cases are ended as usual, so that no process
-//! or folder remains, and no new case begins.
+//! Stops a run early: on Ctrl-C, SIGTERM, a time limit or a failed case. Running cases are ended as usual, so that no
+//! process or folder remains, and no new case begins.
 
 use std::sync::{LazyLock, mpsc};
 use std::time::Duration;
@@ -69,8 +69,8 @@ pub fn stopped() -> Option<Stop> {
     ASKED.borrow().stop()
 }
 
-/// Whether no further case begins: the run has to stop, or its time limit is so near that the rest of the time is for confirming the
-/// failures that it has seen.
+/// Whether no further case begins: the run has to stop, or its time limit is so near that the rest of the time is for
+/// confirming the failures that it has seen.
 #[must_use]
 pub fn is_stopping() -> bool {
     let asked = ASKED.borrow();
@@ -83,8 +83,8 @@ pub fn signals() -> usize {
     ASKED.borrow().signals
 }
 
-/// Stops the run in order after this time. No further case begins in the last quarter of it, which is for confirming failures: a
-/// failure of a conversation counts only if a second process shows it.
+/// Stops the run in order after this time. No further case begins in the last quarter of it, which is for confirming
+/// failures: a failure of a conversation counts only if a second process shows it.
 pub fn stop_after(limit: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(limit * 3 / 4);

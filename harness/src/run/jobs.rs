@@ -143,8 +143,8 @@ impl Work {
         }
     }
 
-    /// Lets each of these cases run alone before all that wait. Without a running conversation, the jobs may have ended, so that none
-    /// would take them; then nothing happens.
+    /// Lets each of these cases run alone before all that wait. Without a running conversation, the jobs may have
+    /// ended, so that none would take them; then nothing happens.
     fn put_first(&self, cases: Vec<usize>) {
         let mut state = self.lock();
         if state.running > 0 && !state.closed {
@@ -185,26 +185,26 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// Whether half of the remaining cases of a conversation are worth a further start: they take more than twice the time of the start
-/// and the first case.
+/// Whether half of the remaining cases of a conversation are worth a further start: they take more than twice the time
+/// of the start and the first case.
 fn is_worth_sharing(first: Duration, spent: Duration, done: usize, left: usize) -> bool {
     let (Ok(others), Ok(given)) = (u32::try_from(done - 1), u32::try_from(left / 2)) else { return false };
     others > 0 && spent.saturating_sub(first) / others * given > 2 * first
 }
 
 /// The number of conversations that may still begin at the same time.
-struct Slots {
+struct Permits {
     free: Mutex<usize>,
     freed: Condvar,
 }
 
-impl Slots {
+impl Permits {
     /// Waits for a slot.
-    fn take(&self) -> Slot<'_> {
+    fn take(&self) -> Permit<'_> {
         let free = lock(&self.free);
         let mut free = self.freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
         *free -= 1;
-        Slot(self)
+        Permit(self)
     }
 
     fn add(&self) {
@@ -214,9 +214,9 @@ impl Slots {
 }
 
 /// The right to begin a conversation; dropping it lets another one begin.
-struct Slot<'s>(&'s Slots);
+struct Permit<'s>(&'s Permits);
 
-impl Drop for Slot<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         self.0.add();
     }
@@ -229,11 +229,12 @@ fn fitted(subject: &Subject, is_alone: bool) -> Subject {
 
 /// Runs the cases against the subject, and reports in the order of events.
 ///
-/// A process that only has to exit does not count, since many use up their whole time for that. The next conversations begin
-/// while up to as many such processes as there are jobs are left.
+/// A process that only has to exit does not count, since many use up their whole time for that. The next conversations
+/// begin while up to as many such processes as there are jobs are left.
 ///
-/// `mode` says for each case whether it may share a conversation. `report` decides how the run goes on; it cannot count on a repetition,
-/// which takes a conversation that still runs. A case that [`stop`](super::stop) or a signal interrupts ends there.
+/// `mode` says for each case whether it may share a conversation. `report` decides how the run goes on; it cannot count
+/// on a repetition, which takes a conversation that still runs. A case that [`stop`](super::stop) or a signal
+/// interrupts ends there.
 pub fn run_all(
     cases: &[Case],
     subject: &Subject,
@@ -249,7 +250,7 @@ pub fn run_all(
     let jobs = Jobs { usual: jobs.usual.clamp(1, cases.len().max(1)), most: jobs.most.min(cases.len()) };
     let work =
         Work { state: Mutex::new(WorkState { waiting: planned.collect(), ..WorkState::default() }), ..Work::default() };
-    let slots = Slots { free: Mutex::new(jobs.usual), freed: Condvar::new() };
+    let slots = Permits { free: Mutex::new(jobs.usual), freed: Condvar::new() };
     let run = Run { cases, subject, work, slots, numbers: AtomicUsize::new(1), refused: AtomicBool::new(false) };
     let (sender, events) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -293,7 +294,7 @@ struct Run<'r> {
     cases: &'r [Case],
     subject: &'r Subject,
     work: Work,
-    slots: Slots,
+    slots: Permits,
     /// The number of the next conversation that holds several cases.
     numbers: AtomicUsize,
     /// Whether no further conversation may begin.
@@ -401,7 +402,7 @@ pub fn run_in_order(cases: &[&Case], subject: &Subject) -> Trace {
 pub fn run_by_hand(cases: &[Case], subject: &Subject, mut report: impl FnMut(&Trace) -> bool) {
     for (index, case) in cases.iter().enumerate() {
         if let Some(person) = &subject.person {
-            person.tell(&format!("\n{} of {}  {}", index + 1, cases.len(), case.title));
+            person.show(&format!("\n{} of {}  {}", index + 1, cases.len(), case.title));
         }
         let trace = run_case(case, subject);
         let left = subject.person.as_ref().is_some_and(Person::has_left);

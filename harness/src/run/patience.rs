@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::timing::{LONGEST_FIRST_START, LOOKS_BUSY, STILL_STARTING};
+use super::timing::{BUSY_TICKS, LONGEST_FIRST_START, STILL_STARTING};
 use crate::transport::process::used_by_descendants;
 
 /// Lets the first start of a run go on as long as the program uses the processors.
@@ -21,7 +21,7 @@ impl Patience {
     /// Returns the next deadline, if the program used the processors since the last one.
     pub(super) fn next_deadline(&mut self) -> Option<Instant> {
         let used = used_by_descendants();
-        let is_busy = used.saturating_sub(std::mem::replace(&mut self.used, used)) >= LOOKS_BUSY;
+        let is_busy = used.saturating_sub(std::mem::replace(&mut self.used, used)) >= BUSY_TICKS;
         let now = Instant::now();
         (is_busy && now.duration_since(self.begun) < LONGEST_FIRST_START).then(|| now + STILL_STARTING)
     }

@@ -1,9 +1,11 @@
 //! Which cases share a conversation, and in which order.
 //!
-//! Cases that send the same `initialize` share one; what they do afterwards stays in sessions of their own. Cases that change what
-//! later ones would see, whatever the agent does, come last. A case that is about the start of the process is alone.
+//! Cases that send the same `initialize` share one; what they do afterwards stays in sessions of their own. Cases that
+//! change what later ones would see, whatever the agent does, come last. A case that is about the start of the process
+//! is alone.
 //!
-//! Cases of a client share one if they answer `initialize` in the same way and the client starts with the same settings.
+//! Cases of a client share one if they answer `initialize` in the same way and the client starts with the same
+//! settings.
 
 use std::collections::HashSet;
 
@@ -43,7 +45,8 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
             let case = &cases[index];
             (!writes_as_usual(case), runs_long_command(case), !covering.contains(&index))
         });
-        // Neighbours share what the agent learned not to do. Each part gets its share of the late cases, which wait for crashes.
+        // Neighbours share what the agent learned not to do. Each part gets its share of the late cases, which wait for
+        // crashes.
         conversations.extend((0..parts).map(|part| {
             let of_part = part * usual.len() / parts..(part + 1) * usual.len() / parts;
             usual[of_part].iter().chain(late.iter().skip(part).step_by(parts)).copied().collect()
@@ -54,7 +57,8 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
     conversations
 }
 
-/// Returns a few of these cases that together are for every MUST for which any of them is, apart from those of the cases `before`.
+/// Returns a few of these cases that together are for every MUST for which any of them is, apart from those of the
+/// cases `before`.
 fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet<usize> {
     let mut chosen = HashSet::new();
     let mut covered: HashSet<&String> = before.iter().flat_map(|&index| &cases[index].requirements).collect();
@@ -62,7 +66,8 @@ fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet
     let more = |case: &Case, covered: &HashSet<&String>| {
         case.requirements.iter().filter(|id| !covered.contains(*id) && is_must(case, id)).count()
     };
-    // The case with the most further requirements comes next; of equal ones the first, which `max_by_key` would pass over.
+    // The case with the most further requirements comes next; of equal ones the first, which `max_by_key` would pass
+    // over.
     while let Some(&next) = among.iter().rev().max_by_key(|&&index| more(&cases[index], &covered))
         && more(&cases[next], &covered) > 0
     {
@@ -72,10 +77,11 @@ fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet
     chosen
 }
 
-/// Returns the positions of cases that repeat others: the contexts of a case, and the shapes of a case that cost further starts.
+/// Returns the positions of cases that repeat others: the contexts of a case, and the shapes of a case that cost
+/// further starts.
 ///
-/// The latter are those in conversations that hold only shapes of case files whose other shapes share a larger conversation.
-/// `shares` says whether the subject can share conversations.
+/// The latter are those in conversations that hold only shapes of case files whose other shapes share a larger
+/// conversation. `shares` says whether the subject can share conversations.
 #[must_use]
 pub fn repeated(cases: &[Case], shares: bool) -> Vec<usize> {
     let ids: HashSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
@@ -98,8 +104,9 @@ pub fn repeated(cases: &[Case], shares: bool) -> Vec<usize> {
     repeated
 }
 
-/// Returns the positions of a few cases of the conversation that holds the most, in the order of running, and after them those of
-/// cases that cost little more than a start. Together they are for every MUST for which any of these cases is, apart from contexts.
+/// Returns the positions of a few cases of the conversation that holds the most, in the order of running, and after
+/// them those of cases that cost little more than a start. Together they are for every MUST for which any of these
+/// cases is, apart from contexts.
 #[must_use]
 pub fn quick_cases(cases: &[Case]) -> Vec<usize> {
     let mut conversations = conversations(cases, 1, |_| false).into_iter();
@@ -125,13 +132,14 @@ fn only_initializes(case: &Case) -> bool {
     case.context.is_none() && case.steps.iter().all(|one| step(&one.action))
 }
 
-/// Returns what an agent gets first in the case, if others may get the same; agents that refuse it can do no more in these cases.
+/// Returns what an agent gets first in the case, if others may get the same; agents that refuse it can do no more in
+/// these cases.
 pub(super) fn opening_of_agent(case: &Case) -> Option<Value> {
     opening(case).filter(|_| case.subject == Party::Agent)
 }
 
-/// Returns how a case that can share a conversation begins: the params of `initialize` on the wire, or how the tester answers that
-/// of a client and what decides the settings of the client. `None` if the case must be alone.
+/// Returns how a case that can share a conversation begins: the params of `initialize` on the wire, or how the tester
+/// answers that of a client and what decides the settings of the client. `None` if the case must be alone.
 fn opening(case: &Case) -> Option<Value> {
     let shares = !case.is_walk()
         && !case.tester.page
@@ -154,8 +162,8 @@ fn to_agent(case: &Case) -> Option<Value> {
     shares.then(|| Bindings::for_case(case, "", "").interpolate(params))
 }
 
-/// A client gets its MCP servers and directories at its start, with paths of the case. One that has to open no session, or does
-/// not get the usual answer to `initialize`, is at its start all the time.
+/// A client gets its MCP servers and directories at its start, with paths of the case. One that has to open no session,
+/// or does not get the usual answer to `initialize`, is at its start all the time.
 fn from_client(case: &Case) -> Option<Value> {
     let (first, rest) = case.steps.split_first()?;
     let is_plain = first.decides.is_empty() && case.user.mcp_servers.is_empty() && case.user.directories.is_empty();
@@ -177,8 +185,8 @@ fn from_client(case: &Case) -> Option<Value> {
     shares.then(|| Bindings::for_case(case, "", "").interpolate(&answer))
 }
 
-/// The requirements that the judge decides by a whole conversation: by all methods that were called in it, or by the first message
-/// that names a session before the client can know it.
+/// The requirements that the judge decides by a whole conversation: by all methods that were called in it, or by the
+/// first message that names a session before the client can know it.
 const OF_THE_WHOLE: [&str; 3] = ["prompt.session-first", "session.await-new", "terminal.all-methods"];
 
 /// Whether the tester's request has an id of the client. In a long conversation, the tester may have used it before.
@@ -197,8 +205,8 @@ fn requires(action: &Action) -> Option<&str> {
 
 /// The place of a case in its conversation.
 ///
-/// An agent may fail to survive a line that breaks the protocol; then only cases of the same kind need another process. The first
-/// case sends `initialize`, so it should write as most do.
+/// An agent may fail to survive a line that breaks the protocol; then only cases of the same kind need another process.
+/// The first case sends `initialize`, so it should write as most do.
 fn place(case: &Case) -> (Option<Effect>, bool, bool) {
     let effect = case.steps.iter().skip(1).filter_map(|step| effect(&step.action, case.subject)).max();
     (effect, breaks_the_protocol(case) || refuses(case), !writes_as_usual(case))
@@ -260,8 +268,8 @@ fn writes_as_usual(case: &Case) -> bool {
     ids == Ids::Integer && !meta
 }
 
-/// Whether the case asks for a command that takes long. An agent that runs it without a terminal of the client makes the case wait
-/// for its end. If quick commands have shown that before, the wait is short.
+/// Whether the case asks for a command that takes long. An agent that runs it without a terminal of the client makes
+/// the case wait for its end. If quick commands have shown that before, the wait is short.
 fn runs_long_command(case: &Case) -> bool {
     case.sent().any(|line| match &line.body {
         Body::Request { params: Some(params), .. } => {

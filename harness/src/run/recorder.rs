@@ -88,8 +88,8 @@ impl Recorder {
         Some(Duration::from_micros(answered.saturating_sub(asked)))
     }
 
-    /// Returns the events of the current case: those up to the answer to `initialize`, and then its own. In the first case of a
-    /// conversation, these are all events.
+    /// Returns the events of the current case: those up to the answer to `initialize`, and then its own. In the first
+    /// case of a conversation, these are all events.
     pub fn of_case(&self) -> impl DoubleEndedIterator<Item = &Event> {
         let opening = &self.events[..self.opening.min(self.case_from)];
         opening.iter().chain(&self.events[self.case_from..])
@@ -101,8 +101,8 @@ impl Recorder {
         self.record(what)
     }
 
-    /// Appends an event outside the conversation and returns its position. Later events without a connection of their own
-    /// belong to the connection before it.
+    /// Appends an event outside the conversation and returns its position. Later events without a connection of their
+    /// own belong to the connection before it.
     pub fn record_at_login(&mut self, connection: usize, what: What) -> usize {
         let before = self.connection;
         let n = self.record_on(connection, what);
@@ -126,8 +126,8 @@ impl Recorder {
         self.bytes += values(message) * VALUE_COST;
     }
 
-    /// Appends an event of `size` bytes that the subject caused outside the protocol. If it exceeds the limit, records that
-    /// once and returns `None`. Each kind has its own limit, so that it cannot use up that of another.
+    /// Appends an event of `size` bytes that the subject caused outside the protocol. If it exceeds the limit, records
+    /// that once and returns `None`. Each kind has its own limit, so that it cannot use up that of another.
     pub fn record_aside(&mut self, kind: Aside, size: usize, what: What) -> Option<usize> {
         let most = most_aside(kind);
         let used = &mut self.aside[kind as usize];

@@ -1,11 +1,12 @@
-//! Runs several cases in one conversation: one process and one `initialize`, and a separate session for each case. A case may start
-//! the agent again; the next ones then go on with that process.
+//! Runs several cases in one conversation: one process and one `initialize`, and a separate session for each case. A
+//! case may start the agent again; the next ones then go on with that process.
 //!
-//! Cases of an agent that list sessions, or cancel a turn that may write, have separate workspaces; the others share one, which is
-//! empty when a case begins. Each case of a client has a workspace of its own, in which the client's user opens a new session.
+//! Cases of an agent that list sessions, or cancel a turn that may write, have separate workspaces; the others share
+//! one, which is empty when a case begins. Each case of a client has a workspace of its own, in which the client's user
+//! opens a new session.
 //!
-//! The trace covers the whole conversation. A failure that a case shows only here does not count by itself: the caller runs the
-//! case again alone.
+//! The trace covers the whole conversation. A failure that a case shows only here does not count by itself: the caller
+//! runs the case again alone.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -29,9 +30,9 @@ use crate::requirement::Party;
 use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
-/// Runs cases in one conversation until all are done or the process cannot continue, and returns the trace with the number of
-/// cases that it holds. `started` gets the position of each before it begins; `ending` is called when only the exit of the
-/// process is still to come.
+/// Runs cases in one conversation until all are done or the process cannot continue, and returns the trace with the
+/// number of cases that it holds. `started` gets the position of each before it begins; `ending` is called when only
+/// the exit of the process is still to come.
 ///
 /// # Panics
 ///
@@ -96,7 +97,8 @@ fn run_cases(
     }
 }
 
-/// Returns the case for its place in the conversation. A client remembers the ids of the sessions that the cases before named.
+/// Returns the case for its place in the conversation. A client remembers the ids of the sessions that the cases before
+/// named.
 fn for_place(case: &Case, number: usize) -> Cow<'_, Case> {
     match case.subject {
         Party::Agent => Cow::Borrowed(case),
@@ -123,8 +125,8 @@ fn prepare(
 const WRITING: [&str; 6] =
     ["ask-and-wait", "ask-permission", "edit-file", "run-command", "run-in-background", "write-file"];
 
-/// Whether the case lists the sessions of a workspace, or cancels a turn that may still write a file after the case. The cases of a
-/// client each have their own.
+/// Whether the case lists the sessions of a workspace, or cancels a turn that may still write a file after the case.
+/// The cases of a client each have their own.
 fn needs_own_workspace(case: &Case) -> bool {
     if case.subject == Party::Client {
         return true;
@@ -145,8 +147,8 @@ fn named_files(case: &Case, bindings: &Bindings) -> Vec<PathBuf> {
     files.push(ASKED_FILE.into());
     for step in &case.steps {
         match &step.action {
-            Action::File(look) => files.push(look.path.render(bindings).into()),
-            Action::Process(look) => files.push(look.pid_file.render(bindings).into()),
+            Action::File(check) => files.push(check.path.render(bindings).into()),
+            Action::Process(check) => files.push(check.pid_file.render(bindings).into()),
             Action::Send(lines) => {
                 let params = lines.iter().filter_map(|line| match &line.body {
                     Body::Request { params, .. } => params.as_ref(),
@@ -182,8 +184,8 @@ fn begins(case: &Case) -> What {
     }))
 }
 
-/// Ends a case, and returns whether the process can serve another one: its input is open, it agreed to `initialize`, answers a fence,
-/// and every request of the tester has its answer. A client must also keep to one connection.
+/// Ends a case, and returns whether the process can serve another one: its input is open, it agreed to `initialize`,
+/// answers a fence, and every request of the tester has its answer. A client must also keep to one connection.
 ///
 /// An unanswered request may belong to a turn that still runs; its late messages would arrive in the next case.
 async fn leave(running: &mut RunningCase<'_, Conversation>) -> bool {

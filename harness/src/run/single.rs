@@ -1,4 +1,5 @@
-//! Runs one case in a process of its own: prepares its environment, starts the subject, runs the transcript, and cleans up.
+//! Runs one case in a process of its own: prepares its environment, starts the subject, runs the transcript, and cleans
+//! up.
 
 use std::io;
 
@@ -21,8 +22,8 @@ use crate::transport::process::{SpawnError, reap_marked};
 
 /// Runs one case against a fresh process of the subject, and returns its trace.
 ///
-/// It ends in bounded time whatever the subject does, and leaves no process or file. A person who operates the subject may
-/// restart it.
+/// It ends in bounded time whatever the subject does, and leaves no process or file. A person who operates the subject
+/// may restart it.
 ///
 /// # Panics
 ///
@@ -32,8 +33,8 @@ pub fn run_case(case: &Case, subject: &Subject) -> Trace {
     run_case_until(case, subject, false, &|| ())
 }
 
-/// Runs one case like [`run_case`]. After the transcript, `goes_on` as far as in a conversation of several cases. `ending` is called
-/// when only the exit of the subject is still to come.
+/// Runs one case like [`run_case`]. After the transcript, `goes_on` as far as in a conversation of several cases.
+/// `ending` is called when only the exit of the subject is still to come.
 pub(super) fn run_case_until(case: &Case, subject: &Subject, goes_on: bool, ending: &dyn Fn()) -> Trace {
     listen();
     let events = loop {
@@ -111,7 +112,8 @@ async fn run_once(case: &Case, subject: &Subject, goes_on: bool, ending: &dyn Fn
     (end != Ending::Key(Key::Repeat)).then_some(events)
 }
 
-/// Starts the subject for a case. If that is impossible, returns the recorder with the reason in it. `mark` is recorded first.
+/// Starts the subject for a case. If that is impossible, returns the recorder with the reason in it. `mark` is recorded
+/// first.
 pub(super) async fn start(case: &Case, subject: &Subject, mark: Option<What>) -> Result<ReadyCase, Recorder> {
     let mut recorder = Recorder::start();
     if let Some(mark) = mark {

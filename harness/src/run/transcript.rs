@@ -80,8 +80,8 @@ async fn wait_for_release<C: Channel>(running: &mut RunningCase<'_, C>) {
     running.channel.record(What::Step(event));
 }
 
-/// Records how a step went. A line that was sent as written needs no event, since it is in the trace; neither does a check that
-/// passed and decides nothing. An act of a user is in no line.
+/// Records how a step went. A line that was sent as written needs no event, since it is in the trace; neither does a
+/// check that passed and decides nothing. An act of a user is in no line.
 fn note<C: Channel>(running: &mut RunningCase<'_, C>, index: usize, step: &Step, result: StepResult) -> Next {
     let next = match result.outcome {
         Outcome::Missed if matches!(result.kind, StepKind::Send | StepKind::Act | StepKind::Must) => Next::Stop,
@@ -116,8 +116,8 @@ fn record<C: Channel>(running: &mut RunningCase<'_, C>, step: &Step, result: Ste
     running.channel.record(What::Step(event));
 }
 
-/// Records for every forbidden line whether it came. Its absence proves something only if the transcript ran to its end with
-/// all optional steps met.
+/// Records for every forbidden line whether it came. Its absence proves something only if the transcript ran to its end
+/// with all optional steps met.
 fn record_nevers<C: Channel>(running: &mut RunningCase<'_, C>, whole: bool) {
     let case = running.case;
     for (index, step) in case.steps.iter().enumerate() {

@@ -12,8 +12,8 @@ use crate::trace::{Event, McpEvent, McpWhat, What};
 /// A header without information, which changes with the length of a version.
 const LENGTH: &str = "content-length";
 
-/// Writes the messages of the agent to each MCP server and HTTP endpoint, in their order. Messages to different servers have no
-/// common order.
+/// Writes the messages of the agent to each MCP server and HTTP endpoint, in their order. Messages to different servers
+/// have no common order.
 pub(super) fn write(events: &[Event], renamer: &mut Renamer, text: &mut String) {
     let mut parts: BTreeMap<_, Vec<&What>> = BTreeMap::new();
     for event in events {
@@ -73,11 +73,11 @@ mod tests {
         };
         let new = r#"{"id":1,"method":"session/new","params":{"cwd":"/x/acp-1/work","mcpServers":[{"url":"http://127.0.0.1:99/notes"}]}}"#;
         let hello = || McpWhat::FromAgent(r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#.to_owned());
-        let told = |whats: Vec<What>| {
+        let rendered = |whats: Vec<What>| {
             let event = |(n, what)| Event { n, us: 0, connection: 0, what };
             normalised(Party::Agent, &whats.into_iter().enumerate().map(event).collect::<Vec<_>>())
         };
-        let told = told(vec![
+        let rendered = rendered(vec![
             What::Line { from: Party::Client, bytes: new.as_bytes().to_vec(), end: LineEnd::Lf, deliberate: false },
             What::Visit(Visit { method: "POST".to_owned(), url, headers }),
             mcp("notes", McpTransport::Http, hello()),
@@ -94,6 +94,6 @@ mod tests {
             \n\
             visits to http://<address>/notes\n\
             ← POST [[\"host\", \"<address>\"]]\n";
-        assert!(told.ends_with(wanted), "{told}");
+        assert!(rendered.ends_with(wanted), "{rendered}");
     }
 }

@@ -1,5 +1,5 @@
-//! A folder of transcripts: accepted ones, and new versions next to them that wait for a review. The files have the format of insta,
-//! so that `cargo insta review` shows and accepts them too.
+//! A folder of transcripts: accepted ones, and new versions next to them that wait for a review. The files have the
+//! format of insta, so that `cargo insta review` shows and accepts them too.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -45,8 +45,8 @@ impl SnapshotFolder {
         Self { dir, writes }
     }
 
-    /// Compares the transcript of a case with the accepted one. The first one is accepted at once; one that differs is written
-    /// next to the accepted one.
+    /// Compares the transcript of a case with the accepted one. The first one is accepted at once; one that differs is
+    /// written next to the accepted one.
     ///
     /// # Errors
     ///
@@ -85,7 +85,8 @@ impl SnapshotFolder {
     }
 }
 
-/// Returns the content of a file without its header, which lies between two lines `---`. insta writes no empty lines at the end.
+/// Returns the content of a file without its header, which lies between two lines `---`. insta writes no empty lines at
+/// the end.
 fn content(file: &str) -> &str {
     file.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")).map_or(file, |(_, content)| content)
 }

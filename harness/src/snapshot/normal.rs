@@ -1,11 +1,12 @@
 //! The normalised text of a trace: one message per line, without the parts that differ from run to run.
 //!
-//! The two directions have no common order: it is random whether the tester wrote its next line just before or just after a
-//! message that it did not wait for. So the lines are sorted into an order that does not depend on this. The lines of each
-//! party keep their own order, and a line of the tester comes as early as the lines that it waited for allow: those that
-//! earlier steps matched, and the request that it answers. Output outside the protocol has no order relative to messages and is
-//! left out. Connections and MCP servers have no common order either, so one follows the other. Only the order in which *one*
-//! party sends independent messages remains open, such as the answers to two parallel requests.
+//! The two directions have no common order: it is random whether the tester wrote its next line just before or just
+//! after a message that it did not wait for. So the lines are sorted into an order that does not depend on this. The
+//! lines of each party keep their own order, and a line of the tester comes as early as the lines that it waited for
+//! allow: those that earlier steps matched, and the request that it answers. Output outside the protocol has no order
+//! relative to messages and is left out. Connections and MCP servers have no common order either, so one follows the
+//! other. Only the order in which *one* party sends independent messages remains open, such as the answers to two
+//! parallel requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 

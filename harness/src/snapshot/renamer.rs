@@ -1,7 +1,7 @@
 //! Replaces the parts of messages that differ from run to run: ids, paths and times, each by its member.
 //!
-//! The same id always gets the same name, `<session-1>` and so on in the order of first appearance, so that it remains visible
-//! when two messages concern the same object. Apart from times, no value is recognised by its form.
+//! The same id always gets the same name, `<session-1>` and so on in the order of first appearance, so that it remains
+//! visible when two messages concern the same object. Apart from times, no value is recognised by its form.
 
 use std::collections::BTreeMap;
 
@@ -95,8 +95,8 @@ impl Renamer {
         self.texts.iter().fold(text.to_owned(), |text, (known, name)| text.replace(known, name))
     }
 
-    /// Learns the sandbox from the working directory of a session: the folder `work` next to the folder `home`, or one below
-    /// it. Learns the endpoint of the case from the URLs of MCP servers and of pages.
+    /// Learns the sandbox from the working directory of a session: the folder `work` next to the folder `home`, or one
+    /// below it. Learns the endpoint of the case from the URLs of MCP servers and of pages.
     fn learn_paths(&mut self, message: &Value) {
         let servers = message.pointer("/params/mcpServers").and_then(Value::as_array).into_iter().flatten();
         let urls = servers.filter_map(|server| server.get("url")).chain(message.pointer("/params/url"));

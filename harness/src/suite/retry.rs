@@ -1,7 +1,7 @@
 //! Decides which cases run again.
 //!
-//! A case that does not pass in a shared conversation runs again alone, unless other runs already prove what it showed. Of several
-//! cases with the same symptom, one reruns first. If it reproduces, the others do not rerun.
+//! A case that does not pass in a shared conversation runs again alone, unless other runs already prove what it showed.
+//! Of several cases with the same symptom, one reruns first. If it reproduces, the others do not rerun.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,8 @@ pub(super) struct Retry {
 pub(super) struct Again {
     /// Each in a conversation of its own.
     pub(super) alone: Vec<String>,
-    /// Together once more, in another conversation: nothing failed, but the case decided nothing, or the subject did something else.
+    /// Together once more, in another conversation: nothing failed, but the case decided nothing, or the subject did
+    /// something else.
     pub(super) together: Vec<String>,
 }
 
@@ -60,8 +61,8 @@ impl Retry {
         self.pending.remove(case);
     }
 
-    /// Returns the cases that need no further run, each with its trace, and those that must run again now. Call it again after those
-    /// runs; at the end, none are left.
+    /// Returns the cases that need no further run, each with its trace, and those that must run again now. Call it
+    /// again after those runs; at the end, none are left.
     pub(super) fn review(&mut self, collector: &Collector) -> (Vec<(String, Trace)>, Again) {
         let (mut settled, mut again) = (Vec::new(), Again::default());
         let calls_tools = collector.calls_tools();
@@ -102,8 +103,9 @@ impl Retry {
         self.pending.keys().any(|id| open(collector, id).iter().any(is_failure))
     }
 
-    /// Returns a case for each failure that no case has shown alone, and for which none runs again by now. Whether another kind of
-    /// symptom needs a further run depends on all conversations, so [`Self::review`] decides about it.
+    /// Returns a case for each failure that no case has shown alone, and for which none runs again by now. Whether
+    /// another kind of symptom needs a further run depends on all conversations, so [`Self::review`] decides about
+    /// it.
     pub(super) fn rerun_failures(&mut self, collector: &Collector) -> Vec<String> {
         let mut cases = Vec::new();
         for id in self.pending.keys() {

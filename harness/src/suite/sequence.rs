@@ -1,7 +1,7 @@
 //! Repeats conversations for failures that a case showed only after other cases.
 //!
-//! Such a failure may be one of the subject, which forgets something in its tenth request, say. If a second process that runs the
-//! same cases shows it too, it counts, and the shortest sequence that shows it is its reproduction.
+//! Such a failure may be one of the subject, which forgets something in its tenth request, say. If a second process
+//! that runs the same cases shows it too, it counts, and the shortest sequence that shows it is its reproduction.
 
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ struct Sequence<'s> {
 }
 
 impl<L: SuiteListener> Suite<'_, L> {
-    /// Repeats conversations until each of these failures, which only they showed, is confirmed or not, or the time is over.
+    /// Repeats conversations until each of these failures, which only they showed, is confirmed or not, or the time is
+    /// over.
     pub(super) fn repeat_conversations(
         &mut self,
         cases: &[Case],

@@ -5,8 +5,9 @@ use crate::judge::{CaseVerdict, Cause};
 use crate::results::{CaseReport, Collector, case_id};
 use crate::verdict::Verdict;
 
-/// Returns the report on a case that needs no run: the subject did nothing that concerns its requirements in the shapes of its file
-/// that have run. A context needs only that the first use decided nothing, and does not apply where that does not.
+/// Returns the report on a case that needs no run: the subject did nothing that concerns its requirements in the shapes
+/// of its file that have run. A context needs only that the first use decided nothing, and does not apply where that
+/// does not.
 pub(super) fn skip_repeated(collector: &Collector, case: &Case) -> Option<CaseReport> {
     if let Some(first) = case.first_use() {
         let first = collector.case(first)?;
@@ -62,8 +63,8 @@ fn decided_nothing(case: &CaseReport) -> bool {
     !matches!(own.verdict, Verdict::Pass | Verdict::Fail) && !is_open && !own.cause.as_ref().is_some_and(is_partial)
 }
 
-/// Whether a case ran to its end and its subject did nothing to which its requirements apply. A case that a refusal, a login or an exit
-/// ended says nothing about other shapes.
+/// Whether a case ran to its end and its subject did nothing to which its requirements apply. A case that a refusal, a
+/// login or an exit ended says nothing about other shapes.
 fn exercised_nothing(case: &CaseReport) -> bool {
     let all = case.requirements.len();
     matches!(case.own_verdict().cause, Some(Cause::NotExercised { requirements }) if requirements.len() == all)

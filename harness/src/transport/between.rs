@@ -1,9 +1,9 @@
 //! A proxy process between a client and its agent that neither can notice.
 //!
-//! The process that the client started *becomes* the agent: it keeps its id, group and standard error, and signals and exit
-//! codes need no forwarding. Before that, it starts this program again, as a proxy that gets the client's ends of the streams.
-//! The proxy is not a child of the agent and has its own group. So a client that kills its agent, or its whole group, ends
-//! everything but the proxy; the proxy ends with the streams.
+//! The process that the client started *becomes* the agent: it keeps its id, group and standard error, and signals and
+//! exit codes need no forwarding. Before that, it starts this program again, as a proxy that gets the client's ends of
+//! the streams. The proxy is not a child of the agent and has its own group. So a client that kills its agent, or its
+//! whole group, ends everything but the proxy; the proxy ends with the streams.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -28,8 +28,8 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Removes a folder with everything in it. Links are removed, and never followed.
 ///
-/// A subject may have removed the permissions of its folders, or nested them deeper than a path or the limit of open files
-/// allows. The folders that a plain removal leaves are taken apart, one after the other.
+/// A subject may have removed the permissions of its folders, or nested them deeper than a path or the limit of open
+/// files allows. The folders that a plain removal leaves are taken apart, one after the other.
 ///
 /// # Errors
 ///

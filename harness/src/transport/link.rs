@@ -1,5 +1,5 @@
-//! A connection to a subject, as one stream of events: an agent over its standard streams, a client through the relays that
-//! it starts for its agent.
+//! A connection to a subject, as one stream of events: an agent over its standard streams, a client through the relays
+//! that it starts for its agent.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -67,8 +67,8 @@ pub enum LinkEvent {
 /// The most events that wait for the runner. Beyond that the subject has to wait, so that a flood uses no memory.
 const BACKLOG: usize = 64;
 
-/// The time for reading the output after the whole process group was killed. Only a process that left the group can still hold
-/// it open.
+/// The time for reading the output after the whole process group was killed. Only a process that left the group can
+/// still hold it open.
 const LAST_OUTPUT: Duration = Duration::from_millis(250);
 
 /// A running subject.
@@ -133,8 +133,8 @@ impl Link {
         Ok(link)
     }
 
-    /// Waits for relays that another program starts: a client that a person started, or an agent that starts an MCP server;
-    /// needs a Tokio runtime.
+    /// Waits for relays that another program starts: a client that a person started, or an agent that starts an MCP
+    /// server; needs a Tokio runtime.
     #[must_use]
     pub fn to_relays(relays: Relays) -> Self {
         let (sender, events) = mpsc::channel(BACKLOG);

@@ -1,8 +1,9 @@
 //! Child processes in groups of their own, so that a subject ends together with everything it started.
 //!
-//! [`Launch`] describes a program to start; [`Process`] and [`MergedProcess`] are running programs. Dropping a [`ProcessGroup`]
-//! kills the group on every path, including early returns and panics. [`Orphans`] does the same for a whole run and processes
-//! that left their group. Signals and the search for escaped descendants are in the platform's sibling module.
+//! [`Launch`] describes a program to start; [`Process`] and [`MergedProcess`] are running programs. Dropping a
+//! [`ProcessGroup`] kills the group on every path, including early returns and panics. [`Orphans`] does the same for a
+//! whole run and processes that left their group. Signals and the search for escaped descendants are in the platform's
+//! sibling module.
 
 mod children;
 mod group;

@@ -1,4 +1,5 @@
-//! One direction of a byte pump between two processes: it forwards bytes at once, and an end on one side ends the other.
+//! One direction of a byte pump between two processes: it forwards bytes at once, and an end on one side ends the
+//! other.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};

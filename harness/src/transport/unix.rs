@@ -1,5 +1,5 @@
-//! The Unix parts of [`process`](crate::transport::process): groups, signals and shared pipes. Everything for one system alone
-//! is here, such as `/proc` of Linux.
+//! The Unix parts of [`process`](crate::transport::process): groups, signals and shared pipes. Everything for one
+//! system alone is here, such as `/proc` of Linux.
 
 #[cfg(target_os = "linux")]
 mod proc;
@@ -29,8 +29,8 @@ pub(super) fn merge_output(command: &mut Command) -> io::Result<ChildStdout> {
 
 /// Reads the bytes in the pipe without waiting, at most about `limit`, and passes each piece to `sink`.
 ///
-/// Returns whether the pipe has ended. After a process has exited, all of its output is in the pipe, so this reads all of it
-/// even if other processes keep the pipe open.
+/// Returns whether the pipe has ended. After a process has exited, all of its output is in the pipe, so this reads all
+/// of it even if other processes keep the pipe open.
 pub(crate) fn read_available(pipe: &ChildStdout, limit: usize, mut sink: impl FnMut(&[u8])) -> io::Result<bool> {
     let mut buffer = vec![0; 16 * 1024];
     let mut total = 0;
@@ -152,8 +152,8 @@ pub fn give_way() {
     let _ = rustix::process::setpriority_process(None, 10);
 }
 
-/// How long the processors have been idle and have run since the start of the system, in ticks. Known on Linux only; elsewhere they
-/// never look idle.
+/// How long the processors have been idle and have run since the start of the system, in ticks. Known on Linux only;
+/// elsewhere they never look idle.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProcessorTimes {
     idle: u64,
@@ -178,7 +178,8 @@ impl ProcessorTimes {
     }
 }
 
-/// Returns the time that the descendants of this process have used the processors, in ticks. Known on Linux only; elsewhere it is 0.
+/// Returns the time that the descendants of this process have used the processors, in ticks. Known on Linux only;
+/// elsewhere it is 0.
 #[must_use]
 pub fn used_by_descendants() -> u64 {
     #[cfg(target_os = "linux")]
@@ -197,8 +198,8 @@ pub fn is_running(id: u32) -> bool {
     return pid(id).is_some_and(|target| rustix::process::test_kill_process(target).is_ok());
 }
 
-/// Kills every process whose environment carries [`CASE_MARKER`](crate::transport::process::CASE_MARKER) with this value, and returns
-/// how many there were. Works on Linux only; elsewhere it finds nothing.
+/// Kills every process whose environment carries [`CASE_MARKER`](crate::transport::process::CASE_MARKER) with this
+/// value, and returns how many there were. Works on Linux only; elsewhere it finds nothing.
 pub(super) fn kill_marked(marker: &str) -> usize {
     #[cfg(target_os = "linux")]
     return proc::kill_marked(marker);
@@ -209,8 +210,8 @@ pub(super) fn kill_marked(marker: &str) -> usize {
     };
 }
 
-/// Makes this process the parent of orphans of its descendants, or ends that; false if the system cannot, as anywhere but on
-/// Linux.
+/// Makes this process the parent of orphans of its descendants, or ends that; false if the system cannot, as anywhere
+/// but on Linux.
 pub(super) fn adopt_orphans(adopt: bool) -> bool {
     #[cfg(target_os = "linux")]
     return rustix::process::set_child_subreaper(adopt.then(rustix::process::getpid)).is_ok();
@@ -218,7 +219,8 @@ pub(super) fn adopt_orphans(adopt: bool) -> bool {
     return !adopt;
 }
 
-/// Returns every descendant of this process, whatever its parent is now. Works on Linux only; elsewhere it finds nothing.
+/// Returns every descendant of this process, whatever its parent is now. Works on Linux only; elsewhere it finds
+/// nothing.
 pub(super) fn descendants() -> Vec<u32> {
     #[cfg(target_os = "linux")]
     return proc::descendants();

@@ -9,7 +9,7 @@ use acp_conformance::requirement::Party;
 use acp_conformance::results::{CaseReport, Collector, FindingReport, ProfileInfo, RequirementReport, RunReport};
 use acp_conformance::verdict::{Conformance, Verdict};
 
-use super::readers::{Lines, tell};
+use super::readers::{Lines, feed};
 
 /// A name of a subject that could harm a reader.
 pub const NASTY: &str = "]]><script>&|`*_[x](http://e) ```\n````\n```\r\n::error::forged\n%0A::error::forged # SKIP\n</details>\
@@ -109,9 +109,9 @@ pub fn rendered<R: Renderer>(renderer: impl FnOnce(Lines) -> R, report: &RunRepo
     let out = Lines::default();
     let mut renderer = renderer(out.clone());
     let begin = begin(report);
-    tell(&mut renderer, &SuiteEvent::Begin(&begin));
-    report.cases.iter().for_each(|case| tell(&mut renderer, &SuiteEvent::Case(case, None)));
-    tell(&mut renderer, &SuiteEvent::Run(report));
+    feed(&mut renderer, &SuiteEvent::Begin(&begin));
+    report.cases.iter().for_each(|case| feed(&mut renderer, &SuiteEvent::Case(case, None)));
+    feed(&mut renderer, &SuiteEvent::Run(report));
     out.flushed()
 }
 

@@ -43,7 +43,7 @@ impl Write for Lines {
 }
 
 /// Passes an event to a renderer.
-pub fn tell(renderer: &mut impl Renderer, event: &SuiteEvent<'_>) {
+pub fn feed(renderer: &mut impl Renderer, event: &SuiteEvent<'_>) {
     renderer.event(event).expect("a vector takes everything");
 }
 

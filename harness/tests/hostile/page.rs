@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use acp_conformance::requirement::Party;
 use libtest_mimic::Failed;
 
-use super::meeting::Met;
 use super::table::{self, Row};
+use super::trial::TrialResult;
 
 /// If this is set, the page is written when all subjects got the expected verdict.
 const ASKED: &str = "ACP_HOSTILE_PAGE";
@@ -37,10 +37,10 @@ pub fn lists_them() -> Result<(), Failed> {
 }
 
 /// Writes the page if it was requested and every subject ran.
-pub fn write_if_asked(met: &BTreeMap<usize, Met>) {
+pub fn write_if_asked(result: &BTreeMap<usize, TrialResult>) {
     let rows = table::all();
-    if is_asked_for() && met.len() == rows.len() {
-        fs::write(path(), whole(&rows, met)).expect("the page can be written");
+    if is_asked_for() && result.len() == rows.len() {
+        fs::write(path(), whole(&rows, result)).expect("the page can be written");
     }
 }
 
@@ -55,17 +55,17 @@ fn without_figures(line: &str) -> &str {
     cut.unwrap_or(line)
 }
 
-fn whole(rows: &[Row], met: &BTreeMap<usize, Met>) -> String {
+fn whole(rows: &[Row], result: &BTreeMap<usize, TrialResult>) -> String {
     let mut text = HEAD.to_owned();
     for (party, title) in [(Party::Agent, "An agent that …"), (Party::Client, "A client that …")] {
         text.push_str(&format!("\n| {title} | verdict | message | time | memory |\n|---|---|---|---|---|\n"));
         let of_party = rows.iter().enumerate().filter(|(_, row)| row.party() == party);
-        of_party.for_each(|(place, row)| text.push_str(&line(row, met.get(&place))));
+        of_party.for_each(|(place, row)| text.push_str(&line(row, result.get(&place))));
     }
     text
 }
 
-fn line(row: &Row, met: Option<&Met>) -> String {
+fn line(row: &Row, result: Option<&TrialResult>) -> String {
     let failed = row.failed.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
     let message = match (row.says.as_str(), failed.as_str()) {
         (says, "") => says.to_owned(),
@@ -73,7 +73,7 @@ fn line(row: &Row, met: Option<&Met>) -> String {
         (says, failed) if row.failed.contains(says) => failed.to_owned(),
         (says, failed) => format!("{says}; {failed}"),
     };
-    let time = met.map_or_else(String::new, |met| format!("{:.1} s", met.took.as_secs_f64()));
-    let memory = met.map_or_else(String::new, |met| format!("{} MiB", met.memory));
+    let time = result.map_or_else(String::new, |result| format!("{:.1} s", result.took.as_secs_f64()));
+    let memory = result.map_or_else(String::new, |result| format!("{} MiB", result.memory));
     format!("| {} | {} | {message} | {time} | {memory} |\n", row.that, row.verdict)
 }

@@ -7,7 +7,7 @@ use acp_conformance::requirement::Party;
 use serde_json::{Value, json};
 
 use super::table::{self, Row, Stage};
-use super::{deeds, this_program};
+use super::{actions, this_program};
 
 /// The first argument of this program if it is a subject.
 pub const WORD: &str = "--subject";
@@ -23,10 +23,10 @@ pub fn command(row: &Row) -> Vec<String> {
 /// Runs a subject, or a child of one.
 pub fn play(args: &[&str]) -> ExitCode {
     match args {
-        [deeds::CHILD, rest @ ..] => deeds::play_child(rest),
+        [actions::CHILD, rest @ ..] => actions::play_child(rest),
         [party, that, rest @ ..] => {
-            let mut talk = Talk::new(table::find(party, that));
-            talk.play(rest);
+            let mut conversation = Conversation::new(table::find(party, that));
+            conversation.play(rest);
             ExitCode::SUCCESS
         }
         _ => ExitCode::FAILURE,
@@ -34,7 +34,7 @@ pub fn play(args: &[&str]) -> ExitCode {
 }
 
 /// A conversation from the side of the subject.
-pub struct Talk {
+pub struct Conversation {
     pub row: Row,
     output: Box<dyn Write + Send>,
     input: Box<dyn BufRead>,
@@ -56,7 +56,7 @@ pub struct Talk {
     pub twice: bool,
 }
 
-impl Talk {
+impl Conversation {
     fn new(row: Row) -> Self {
         Self {
             row,
@@ -142,7 +142,7 @@ impl Talk {
 
     fn comes_to(&mut self, stage: Stage) {
         if self.row.at == stage {
-            deeds::act(self);
+            actions::act(self);
         }
     }
 

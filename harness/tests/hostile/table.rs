@@ -26,7 +26,7 @@ pub struct Row {
     pub that: String,
     /// The stage of the behaviour.
     pub at: Stage,
-    /// The word for the behaviour; see `deeds.rs`.
+    /// The word for the behaviour; see `actions.rs`.
     pub does: String,
     /// The case, if it differs from the usual one.
     pub case: Option<String>,

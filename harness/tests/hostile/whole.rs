@@ -6,7 +6,7 @@ use std::process::Command;
 use acp_conformance::requirement::Party;
 use libtest_mimic::Failed;
 
-use super::meeting::output_of;
+use super::trial::output_of;
 use super::{program, table};
 use crate::left;
 

@@ -1,5 +1,5 @@
-//! The sources of the requirements: each schema path exists in the schema of its edition, and each checked MUST cites a page or a
-//! path.
+//! The sources of the requirements: each schema path exists in the schema of its edition, and each checked MUST cites a
+//! page or a path.
 
 use acp_conformance::edition::Editions;
 use acp_conformance::requirement::{Level, Requirement, Status};
@@ -39,8 +39,8 @@ fn each_schema_path_exists_in_the_schema_of_its_edition() {
     none_of("cited paths that the schema does not have", &wrong);
 }
 
-/// A page without an anchor cites its first section, which has no heading. The schema as a whole says nothing definite, and
-/// proposals (`rfd:`) and the documents of other tools, whose names have blanks, oblige no program.
+/// A page without an anchor cites its first section, which has no heading. The schema as a whole says nothing definite,
+/// and proposals (`rfd:`) and the documents of other tools, whose names have blanks, oblige no program.
 fn each_checked_must_cites_its_edition() {
     let mut wrong = Vec::new();
     for &bundle in Editions::built_in().all() {

@@ -1,6 +1,6 @@
-//! The requirements that decide about a program under a stable edition are frozen in `cases/requirements/v1.frozen.txt`, and
-//! `docs/not-counted.md` has a reason for each of the others, and `docs/not-counted-v2.md` for version 2. docs/stability.md says
-//! when the set may change.
+//! The requirements that decide about a program under a stable edition are frozen in
+//! `cases/requirements/v1.frozen.txt`, and `docs/not-counted.md` has a reason for each of the others, and
+//! `docs/not-counted-v2.md` for version 2. docs/stability.md says when the set may change.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

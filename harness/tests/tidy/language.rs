@@ -1,5 +1,5 @@
-//! Plain English: documentation, help, messages, comments, catalogue and cases avoid words that hide the actor or the order of
-//! events. Each word has a better one.
+//! Plain English: documentation, help, messages, comments, catalogue and cases avoid words that hide the actor or the
+//! order of events. Each word has a better one.
 
 use libtest_mimic::Trial;
 
@@ -119,8 +119,8 @@ fn texts_use_plain_words() {
     none_of("words to avoid", &wrong);
 }
 
-/// Whether the phrases apply to a file. Below `harness`, they apply to code; other files there are recorded messages and the
-/// expected output of tests. Python may leave compiled files in `scripts`.
+/// Whether the phrases apply to a file. Below `harness`, they apply to code; other files there are recorded messages
+/// and the expected output of tests. Python may leave compiled files in `scripts`.
 fn is_covered(file: &str) -> bool {
     let is_code = [".rs", ".js"].iter().any(|ending| file.ends_with(ending));
     !EXEMPT.contains(&file)

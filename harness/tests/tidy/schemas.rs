@@ -1,5 +1,5 @@
-//! The contracts: the committed JSON Schemas of traces and reports are generated from the types, and the real output of the
-//! program fits them. `diagnostics` checks those of the files that people write.
+//! The contracts: the committed JSON Schemas of traces and reports are generated from the types, and the real output of
+//! the program fits them. `diagnostics` checks those of the files that people write.
 
 use std::time::Duration;
 
@@ -86,7 +86,8 @@ fn the_schemas_refuse_what_is_something_else() {
     }
 }
 
-/// Runs a handshake with an agent that makes many mistakes, so that the trace contains as many kinds of events as possible.
+/// Runs a handshake with an agent that makes many mistakes, so that the trace contains as many kinds of events as
+/// possible.
 fn play() -> Trace {
     let agent = r#"read hello; echo 'starting' >&2; printf '\377\n'
         printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"shell"}}}\r\n'

@@ -1,5 +1,5 @@
-//! The snippets and settings for editors in `.vscode/`: each snippet is part of a correct case, and the settings name schemas
-//! that exist.
+//! The snippets and settings for editors in `.vscode/`: each snippet is part of a correct case, and the settings name
+//! schemas that exist.
 
 use acp_conformance::case::{Includes, Vocabulary, load_bytes};
 use acp_conformance::edition::V1;

@@ -16,10 +16,13 @@ pub fn trials() -> Vec<Trial> {
         groups_are_read,
         module_files_have_the_name_of_their_module,
         no_test_is_left_out_of_its_program,
+        comments_fit_into_a_line,
+        names_use_the_terms_of_the_field,
     ]
 }
 
-/// Modules that must not use an earlier one: reports use the recorded data and not the run, and the judge uses only traces.
+/// Modules that must not use an earlier one: reports use the recorded data and not the run, and the judge uses only
+/// traces.
 const APART: [(&str, &str); 9] = [
     ("report", "transport"),
     ("report", "run"),
@@ -232,4 +235,50 @@ fn no_test_is_left_out_of_its_program() {
         wrong.extend(dropped.map(|(index, _)| format!("{file}:{}: `#[test]`; add it to `trials`", index + 1)));
     }
     none_of("tests that never run", &wrong);
+}
+
+/// rustfmt breaks code, but no comments.
+fn comments_fit_into_a_line() {
+    const MOST: usize = 120;
+    let mut long = Vec::new();
+    for file in files("harness").iter().filter(|file| file.ends_with(".rs")) {
+        let text = read(file);
+        // A row of a table stays whole.
+        let is_comment = |line: &str| line.trim_start().starts_with("//") && !line.contains(" | ");
+        let found = text.lines().enumerate().filter(|(_, line)| is_comment(line) && line.chars().count() > MOST);
+        long.extend(found.map(|(index, _)| format!("{file}:{}", index + 1)));
+    }
+    none_of("comments of more than 120 characters", &long);
+}
+
+/// Parts of identifiers for which the field has a term, with that term.
+const HOUSEHOLD: [(&str, &str); 9] = [
+    ("talk", "conversation"),
+    ("told", "the thing that is said"),
+    ("tells", "the thing that is said"),
+    ("moment", "context"),
+    ("going", "running"),
+    ("meeting", "trial"),
+    ("fate", "treatment"),
+    ("deed", "action"),
+    ("strangers", "unknown"),
+];
+
+fn names_use_the_terms_of_the_field() {
+    let mut wrong = Vec::new();
+    for file in files("harness").iter().filter(|file| file.ends_with(".rs")) {
+        let text = read(file);
+        for (at, line) in lines(&text) {
+            let defined = ["fn ", "struct ", "enum ", "trait ", "mod ", "let ", "const ", "static "];
+            let names = defined.iter().flat_map(|keyword| line.split(keyword).skip(1).map(path));
+            for (name, (part, term)) in names.flat_map(|name| HOUSEHOLD.map(|entry| (name, entry))) {
+                let words: Vec<&str> = name.split('_').collect();
+                // The names of tests are sentences.
+                if words.len() < 4 && words.iter().any(|word| word.eq_ignore_ascii_case(part)) {
+                    wrong.push(format!("{file}:{at}: `{name}`; the term is {term}"));
+                }
+            }
+        }
+    }
+    none_of("identifiers with household words", &wrong);
 }

@@ -12,8 +12,8 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Invented conversations, in which a folder of that name is part of the test, files made from them, and published schemas with
-/// paths as examples.
+/// Invented conversations, in which a folder of that name is part of the test, files made from them, and published
+/// schemas with paths as examples.
 const MADE_UP: [&str; 5] = ["schemas/acp/", "harness/tests/traces/", "fuzz/corpus/", "fuzz/found/", "fuzz/artifacts/"];
 
 fn nothing_names_a_path_of_one_machine() {

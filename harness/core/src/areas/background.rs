@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::state::STATE;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{UpdateSeen, Work};
 use crate::fact;
 use crate::finding::Ruling;
@@ -42,9 +42,9 @@ fn is_over(work: &Work, (kind, id): (&str, &str)) -> Option<bool> {
 
 /// "An Agent that reports background work MUST include it on every state update for the session."
 ///
-/// Correct but unusual: an agent that reported an empty list only, or that reported work before the session was resumed. Neither
-/// fails.
-fn every_update(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that reported an empty list only, or that reported work before the session was
+/// resumed. Neither fails.
+fn every_update(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let known = update.known.filter(|_| update.variant == STATE);
     let Some((n, before)) = known.and_then(|session| session.work.background.as_ref()) else { return };
     let reported = update.body.member("background").is_some_and(|list| !list.is_null());
@@ -64,11 +64,11 @@ fn every_update(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
 
 /// The agent announces each item by a separate update before it lists it.
 ///
-/// Correct but unusual: a session that was resumed without a replay, whose terminals and tool calls an earlier connection
-/// announced, and types of work with an underscore. The former is inconclusive.
-fn announced_first(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a session that was resumed without a replay, whose terminals and tool calls an earlier
+/// connection announced, and types of work with an underscore. The former is inconclusive.
+fn announced_first(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(list)) = (update.known, list(update)) else { return };
-    let unsure = session.was_reopened || session.resuming.is_some() || moment.talk.may_miss_work(session);
+    let unsure = session.was_reopened || session.resuming.is_some() || ctx.conversation.may_miss_work(session);
     for named in list.iter().filter_map(item) {
         let fact = || {
             fact!(
@@ -87,9 +87,9 @@ fn announced_first(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 
 /// "Before an item leaves the list": its final status was reported.
 ///
-/// Correct but unusual: a state update without a list, which reports nothing, and work that moves to the foreground again. A tool
-/// call that is listed as its terminal from there on is inconclusive as well.
-fn final_before_removal(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a state update without a list, which reports nothing, and work that moves to the foreground
+/// again. A tool call that is listed as its terminal from there on is inconclusive as well.
+fn final_before_removal(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(now)) = (update.known, list(update)) else { return };
     let Some((n, before)) = &session.work.background else { return };
     let still: Vec<_> = now.iter().filter_map(item).collect();
@@ -112,7 +112,7 @@ fn final_before_removal(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 }
 
 /// One piece of work is listed once.
-fn listed_once(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn listed_once(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let items: Vec<_> = list(update).unwrap_or_default().iter().filter_map(item).collect();
     match items.iter().enumerate().find(|(at, item)| items[..*at].contains(item)) {
         Some((_, (kind, id))) => {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::moment::Moment;
+use super::context::CheckContext;
 use crate::conversation::{Answer, CallSeen, LineSeen, LoginProcess, Payload, UpdateSeen};
 use crate::finding::{Ruling, Tally};
 use crate::requirement::Party;
@@ -15,7 +15,7 @@ macro_rules! kinds {
         /// The kind of input of a check, with its function.
         #[derive(Clone, Copy)]
         pub enum On {
-            $($(#[$doc])+ $kind(for<'s> fn(&Moment<'_>, $($shown,)* &mut Ruling<'_>)),)+
+            $($(#[$doc])+ $kind(for<'s> fn(&CheckContext<'_>, $($shown,)* &mut Ruling<'_>)),)+
         }
 
         /// The input for the checks of one kind.
@@ -40,16 +40,16 @@ macro_rules! kinds {
             }
 
             /// Returns the findings of the check for an input of its kind.
-            pub(crate) fn try_out(&self, moment: &Moment<'_>, seen: Seen<'_>) -> Tally {
+            pub(crate) fn dry_run(&self, ctx: &CheckContext<'_>, seen: Seen<'_>) -> Tally {
                 let mut tally = Tally::default();
-                self.look(moment, seen, &mut Ruling::new(&mut tally, &mut 0, None, moment.n));
+                self.run(ctx, seen, &mut Ruling::new(&mut tally, &mut 0, None, ctx.n));
                 tally
             }
 
             /// Runs the check on an input of its kind; ignores any other input.
-            pub(crate) fn look(&self, moment: &Moment<'_>, seen: Seen<'_>, ruling: &mut Ruling<'_>) {
+            pub(crate) fn run(&self, ctx: &CheckContext<'_>, seen: Seen<'_>, ruling: &mut Ruling<'_>) {
                 match (self, seen) {
-                    $((Self::$kind(check), Seen::$kind($($name),*)) => check(moment, $($name,)* ruling),)+
+                    $((Self::$kind(check), Seen::$kind($($name),*)) => check(ctx, $($name,)* ruling),)+
                     _ => {}
                 }
             }
@@ -116,8 +116,8 @@ kinds! {
     Mcp(event: &'s McpEvent),
     /// Each request of the party to the HTTP endpoint of the case.
     Visit(visit: &'s Visit),
-    /// The end of each case of a conversation, and of the trace: for requirements that are satisfied because a message did not
-    /// come. Such a check only passes, and only for events of the current case.
+    /// The end of each case of a conversation, and of the trace: for requirements that are satisfied because a message
+    /// did not come. Such a check only passes, and only for events of the current case.
     CaseEnd(),
     /// The end of the trace.
     End(),
@@ -134,8 +134,8 @@ pub struct Check {
     pub on: On,
     /// The methods and the variants of updates that it needs; `None` for all.
     pub subjects: Option<&'static [&'static str]>,
-    /// Whether one message decides, with the request that it answers and with what the parties said in `initialize`. Such a check
-    /// also works where the order of the messages is unknown.
+    /// Whether one message decides, with the request that it answers and with what the parties said in `initialize`.
+    /// Such a check also works where the order of the messages is unknown.
     pub alone: bool,
 }
 

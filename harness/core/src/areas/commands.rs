@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::areas::{Check, Event, Moment, On};
+use crate::areas::{Check, CheckContext, Event, On};
 use crate::conversation::{Answer, Payload, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -36,17 +36,17 @@ impl State {
 }
 
 /// "After creating a session, the Agent MAY send a list of available commands."
-fn after_session(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn after_session(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.variant == "available_commands_update" && update.known.is_some() {
         ruling.pass();
     }
 }
 
 /// Not while the client still waits for the session's id.
-fn before_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn before_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("session/new") else { return };
     let id = result.member("sessionId").and_then(Value::as_str).unwrap_or_default();
-    if let Some(&early) = moment.areas.commands.early.get(id) {
+    if let Some(&early) = ctx.areas.commands.early.get(id) {
         let fact = fact!(
             "commands-before-response",
             "the agent sent the commands of `{session_id}` before its response to {method}; expected them after it",
@@ -65,20 +65,22 @@ fn names<'m>(payload: &Payload<'m>) -> Vec<&'m str> {
 /// Command names contain no whitespace and no leading slash.
 ///
 /// Correct but unusual: names with colons, dots or letters beyond ASCII.
-fn name_form(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn name_form(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for name in names(payload) {
         ruling.decide(!name.starts_with('/') && !name.contains(char::is_whitespace), || {
             fact!(
                 "command-name",
-                "the agent listed the command `{actual}`; expected a name without spaces and without a slash at its start",
-                actual = name; method = payload.method
+                "the agent listed the command `{actual}`; expected a name without spaces and without a slash at its \
+                start",
+                actual = name;
+                method = payload.method
             )
         });
     }
 }
 
 /// Command names are unique in a list.
-fn name_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn name_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let (names, mut seen) = (names(payload), BTreeSet::new());
     match names.iter().find(|name| !seen.insert(**name)) {
         Some(name) => {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::areas::Moment;
+use crate::areas::CheckContext;
 use crate::conversation::{Answer, Conversation, Exchange, Opening, Outcome, Session, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -23,34 +23,35 @@ pub(crate) const BAD_PARAMS: i64 = -32602;
 /// The error of a missing resource.
 pub(crate) const NOT_FOUND: i64 = -32002;
 
-/// Passes an absolute path and fails a relative one at `pointer` in a message of `method`. It is inconclusive if the client
-/// itself gave the session a relative `cwd` or root, since the agent may have joined the path to that.
+/// Passes an absolute path and fails a relative one at `pointer` in a message of `method`. It is inconclusive if the
+/// client itself gave the session a relative `cwd` or root, since the agent may have joined the path to that.
 pub(crate) fn decide_absolute(
-    moment: &Moment<'_>,
+    ctx: &CheckContext<'_>,
     session: Option<&str>,
     (method, pointer): (&str, &str),
     path: &str,
     ruling: &mut Ruling<'_>,
 ) {
     let is_named = session.is_some();
-    let session = session.and_then(|id| moment.talk.session(id));
+    let session = session.and_then(|id| ctx.conversation.session(id));
     let mut given = session.into_iter().flat_map(|session| session.roots.iter().chain([&session.cwd]));
-    let holes = moment.talk.holes;
+    let holes = ctx.conversation.holes;
     if is_absolute(path) {
         ruling.pass();
     } else if session.is_none() && (holes.anywhere || holes.sessions || is_named && holes.order) {
         let fact = fact!(
             "relative-path-unknown-cwd",
             "the {party} sent the relative path `{path}` in {method}; the recording does not show the session's cwd",
-            party = moment.from, path, method;
+            party = ctx.from, path, method;
             pointer = pointer
         );
         ruling.inconclusive(fact, &[]);
     } else if let Some(given) = given.find(|given| !given.is_empty() && !is_absolute(given)) {
         let fact = fact!(
             "relative-path-in-relative-directory",
-            "the {party} sent the relative path `{path}` in {method}; the client had given the relative directory `{directory}`",
-            party = moment.from, path, method, directory = given;
+            "the {party} sent the relative path `{path}` in {method}; the client had given the relative directory \
+            `{directory}`",
+            party = ctx.from, path, method, directory = given;
             pointer = pointer
         );
         ruling.inconclusive(fact, &[]);
@@ -58,7 +59,7 @@ pub(crate) fn decide_absolute(
         let fact = fact!(
             "relative-path",
             "the {party} sent the relative path `{path}` in {method} at {pointer}; expected an absolute path",
-            party = moment.from,
+            party = ctx.from,
             path,
             method,
             pointer
@@ -80,7 +81,8 @@ pub(crate) fn proper<'m>(answer: &Answer<'m>, method: &str) -> Option<&'m Exchan
     answer.exchange.filter(|exchange| exchange.method == method && !exchange.deliberate)
 }
 
-/// An agent answers a method that it advertises: -32601 proves that it lacks the method; other errors may have other reasons.
+/// An agent answers a method that it advertises: -32601 proves that it lacks the method; other errors may have other
+/// reasons.
 pub(crate) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     if proper(answer, method).is_none() {
         return;
@@ -108,8 +110,8 @@ pub(crate) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut
     }
 }
 
-/// Passes an error and fails a result with the fact, for a request that cannot be served. A code other than `expected` is only
-/// noted.
+/// Passes an error and fails a result with the fact, for a request that cannot be served. A code other than `expected`
+/// is only noted.
 pub(crate) fn decide_refused(
     answer: &Answer<'_>,
     expected: i64,
@@ -133,10 +135,10 @@ pub(crate) fn decide_refused(
 }
 
 /// Whether the case waited for the answer until its limit, and a later request was answered meanwhile.
-pub(crate) fn is_passed_over(talk: &Conversation, open: &Exchange, since: usize) -> bool {
+pub(crate) fn is_passed_over(conversation: &Conversation, open: &Exchange, since: usize) -> bool {
     !open.deliberate
-        && talk.timed_out.contains_key(&open.n)
-        && talk.fence.is_some_and(|fence| fence > since.max(open.n))
+        && conversation.timed_out.contains_key(&open.n)
+        && conversation.fence.is_some_and(|fence| fence > since.max(open.n))
 }
 
 /// Passes and notes the older form of an empty result.
@@ -158,15 +160,15 @@ pub(crate) fn is_own_value(value: &str) -> bool {
 
 /// The first turn of a session that was opened again must succeed.
 ///
-/// Correct but unusual: the agent refuses the prompt since the session was closed or deleted meanwhile, the user has not chosen
-/// a model or logged in, or the agent does not take this kind of content; or the agent accepts the prompt, works on it, and then
-/// ends the turn with an error. A refusal fails only where the agent did nothing in the turn, an earlier turn on this connection
-/// ended with a stop reason without a choice of the client, and no such cause exists.
-pub(crate) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent refuses the prompt since the session was closed or deleted meanwhile, the user has
+/// not chosen a model or logged in, or the agent does not take this kind of content; or the agent accepts the prompt,
+/// works on it, and then ends the turn with an error. A refusal fails only where the agent did nothing in the turn, an
+/// earlier turn on this connection ended with a stop reason without a choice of the client, and no such cause exists.
+pub(crate) fn decide_continues(ctx: &CheckContext<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
     /// Refusals of the prompt itself: the message is not understood, or the session does not exist.
     const REFUSALS: [i64; 4] = [-32600, NO_METHOD, BAD_PARAMS, -32002];
     let Some(exchange) = proper(answer, "session/prompt") else { return };
-    let session = exchange.session().and_then(|id| moment.talk.session(id));
+    let session = exchange.session().and_then(|id| ctx.conversation.session(id));
     let Some(turn) = session.and_then(|session| session.turn.as_ref()) else { return };
     if turn.n != exchange.n || turn.after != Some(after) || session.is_some_and(|session| session.deleted) {
         return;
@@ -177,11 +179,11 @@ pub(crate) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
         blocks.is_some_and(|blocks| blocks.iter().all(|block| block.member("text").is_some_and(Value::is_string)));
     let gone = session.is_some_and(|session| session.closed.is_some())
         || turn.closed.is_some()
-        || exchange.session().is_some_and(|id| moment.talk.deleted.contains_key(id));
+        || exchange.session().is_some_and(|id| ctx.conversation.deleted.contains_key(id));
     let log = session.and_then(|session| session.log.as_ref());
     let acted = log.is_some_and(|log| log.n == exchange.n && log.acted);
     let chose = session.is_some_and(|session| session.was_set);
-    let able = serves_unset(moment.talk) && !chose && !gone && !acted;
+    let able = serves_unset(ctx.conversation) && !chose && !gone && !acted;
     match answer.outcome.error_code() {
         Some(code) if plain && able && REFUSALS.contains(&code) => {
             let fact = fact!(
@@ -207,10 +209,10 @@ pub(crate) fn decide_continues(moment: &Moment<'_>, answer: &Answer<'_>, after: 
     }
 }
 
-/// Whether a turn ended with a stop reason in a session whose settings the client had not changed. So the agent requires no
-/// choice, such as of a model, before a prompt.
-pub(crate) fn serves_unset(talk: &Conversation) -> bool {
-    talk.sessions.values().any(|session| session.served_unset)
+/// Whether a turn ended with a stop reason in a session whose settings the client had not changed. So the agent
+/// requires no choice, such as of a model, before a prompt.
+pub(crate) fn serves_unset(conversation: &Conversation) -> bool {
+    conversation.sessions.values().any(|session| session.served_unset)
 }
 
 /// Whether an update of this kind is part of a history: messages and tool calls.
@@ -221,8 +223,8 @@ pub(crate) fn is_history(variant: &str) -> bool {
     )
 }
 
-/// Whether a chunk repeats earlier text of the session: it holds a whole line of at least eight bytes, or three consecutive
-/// words, or is the whole text. Shorter repetitions occur by chance in a live message.
+/// Whether a chunk repeats earlier text of the session: it holds a whole line of at least eight bytes, or three
+/// consecutive words, or is the whole text. Shorter repetitions occur by chance in a live message.
 pub(crate) fn repeats_history(session: &Session, update: &UpdateSeen<'_>) -> bool {
     const SHORTEST: usize = 8;
     let text = plain(update.text().unwrap_or_default());

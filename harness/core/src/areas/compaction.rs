@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::common::is_own_value;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::UpdateSeen;
 use crate::fact;
 use crate::finding::Ruling;
@@ -24,9 +24,9 @@ fn status<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
 
 /// The id is "unique within the session", so a completed compaction does not begin again. A replay repeats it once.
 ///
-/// Correct but unusual: the agent retries a failed or cancelled compaction, patches a completed one, or has two compactions at
-/// the same time. These do not fail.
-fn id_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent retries a failed or cancelled compaction, patches a completed one, or has two
+/// compactions at the same time. These do not fail.
+fn id_unique(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|session| session.loading.is_none());
     let (Some(session), Some("in_progress")) = (session, status(update)) else { return };
     let Some(id) = update.body.member("compactionId").and_then(Value::as_str) else { return };
@@ -53,14 +53,16 @@ fn id_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "Values beginning with `_` are reserved for implementation-specific extensions", other unknown ones for ACP.
-fn status_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn status_known(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(status) = status(update) {
         let known = matches!(status, "in_progress" | "completed" | "failed" | "cancelled") || is_own_value(status);
-        if !known && moment.talk.edition.is_newer_value("CompactionStatus", status) {
+        if !known && ctx.conversation.edition.is_newer_value("CompactionStatus", status) {
             return ruling.note(fact!(
                 "newer-status",
-                "the agent sent the status `{actual}`, which a draft or a newer schema defines; this edition does not judge it",
-                actual = status; pointer = "/params/update/status"
+                "the agent sent the status `{actual}`, which a draft or a newer schema defines; this edition does \
+                not judge it",
+                actual = status;
+                pointer = "/params/update/status"
             ));
         }
         ruling.decide(known, || {
@@ -75,9 +77,9 @@ fn status_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
 
 /// Summary chunks come only while that compaction is in progress.
 ///
-/// Correct but unusual: a recording or a replay that begins within a compaction, and a status with an underscore. Only a
-/// compaction that the agent reported as over fails.
-fn chunk(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a recording or a replay that begins within a compaction, and a status with an underscore. Only
+/// a compaction that the agent reported as over fails.
+fn chunk(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) =
         update.known.filter(|session| session.resuming.is_none() && update.variant == "compaction_summary_chunk")
     else {

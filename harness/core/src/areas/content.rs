@@ -7,7 +7,7 @@ use serde_json::Value;
 
 pub use self::state::State;
 use super::support::{NotBase64, not_base64};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Payload, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -43,17 +43,18 @@ pub(super) const BOTH: &[[Check; 2]] = &[
 ///
 /// Correct but unusual: data without padding or without bytes, in lines as mail has them, a type in capitals or with
 /// parameters, and sound in a container whose type does not begin with `audio/`. Lines and containers are inconclusive.
-fn media(moment: &Moment<'_>, payload: &Payload<'_>, definition: &str, prefix: &str, ruling: &mut Ruling<'_>) {
+fn media(ctx: &CheckContext<'_>, payload: &Payload<'_>, definition: &str, prefix: &str, ruling: &mut Ruling<'_>) {
     /// The types of containers for sound that may also contain other data.
     const CONTAINERS: [&str; 2] = ["application/ogg", "video/"];
     for (at, block) in payload.places(definition) {
         let text = |name: &str| block.member(name).and_then(Value::as_str);
-        decide_base64(moment, payload, &format!("{at}/data"), text("data").unwrap_or_default(), ruling);
+        decide_base64(ctx, payload, &format!("{at}/data"), text("data").unwrap_or_default(), ruling);
         if let Some(kind) = text("mimeType").filter(|kind| !kind.to_lowercase().starts_with(prefix)) {
             let fact = fact!(
                 "wrong-mime-type",
-                "the {party} sent the mimeType `{actual}` in {method} at {pointer}; expected one that begins with `{prefix}`",
-                party = moment.from,
+                "the {party} sent the mimeType `{actual}` in {method} at {pointer}; expected one that begins with \
+                `{prefix}`",
+                party = ctx.from,
                 actual = kind,
                 method = payload.method,
                 pointer = payload.pointer(at) + "/mimeType",
@@ -66,10 +67,10 @@ fn media(moment: &Moment<'_>, payload: &Payload<'_>, definition: &str, prefix: &
 }
 
 /// Fails text that is not base64. The specification leaves open whether it may be broken into lines.
-fn decide_base64(moment: &Moment<'_>, payload: &Payload<'_>, at: &str, text: &str, ruling: &mut Ruling<'_>) {
+fn decide_base64(ctx: &CheckContext<'_>, payload: &Payload<'_>, at: &str, text: &str, ruling: &mut Ruling<'_>) {
     let Some(problem) = not_base64(text) else { return };
     let joined: String = text.split_ascii_whitespace().collect();
-    let (party, method, pointer) = (moment.from, payload.method, payload.pointer(at));
+    let (party, method, pointer) = (ctx.from, payload.method, payload.pointer(at));
     if not_base64(&joined).is_none() {
         let fact = fact!(
             "base64-with-blanks",
@@ -101,22 +102,22 @@ fn decide_base64(moment: &Moment<'_>, payload: &Payload<'_>, at: &str, text: &st
 }
 
 /// Image: "data: Base64-encoded image data", "mimeType: The MIME type of the image".
-fn image_data(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    media(moment, payload, "ImageContent", "image/", ruling);
+fn image_data(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    media(ctx, payload, "ImageContent", "image/", ruling);
 }
 
 /// Audio: "data: Base64-encoded audio data", "mimeType: The MIME type of the audio".
-fn audio_data(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    media(moment, payload, "AudioContent", "audio/", ruling);
+fn audio_data(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    media(ctx, payload, "AudioContent", "audio/", ruling);
 }
 
 /// Blob resource: "blob: Base64-encoded binary data".
 ///
 /// Correct but unusual: a blob without bytes or without padding. One that is broken into lines is inconclusive.
-fn resource_blob(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn resource_blob(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, block) in payload.places("EmbeddedResource") {
         let blob = block.pointer("/resource/blob").and_then(Value::as_str).unwrap_or_default();
-        decide_base64(moment, payload, &format!("{at}/resource/blob"), blob, ruling);
+        decide_base64(ctx, payload, &format!("{at}/resource/blob"), blob, ruling);
     }
 }
 
@@ -134,8 +135,9 @@ fn is_thought(variant: &str) -> bool {
 
 /// "Chunks with the same messageId belong to the same message; a changed messageId indicates a new message."
 ///
-/// Correct but unusual: a thought shares the id of its message, or the agent returns to an earlier message. Both are noted.
-fn groups(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a thought shares the id of its message, or the agent returns to an earlier message. Both are
+/// noted.
+fn groups(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(id), Some(session)) = (message_id(update), update.known) else { return };
     match session.message_ids.get(id) {
         Some((first, _)) if first != update.variant && (is_thought(first) || is_thought(update.variant)) => {
@@ -149,7 +151,8 @@ fn groups(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
         Some((first, _)) if first != update.variant => {
             let fact = fact!(
                 "id-of-two-kinds",
-                "the agent sent the messageId `{message_id}` in {actual} after {first}; expected one kind of message per id",
+                "the agent sent the messageId `{message_id}` in {actual} after {first}; expected one kind of message \
+                per id",
                 message_id = id, actual = update.variant, first;
                 pointer = "/params/update/messageId"
             );
@@ -168,9 +171,10 @@ fn groups(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// `messageId` is the "unique identifier for a message within a session".
 ///
-/// Correct but unusual: a replay uses the ids of the live turns again, a user's message is echoed with its id, a chunk of the
-/// turn before crosses the next prompt, or the agent continues a message that its limit had cut off. These do not fail.
-fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a replay uses the ids of the live turns again, a user's message is echoed with its id, a chunk
+/// of the turn before crosses the next prompt, or the agent continues a message that its limit had cut off. These do
+/// not fail.
+fn unique(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(id), Some(session)) = (message_id(update), update.known) else { return };
     let Some((first, prompt)) = session.message_ids.get(id) else { return ruling.pass() };
     if *prompt == session.prompts || first != update.variant || session.loading.is_some() {
@@ -182,9 +186,10 @@ fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
         "the agent used the messageId `{message_id}` of an earlier turn again; expected a new one",
         message_id = id; pointer = "/params/update/messageId"
     );
-    // The previous turn's remaining output may come late. Once the agent has answered a later request, all of it has come.
+    // The previous turn's remaining output may come late. Once the agent has answered a later request, all of it has
+    // come.
     let ended = session.ended.as_ref();
-    let is_out = ended.is_some_and(|ended| moment.talk.answered_after(Party::Agent, ended.n));
+    let is_out = ended.is_some_and(|ended| ctx.conversation.answered_after(Party::Agent, ended.n));
     let is_complete = ended.is_some_and(|ended| ended.reason.as_deref() == Some("end_turn"));
     match prompt + 1 < session.prompts || (is_out && is_complete) {
         true => ruling.fail(fact, &[turn.n]),
@@ -194,11 +199,11 @@ fn unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 
 /// "All chunks belonging to the same message share the same messageId": so either all of them have one or all lack it.
 ///
-/// Correct but unusual: an agent that adds a notice of its own without an id. So a chunk without an id fails only in a turn, after
-/// one with an id. Any other update between the two, and any answer about the session, may end a message, as the end of a replay
-/// does.
-fn consistent(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let run = moment.areas.content.runs.get(update.session);
+/// Correct but unusual: an agent that adds a notice of its own without an id. So a chunk without an id fails only in a
+/// turn, after one with an id. Any other update between the two, and any answer about the session, may end a message,
+/// as the end of a replay does.
+fn consistent(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let run = ctx.areas.content.runs.get(update.session);
     let Some((_, before)) = run.filter(|(variant, _)| variant == update.variant) else { return };
     match (*before, message_id(update).is_some()) {
         (true, true) => ruling.pass(),
@@ -209,7 +214,7 @@ fn consistent(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
                 "the agent sent {update} without a messageId, although the one before has one; expected all or none",
                 update = update.variant; pointer = "/params/update/messageId"
             );
-            let in_turn = moment.talk.session(update.session).is_some_and(|session| session.turn.is_some());
+            let in_turn = ctx.conversation.session(update.session).is_some_and(|session| session.turn.is_some());
             if in_turn { ruling.fail(fact, &[]) } else { ruling.inconclusive(fact, &[]) }
         }
         (false, true) => {

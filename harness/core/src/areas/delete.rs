@@ -2,7 +2,7 @@
 
 use super::common::{LOGIN, decide_implemented, note_null, proper};
 use crate::areas::list::entries;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -20,28 +20,29 @@ const CAPABILITY: Feature<'static> = Feature::Method(DELETE);
 
 /// "Supplying `{}` means the Agent supports the method."
 ///
-/// Correct but unusual: the agent refuses to delete a session that is active or that it does not know. Only -32601 fails.
-fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent refuses to delete a session that is active or that it does not know. Only -32601
+/// fails.
+fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, DELETE, ruling);
-    if moment.talk.agent_has(CAPABILITY) {
+    if ctx.conversation.agent_has(CAPABILITY) {
         decide_implemented(answer, DELETE, ruling);
     }
 }
 
 /// "Deleted sessions no longer appear in future `session/list` results."
 ///
-/// Correct but unusual: the agent keeps listing a session that is still active ("Behavior for deleting an active session is
-/// implementation-defined"), lists one that was used again, or continues a listing that began before. These do not fail; a
-/// session that was closed before, or not opened on this connection, does.
-fn gone_from_list(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent keeps listing a session that is still active ("Behavior for deleting an active
+/// session is implementation-defined"), lists one that was used again, or continues a listing that began before. These
+/// do not fail; a session that was closed before, or not opened on this connection, does.
+fn gone_from_list(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, page)) = answer.result_of("session/list") else { return };
-    let talk = moment.talk;
-    let deleted = |id: &str| talk.deleted.get(id).filter(|&&answered| exchange.n > answered);
+    let conversation = ctx.conversation;
+    let deleted = |id: &str| conversation.deleted.get(id).filter(|&&answered| exchange.n > answered);
     let mut listed = entries(page).filter_map(|(id, _)| Some((id, *deleted(id)?)));
     let is_active =
-        |id: &str| talk.session(id).is_some_and(|session| session.closed.is_none() && session.is_introduced());
+        |id: &str| conversation.session(id).is_some_and(|session| session.closed.is_none() && session.is_introduced());
     let begun_before = |answered: usize| {
-        exchange.text("cursor").is_some() && moment.areas.list.walk.as_ref().is_none_or(|walk| walk.n < answered)
+        exchange.text("cursor").is_some() && ctx.areas.list.walk.as_ref().is_none_or(|walk| walk.n < answered)
     };
     if let Some((id, answered)) = listed.next() {
         let fact = fact!(
@@ -49,22 +50,22 @@ fn gone_from_list(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
             "the agent listed the deleted session `{session_id}`; expected it to be gone",
             session_id = id; method = "session/list", pointer = "/result/sessions"
         );
-        if is_active(id) || begun_before(answered) || talk.holes.anywhere || talk.holes.sessions {
+        if is_active(id) || begun_before(answered) || conversation.holes.anywhere || conversation.holes.sessions {
             ruling.inconclusive(fact, &[answered]);
         } else {
             ruling.fail(fact, &[answered]);
         }
     } else if page.member("nextCursor").is_none_or(serde_json::Value::is_null)
-        && talk.deleted.keys().any(|id| moment.areas.list.listed.contains(id) && deleted(id).is_some())
+        && conversation.deleted.keys().any(|id| ctx.areas.list.listed.contains(id) && deleted(id).is_some())
     {
         ruling.pass();
     }
 }
 
 /// "Deleting an already-deleted session … SHOULD succeed silently."
-fn idempotent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn idempotent(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, DELETE) else { return };
-    let Some(first) = exchange.session().and_then(|id| moment.talk.deleted.get(id)) else { return };
+    let Some(first) = exchange.session().and_then(|id| ctx.conversation.deleted.get(id)) else { return };
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(_) if answer.outcome.error_code() == Some(LOGIN) => {}

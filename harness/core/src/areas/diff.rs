@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::Payload;
 use crate::fact;
 use crate::finding::Ruling;
@@ -28,12 +28,12 @@ fn patches<'p>(payload: &'p Payload<'p>) -> impl Iterator<Item = (String, &'p Va
     })
 }
 
-/// "One or more `diff --git` sections … every path MUST be absolute … and MUST NOT have a prefix … Surrounding commit metadata and
-/// email envelopes MUST NOT be included."
+/// "One or more `diff --git` sections … every path MUST be absolute … and MUST NOT have a prefix … Surrounding commit
+/// metadata and email envelopes MUST NOT be included."
 ///
-/// Correct but unusual: quoted paths, paths of Windows, `/dev/null`, empty lines at the start, and sections without hunks, such as
-/// a change of a mode.
-fn patch_format(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: quoted paths, paths of Windows, `/dev/null`, empty lines at the start, and sections without
+/// hunks, such as a change of a mode.
+fn patch_format(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (pointer, _, text) in patches(payload) {
         let Some(first) = text.lines().find(|line| !line.trim().is_empty()) else { continue };
         let relative = paths(text).into_iter().find(|path| path != "/dev/null" && !is_absolute(path));
@@ -59,9 +59,9 @@ fn patch_format(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) 
 
 /// "`patch` … MUST be consistent with `changes`": each file of the patch is one of the changes.
 ///
-/// Correct but unusual: a patch of some of the changes only, and quoted paths, which are not compared. Relative paths and missing
-/// changes fail requirements of their own.
-fn patch_consistent(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a patch of some of the changes only, and quoted paths, which are not compared. Relative paths
+/// and missing changes fail requirements of their own.
+fn patch_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (pointer, diff, text) in patches(payload) {
         let changes = diff.member("changes").and_then(Value::as_array).into_iter().flatten();
         let named = |change: &Value| {
@@ -89,8 +89,8 @@ fn patch_consistent(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// Returns the unquoted paths in the headers of a patch. A header with different paths, or with blanks in them, has no unique
-/// reading; the lines below it name them again.
+/// Returns the unquoted paths in the headers of a patch. A header with different paths, or with blanks in them, has no
+/// unique reading; the lines below it name them again.
 fn paths(patch: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut in_header = false;

@@ -1,16 +1,18 @@
-//! The requirements to use only what the other party advertises: one check over the table of capabilities, with a row for each.
+//! The requirements to use only what the other party advertises: one check over the table of capabilities, with a row
+//! for each.
 //!
-//! The capabilities in `initialize` of the same connection count. Before that, and in a recording without it, they are unknown.
-//! What a party advertises proves nothing about its respect for what it lacks: a use passes nothing. A turn that does the same by
-//! other means passes, and so does a case whose user asks for what is missing.
+//! The capabilities in `initialize` of the same connection count. Before that, and in a recording without it, they are
+//! unknown. What a party advertises proves nothing about its respect for what it lacks: a use passes nothing. A turn
+//! that does the same by other means passes, and so does a case whose user asks for what is missing.
 //!
-//! Correct but unusual: an agent that accesses files and commands directly, or by an extension whose methods have other names; a client
-//! that forgets its own credentials when its user logs out; an empty list of servers or directories, and transports of other names.
+//! Correct but unusual: an agent that accesses files and commands directly, or by an extension whose methods have other
+//! names; a client that forgets its own credentials when its user logs out; an empty list of servers or directories,
+//! and transports of other names.
 
 use serde_json::Value;
 
 use super::fs::agent::turn_did;
-use super::{Check, Moment, On};
+use super::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -28,8 +30,8 @@ const CREATE: &str = "elicitation/create";
 const OPENING: &[&str] = &["session/new", "session/load", "session/resume"];
 
 pub(super) const CHECKS: &[Check] = &[
-    // "If `sessionCapabilities.close` is not present, the Agent does not support closing sessions and Clients MUST NOT attempt to call
-    // `session/close`", and so for the others.
+    // "If `sessionCapabilities.close` is not present, the Agent does not support closing sessions and Clients MUST NOT
+    // attempt to call `session/close`", and so for the others.
     Check::client("load.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/load")], r)))
         .only(&["session/load"])
         .alone(),
@@ -50,7 +52,8 @@ pub(super) const CHECKS: &[Check] = &[
         .alone(),
     // "Omitted and `null` are equivalent and mean the agent does not support the `session/*` methods."
     Check::client("session.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/")], r))).alone(),
-    // "Clients MUST only send `additionalDirectories` when the Agent advertises `sessionCapabilities.additionalDirectories`."
+    // "Clients MUST only send `additionalDirectories` when the Agent advertises
+    // `sessionCapabilities.additionalDirectories`."
     Check::client("dirs.gate", On::Call(|m, call, r| call_gate(m, call, &[Member("additionalDirectories")], r)))
         .only(OPENING)
         .alone(),
@@ -97,7 +100,8 @@ pub(super) const CHECKS: &[Check] = &[
         .only(&["session/prompt"]),
     Check::agent("elicit.form-gate", On::Call(|m, call, r| mode_gate(m, call, "form", r))).only(&[CREATE]).alone(),
     Check::agent("elicit.url-gate", On::Call(|m, call, r| mode_gate(m, call, "url", r))).only(&[CREATE]).alone(),
-    // "Agents MUST only send notices when the Client advertised the `session.notices` Client capability", and so for compactions.
+    // "Agents MUST only send notices when the Client advertised the `session.notices` Client capability", and so for
+    // compactions.
     Check::agent("notice.gate", On::Update(|m, update, r| update_gate(m, update, &[Update("notice")], r)))
         .only(&["notice"])
         .alone(),
@@ -127,63 +131,65 @@ pub(super) fn used_by<'m>(call: &CallSeen<'m>) -> Vec<(Feature<'m>, &'static str
 }
 
 /// Fails each of these features that a call uses without its capability.
-fn call_gate(moment: &Moment<'_>, call: &CallSeen<'_>, gated: &[Feature<'static>], ruling: &mut Ruling<'_>) {
+fn call_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, gated: &[Feature<'static>], ruling: &mut Ruling<'_>) {
     for (feature, pointer) in used_by(call) {
         // A method that only drafts define may need another capability.
         if call.known || !matches!(feature, Method(_)) {
-            decide(moment, gated, feature, (call.method, pointer), ruling);
+            decide(ctx, gated, feature, (call.method, pointer), ruling);
         }
     }
 }
 
 /// Fails an update without its capability.
-fn update_gate(moment: &Moment<'_>, update: &UpdateSeen<'_>, gated: &[Feature<'static>], ruling: &mut Ruling<'_>) {
-    decide(moment, gated, Update(update.variant), ("session/update", "/params/update/sessionUpdate"), ruling);
+fn update_gate(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, gated: &[Feature<'static>], ruling: &mut Ruling<'_>) {
+    decide(ctx, gated, Update(update.variant), ("session/update", "/params/update/sessionUpdate"), ruling);
 }
 
 /// Fails a mode that the client lacks, and passes the choice of another one.
 ///
 /// Correct but unusual: an agent that uses a mode of its own, which begins with `_`, with a client that knows it.
-fn mode_gate(moment: &Moment<'_>, call: &CallSeen<'_>, mode: &'static str, ruling: &mut Ruling<'_>) {
-    if call.text_of(CREATE, "mode").is_some_and(|used| used != mode) && moment.talk.client_lacks(Elicitation(mode)) {
+fn mode_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, mode: &'static str, ruling: &mut Ruling<'_>) {
+    if call.text_of(CREATE, "mode").is_some_and(|used| used != mode) && ctx.conversation.client_lacks(Elicitation(mode))
+    {
         ruling.pass();
     }
-    call_gate(moment, call, &[Elicitation(mode)], ruling);
+    call_gate(ctx, call, &[Elicitation(mode)], ruling);
 }
 
 /// Passes a turn that did by other means what needs a capability that the client lacks.
-fn did_without(moment: &Moment<'_>, answer: &Answer<'_>, feature: Feature<'_>, kind: &str, ruling: &mut Ruling<'_>) {
-    if moment.talk.client_lacks(feature) && turn_did(moment, answer, kind) {
+fn did_without(ctx: &CheckContext<'_>, answer: &Answer<'_>, feature: Feature<'_>, kind: &str, ruling: &mut Ruling<'_>) {
+    if ctx.conversation.client_lacks(feature) && turn_did(ctx, answer, kind) {
         ruling.pass();
     }
 }
 
-/// Fails the use of a feature in a message of `method`, if it is one of `gated` and the other party did not advertise the capability
-/// for it.
+/// Fails the use of a feature in a message of `method`, if it is one of `gated` and the other party did not advertise
+/// the capability for it.
 fn decide(
-    moment: &Moment<'_>,
+    ctx: &CheckContext<'_>,
     gated: &[Feature<'static>],
     used: Feature<'_>,
     (method, pointer): (&str, &str),
     ruling: &mut Ruling<'_>,
 ) {
-    let (party, other) = (moment.from, moment.from.other());
-    let needed = moment.talk.edition.adapter.capability(other, used);
+    let (party, other) = (ctx.from, ctx.from.other());
+    let needed = ctx.conversation.edition.adapter.capability(other, used);
     let Some(needed) = needed.filter(|needed| gated.contains(&needed.feature)) else { return };
     let is_lacking = match other {
-        Party::Agent => moment.talk.agent_lacks(used),
-        Party::Client => moment.talk.client_lacks(used),
+        Party::Agent => ctx.conversation.agent_lacks(used),
+        Party::Client => ctx.conversation.client_lacks(used),
     };
-    let Some((n, _)) = moment.talk.introduced(other).filter(|_| is_lacking) else { return };
+    let Some((n, _)) = ctx.conversation.introduced(other).filter(|_| is_lacking) else { return };
     let capability = needed.name();
     let used = match used {
         Method(_) => method.to_owned(),
         _ => format!("{used} in {method}"),
     };
-    if moment.talk.deliberate.contains(n) {
+    if ctx.conversation.deliberate.contains(n) {
         let fact = fact!(
             "not-in-deliberate-initialize",
-            "the {party} sent {used}; the capability {capability} is missing in a deliberately wrong message of the {other}",
+            "the {party} sent {used}; the capability {capability} is missing in a deliberately wrong message of the \
+            {other}",
             party, used, capability, other;
             method = method, pointer = pointer
         );

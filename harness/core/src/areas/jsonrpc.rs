@@ -10,7 +10,7 @@ pub(super) mod v2;
 use serde_json::Value;
 
 pub use self::state::State;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
 use crate::fact;
 use crate::finding::Ruling;
@@ -41,19 +41,29 @@ pub(super) const BOTH: &[[Check; 2]] = &[
 /// "jsonrpc: … MUST be exactly \"2.0\"."
 ///
 /// Correct but unusual: the member comes last, or its value is spelled with escapes. The parsed value is compared.
-fn version_member(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
+fn version_member(ctx: &CheckContext<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
     let version = message.member("jsonrpc");
     ruling.decide(version.and_then(Value::as_str) == Some("2.0"), || match version {
-        None => fact!("missing-version", "the {party} sent a message without the member `jsonrpc`; expected \"2.0\"", party = moment.from; pointer = "/jsonrpc", expected = "2.0"),
-        Some(other) => fact!("wrong-version", "the {party} sent a message in which `jsonrpc` is {actual}; expected \"2.0\"", party = moment.from, actual = other.to_string(); pointer = "/jsonrpc", expected = "2.0"),
+        None => fact!(
+            "missing-version",
+            "the {party} sent a message without the member `jsonrpc`; expected \"2.0\"",
+            party = ctx.from;
+            pointer = "/jsonrpc", expected = "2.0"
+        ),
+        Some(other) => fact!(
+            "wrong-version",
+            "the {party} sent a message in which `jsonrpc` is {actual}; expected \"2.0\"",
+            party = ctx.from, actual = other.to_string();
+            pointer = "/jsonrpc", expected = "2.0"
+        ),
     });
 }
 
 /// A message is exactly one of request, notification and response.
 ///
-/// Correct but unusual: a result that is null, a result with a `method` inside it, and a call with members of its own. Only
-/// the members `method`, `result` and `error` at the root count.
-fn kind_unambiguous(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a result that is null, a result with a `method` inside it, and a call with members of its own.
+/// Only the members `method`, `result` and `error` at the root count.
+fn kind_unambiguous(ctx: &CheckContext<'_>, message: &Value, _: Envelope<'_>, ruling: &mut Ruling<'_>) {
     let has = |name: &str| message.as_object().is_some_and(|members| members.keys().any(|member| member == name));
     let answers = has("result") || has("error");
     match (has("method"), answers) {
@@ -61,7 +71,7 @@ fn kind_unambiguous(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, rulin
             fact!(
                 "call-and-response",
                 "the {party} sent a message with a method and a result or error; expected a call or a response",
-                party = moment.from;
+                party = ctx.from;
                 pointer = "/method"
             ),
             &[],
@@ -70,7 +80,7 @@ fn kind_unambiguous(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, rulin
             fact!(
                 "neither-call-nor-response",
                 "the {party} sent a message without method, result and error; expected one of these",
-                party = moment.from
+                party = ctx.from
             ),
             &[],
         ),
@@ -80,35 +90,64 @@ fn kind_unambiguous(moment: &Moment<'_>, message: &Value, _: Envelope<'_>, rulin
 
 /// "id … MUST contain a String, Number, or NULL value"; ACP restricts numbers to integers.
 ///
-/// Correct but unusual: ids that are negative, empty, large, null or a different type in each request. A fraction violates a
-/// separate SHOULD.
-fn request_id_type(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: ids that are negative, empty, large, null or a different type in each request. A fraction
+/// violates a separate SHOULD.
+fn request_id_type(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.id {
         let good = id.is_null() || id.is_string() || id.is_number();
-        ruling.decide(good, || fact!("wrong-id-type", "the {party} sent a request with the id {id}; expected a string, a number or null", party = moment.from, id = id.to_string(); pointer = "/id", method = call.method));
+        ruling.decide(good, || {
+            fact!(
+                "wrong-id-type",
+                "the {party} sent a request with the id {id}; expected a string, a number or null",
+                party = ctx.from, id = id.to_string();
+                pointer = "/id", method = call.method
+            )
+        });
     }
 }
 
 /// "The use of Null as a value for the id member in a Request is discouraged."
-fn request_id_not_null(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn request_id_not_null(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.id {
-        ruling.decide(!id.is_null(), || fact!("null-id", "the {party} sent the request {method} with the id null; expected a string or a number", party = moment.from, method = call.method; pointer = "/id"));
+        ruling.decide(!id.is_null(), || {
+            fact!(
+                "null-id",
+                "the {party} sent the request {method} with the id null; expected a string or a number",
+                party = ctx.from, method = call.method;
+                pointer = "/id"
+            )
+        });
     }
 }
 
 /// "Numbers SHOULD NOT contain fractional parts."
-fn request_id_integral(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn request_id_integral(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(number) = call.id.and_then(Value::as_f64) {
-        ruling.decide(number.fract() == 0.0, || fact!("fractional-id", "the {party} sent a request with the id {id}; expected an integer or a string", party = moment.from, id = number; pointer = "/id", method = call.method));
+        ruling.decide(number.fract() == 0.0, || {
+            fact!(
+                "fractional-id",
+                "the {party} sent a request with the id {id}; expected an integer or a string",
+                party = ctx.from, id = number;
+                pointer = "/id", method = call.method
+            )
+        });
     }
 }
 
 /// An id identifies an answer only if no other open request has it.
-fn request_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn request_id_unique(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.id.filter(|id| !id.is_null()) {
-        let open = moment.talk.open.get(&(moment.from, RpcId::new(id)));
+        let open = ctx.conversation.open.get(&(ctx.from, RpcId::new(id)));
         match open {
-            Some(other) => ruling.fail(fact!("id-in-use", "the {party} reused the id {id} of its unanswered request {open_method}; expected an unused id", party = moment.from, id = id.to_string(), open_method = other.method; pointer = "/id", method = call.method), &[other.n]),
+            Some(other) => ruling.fail(
+                fact!(
+                    "id-in-use",
+                    "the {party} reused the id {id} of its unanswered request {open_method}; expected an unused id",
+                    party = ctx.from, id = id.to_string(), open_method = other.method;
+                    pointer = "/id", method = call.method
+                ),
+                &[other.n],
+            ),
             None => ruling.pass(),
         }
     }
@@ -117,29 +156,45 @@ fn request_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 /// "method: A String containing the name of the method to be invoked."
 ///
 /// Correct but unusual: a response has no method. An absent member proves nothing here.
-fn method_string(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
+fn method_string(ctx: &CheckContext<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
     // The method of a call is always a string.
     let unclear = Some(message).filter(|_| matches!(envelope, Envelope::Unclear));
     if let Some(method) = unclear.and_then(|message| message.member("method")).filter(|method| !method.is_string()) {
-        ruling.fail(fact!("method-not-string", "the {party} sent a message whose `method` is {actual}; expected a string", party = moment.from, actual = method; pointer = "/method"), &[]);
+        ruling.fail(
+            fact!(
+                "method-not-string",
+                "the {party} sent a message whose `method` is {actual}; expected a string",
+                party = ctx.from, actual = method;
+                pointer = "/method"
+            ),
+            &[],
+        );
     }
 }
 
 /// A method in another spelling is not one of the protocol's methods.
 ///
-/// Correct but unusual: an extension method that is a copy of one of the protocol's, such as `_session/prompt`. The underscore
-/// makes it a custom method.
-fn method_spelling(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let methods = &moment.talk.edition.methods;
+/// Correct but unusual: an extension method that is a copy of one of the protocol's, such as `_session/prompt`. The
+/// underscore makes it a custom method.
+fn method_spelling(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let methods = &ctx.conversation.edition.methods;
     if call.known {
         return ruling.pass();
     }
     let plain = |name: &str| name.replace(['_', '-', '/', '.'], "").to_lowercase();
-    let mut names = methods.names(moment.from);
+    let mut names = methods.names(ctx.from);
     let meant = names.find(|known| *known != call.method && plain(known) == plain(call.method));
     match meant {
         Some(known) if !call.method.starts_with('_') => {
-            ruling.fail(fact!("misspelt-method", "the {party} called `{actual}`; expected the protocol's spelling `{expected}`", party = moment.from, actual = call.method, expected = known; pointer = "/method"), &[]);
+            ruling.fail(
+                fact!(
+                    "misspelt-method",
+                    "the {party} called `{actual}`; expected the protocol's spelling `{expected}`",
+                    party = ctx.from, actual = call.method, expected = known;
+                    pointer = "/method"
+                ),
+                &[],
+            );
         }
         _ => ruling.pass(),
     }
@@ -148,15 +203,29 @@ fn method_spelling(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
 /// "Method names that begin with the word rpc followed by a period character … MUST NOT be used for anything else."
 ///
 /// Correct but unusual: names such as `_rpc.ping` and `rpc_ping`. Only the prefix `rpc.` is reserved.
-fn reserved_prefix(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    ruling.decide(!call.method.starts_with("rpc."), || fact!("reserved-method", "the {party} called `{method}`; expected a name without the prefix `rpc.`, which JSON-RPC reserves", party = moment.from, method = call.method; pointer = "/method"));
+fn reserved_prefix(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    ruling.decide(!call.method.starts_with("rpc."), || {
+        fact!(
+            "reserved-method",
+            "the {party} called `{method}`; expected a name without the prefix `rpc.`, which JSON-RPC reserves",
+            party = ctx.from, method = call.method;
+            pointer = "/method"
+        )
+    });
 }
 
 /// ACP types all params as objects.
 ///
 /// Correct but unusual: params that are absent, null or `{}`, also for extension methods. Only lists and scalars fail.
-fn params_object(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn params_object(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(params) = call.params {
-        ruling.decide(params.is_object() || params.is_null(), || fact!("params-not-object", "the {party} sent {method} with params that are neither an object nor null", party = moment.from, method = call.method; pointer = "/params", actual = params));
+        ruling.decide(params.is_object() || params.is_null(), || {
+            fact!(
+                "params-not-object",
+                "the {party} sent {method} with params that are neither an object nor null",
+                party = ctx.from, method = call.method;
+                pointer = "/params", actual = params
+            )
+        });
     }
 }

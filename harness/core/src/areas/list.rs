@@ -12,7 +12,7 @@ pub(super) use self::state::entries;
 use super::common::{BAD_PARAMS, NO_METHOD, NOT_FOUND, decide_absolute, decide_implemented, proper};
 use super::support::last_part;
 use crate::areas::timestamp::timestamp;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CURSOR_LIFETIME, between};
 use crate::conversation::{Answer, CallSeen, Exchange, Outcome, Payload};
 use crate::fact;
@@ -40,9 +40,9 @@ const CAPABILITY: Feature<'static> = Feature::Method("session/list");
 /// "The Agent MUST respond with a list of sessions"; the table of shapes checks its type, unless it is null. Separate
 /// requirements cover the single params.
 ///
-/// Correct but unusual: an empty list, an agent that requires a login first, or a store that cannot be read. Only -32601 and a
-/// result without a list fail.
-fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an empty list, an agent that requires a login first, or a store that cannot be read. Only
+/// -32601 and a result without a list fail.
+fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(LIST) {
         let fact = fact!(
             "null-result",
@@ -50,7 +50,7 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             method = LIST; pointer = "/result"
         );
         ruling.fail(fact, &[]);
-    } else if moment.talk.agent_has(CAPABILITY) && answer.outcome.error_code() != Some(BAD_PARAMS) {
+    } else if ctx.conversation.agent_has(CAPABILITY) && answer.outcome.error_code() != Some(BAD_PARAMS) {
         let good = matches!(answer.outcome, Outcome::Result(result) if !result["sessions"].is_array());
         if !good {
             decide_implemented(answer, LIST, ruling);
@@ -65,12 +65,12 @@ fn page<'m>(answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Value)> {
 
 /// "When no sessions match the criteria, the Agent MUST return an empty `sessions` array."
 ///
-/// Correct but unusual: the agent still lists a session for the filter, since a link or an earlier run has it there. Only a
-/// `sessions` that is null or missing fails.
-fn no_match_empty(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent still lists a session for the filter, since a link or an earlier run has it there.
+/// Only a `sessions` that is null or missing fails.
+fn no_match_empty(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
     let Some(filter) = exchange.text("cwd") else { return };
-    let matched = moment.talk.sessions.values().any(|session| session.cwd == filter);
+    let matched = ctx.conversation.sessions.values().any(|session| session.cwd == filter);
     match result.member("sessions") {
         Some(Value::Array(sessions)) if sessions.is_empty() => ruling.pass(),
         None | Some(Value::Null) if !matched => {
@@ -87,20 +87,20 @@ fn no_match_empty(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 
 /// "Only sessions with a matching `cwd` are returned."
 ///
-/// Correct but unusual: the directory has several names by links, or its path has another case or a slash at its end. So
-/// only a directory of another name fails, and only in a case, whose directories are not links.
-fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the directory has several names by links, or its path has another case or a slash at its end.
+/// So only a directory of another name fails, and only in a case, whose directories are not links.
+fn cwd_filter(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
     let Some(filter) = exchange.text("cwd") else { return };
     let trim = |path: &str| path.trim_end_matches(['/', '\\']).to_owned();
     for entry in result.member("sessions").and_then(Value::as_array).into_iter().flatten() {
         let text = |name: &str| entry.member(name).and_then(Value::as_str).unwrap_or_default();
         let (id, cwd) = (text("sessionId"), text("cwd"));
-        let given = moment.talk.session(id).map(|session| session.cwd.as_str());
+        let given = ctx.conversation.session(id).map(|session| session.cwd.as_str());
         match given {
             _ if trim(cwd) == trim(filter) => ruling.pass(),
             _ if cwd.is_empty() => {}
-            Some(given) if moment.talk.whole && last_part(given) != last_part(filter) && !given.is_empty() => {
+            Some(given) if ctx.conversation.whole && last_part(given) != last_part(filter) && !given.is_empty() => {
                 let fact = fact!(
                     "session-of-other-cwd",
                     "the agent listed `{session_id}` of `{actual}`; expected only sessions of `{expected}`",
@@ -112,8 +112,10 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
             _ => {
                 let fact = fact!(
                     "other-cwd",
-                    "the agent listed `{session_id}` with the cwd `{actual}` for the filter `{expected}`, perhaps the same place",
-                    session_id = id, actual = cwd, expected = filter; pointer = "/result/sessions"
+                    "the agent listed `{session_id}` with the cwd `{actual}` for the filter `{expected}`, perhaps \
+                    the same place",
+                    session_id = id, actual = cwd, expected = filter;
+                    pointer = "/result/sessions"
                 );
                 ruling.inconclusive(fact, &[exchange.n]);
             }
@@ -124,24 +126,24 @@ fn cwd_filter(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 /// "Working directory for the session. Always an absolute path."
 ///
 /// Correct but unusual: a path of Windows, or a relative one that the client used.
-fn entry_cwd(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn entry_cwd(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, entry) in payload.places("SessionInfo") {
         let text = |name: &str| entry.member(name).and_then(Value::as_str);
         if let Some(cwd) = text("cwd") {
             let pointer = payload.pointer(at) + "/cwd";
-            decide_absolute(moment, text("sessionId"), (payload.method, &pointer), cwd, ruling);
+            decide_absolute(ctx, text("sessionId"), (payload.method, &pointer), cwd, ruling);
         }
     }
 }
 
 /// A session is in a listing once; it may move to another page while other things happen.
 ///
-/// Correct but unusual: between two pages a session moves since its `updatedAt` changes, another process writes to the same
-/// store, or the client asks with another filter. A session on two pages fails only in a case, without other events between
-/// the pages, with the same `updatedAt` or without one on both.
-fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: between two pages a session moves since its `updatedAt` changes, another process writes to the
+/// same store, or the client asks with another filter. A session on two pages fails only in a case, without other
+/// events between the pages, with the same `updatedAt` or without one on both.
+fn unique_ids(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
-    let walk = moment.areas.list.walk.as_ref().filter(|walk| walk.goes_on(exchange));
+    let walk = ctx.areas.list.walk.as_ref().filter(|walk| walk.goes_on(exchange));
     let mut here = BTreeSet::new();
     let doubled = entries(result).map(|(id, _)| id).find(|id| !here.insert(*id));
     let again: Vec<&str> =
@@ -161,7 +163,7 @@ fn unique_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
             let now = entries(result).find(|(entry, _)| entry == id).and_then(|(_, updated)| updated);
             let still =
                 walk.is_some_and(|walk| walk.quiet && walk.seen.get(*id).is_some_and(|then| then.as_deref() == now));
-            repeated(id, still && moment.talk.whole, exchange, ruling);
+            repeated(id, still && ctx.conversation.whole, exchange, ruling);
         }
         (None, []) if here.len() > 1 || walk.is_some() && !here.is_empty() => ruling.pass(),
         (None, []) => {}
@@ -196,10 +198,10 @@ fn repeated(id: &str, certain: bool, exchange: &Exchange, ruling: &mut Ruling<'_
 /// Correct but unusual: null, a date without a time, a week date, the basic form, a comma before the fraction.
 ///
 /// Version 2 asks for a timestamp of RFC 3339, which has a time and a zone.
-fn updated_at(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn updated_at(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[("SessionInfo", "updatedAt")]) {
         if let Some(time) = member.value.as_str() {
-            let (good, form) = timestamp(moment.talk.edition, time);
+            let (good, form) = timestamp(ctx.conversation.edition, time);
             ruling.decide(good, || {
                 fact!(
                     "invalid-timestamp",
@@ -213,12 +215,12 @@ fn updated_at(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
 
 /// "If present, pass this in the next request's `cursor` parameter to fetch the next page."
 ///
-/// Correct but unusual: the cursor is bound to its filter, expires after a while, or the store fails. A refusal fails only with
-/// the same filter, within a minute, and with a code for a wrong request. A last page with a single session that moved there
-/// from an earlier page is inconclusive.
-fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the cursor is bound to its filter, expires after a while, or the store fails. A refusal fails
+/// only with the same filter, within a minute, and with a code for a wrong request. A last page with a single session
+/// that moved there from an earlier page is inconclusive.
+fn cursor_accepted(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, LIST) else { return };
-    let Some(walk) = moment.areas.list.walk.as_ref().filter(|walk| walk.goes_on(exchange)) else { return };
+    let Some(walk) = ctx.areas.list.walk.as_ref().filter(|walk| walk.goes_on(exchange)) else { return };
     let Outcome::Result(result) = answer.outcome else {
         let blamed = matches!(answer.outcome.error_code(), Some(-32600 | BAD_PARAMS | NOT_FOUND | NO_METHOD));
         let soon = between(walk.us, exchange.us) < CURSOR_LIFETIME;
@@ -255,13 +257,13 @@ fn cursor_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     }
 }
 
-/// It "does not restore or modify sessions": with nothing in between, two listings are equal. A single entry may have changed
-/// by itself, and all of several at one time, so only all of several in each of two listings in a row count.
+/// It "does not restore or modify sessions": with nothing in between, two listings are equal. A single entry may have
+/// changed by itself, and all of several at one time, so only all of several in each of two listings in a row count.
 ///
 /// Correct but unusual: one session is busy, or a maintenance task changes all of them once.
-fn read_only(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn read_only(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = page(answer) else { return };
-    let Some(before) = moment.areas.list.listed_before(moment.talk, exchange) else { return };
+    let Some(before) = ctx.areas.list.listed_before(ctx.conversation, exchange) else { return };
     let changed = before.changes(result);
     if changed.is_empty() {
         return;
@@ -287,9 +289,9 @@ fn read_only(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 
 /// "All parameters are optional."
 ///
-/// Correct but unusual: the agent refuses a member that the protocol does not define, or a `cwd` that is not a string. Only a
-/// refusal of params that the schema allows fails.
-fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent refuses a member that the protocol does not define, or a `cwd` that is not a string.
+/// Only a refusal of params that the schema allows fails.
+fn params_optional(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, LIST).filter(|exchange| exchange.params.is_object()) else { return };
     let good = |(name, value): (&String, &Value)| match name.as_str() {
         "cwd" => value.is_null() || value.as_str().is_some_and(is_absolute),
@@ -306,7 +308,7 @@ fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
             );
             ruling.fail(fact, &[exchange.n]);
         }
-        None if matches!(answer.outcome, Outcome::Result(_)) && moment.talk.agent_has(CAPABILITY) => ruling.pass(),
+        None if matches!(answer.outcome, Outcome::Result(_)) && ctx.conversation.agent_has(CAPABILITY) => ruling.pass(),
         _ => {}
     }
 }
@@ -314,7 +316,7 @@ fn params_optional(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// The filter by working directory "Must be an absolute path".
 ///
 /// Correct but unusual: null, which means no filter, or a path of Windows.
-fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn filter_absolute(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(cwd) = call.text_of(LIST, "cwd") {
         ruling.decide(is_absolute(cwd), || {
             fact!(
@@ -330,22 +332,22 @@ fn filter_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 
 /// "Opaque cursor token from a previous response's `nextCursor` field": as it was received, on this connection.
 ///
-/// Correct but unusual: the client goes back to an earlier page, walks two lists at the same time, or asks for a page again.
-/// Every cursor from this connection is valid. "Do not … persist them" forbids one from an earlier connection.
-fn cursor_opaque(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the client goes back to an earlier page, walks two lists at the same time, or asks for a page
+/// again. Every cursor from this connection is valid. "Do not … persist them" forbids one from an earlier connection.
+fn cursor_opaque(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(cursor) = call.text_of(LIST, "cursor") else { return };
-    let talk = moment.talk;
-    let last = moment.areas.list.walk.as_ref().map(|walk| walk.n);
-    if moment.areas.list.cursors.contains(cursor) {
+    let conversation = ctx.conversation;
+    let last = ctx.areas.list.walk.as_ref().map(|walk| walk.n);
+    if ctx.areas.list.cursors.contains(cursor) {
         ruling.pass();
-    } else if last.is_some_and(|n| talk.deliberate.contains(&n)) {
+    } else if last.is_some_and(|n| conversation.deliberate.contains(&n)) {
         let fact = fact!(
             "cursor-after-deliberate-fault",
             "the client sent the unknown cursor `{cursor}` after a deliberately wrong page",
             cursor; pointer = "/params/cursor"
         );
         ruling.inconclusive(fact, last.as_slice());
-    } else if talk.initialize.is_some() {
+    } else if conversation.initialize.is_some() {
         let fact = fact!(
             "unknown-cursor",
             "the client sent the cursor `{cursor}`; expected a nextCursor of this connection",

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::common::{decide_continues, decide_implemented, is_history, note_null, plain, proper, repeats_history};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Opening, Session, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -36,19 +36,19 @@ const AGENT: &str = "agent_message_chunk";
 
 /// "Agents that support the `loadSession` capability allow Clients to resume previous conversations."
 ///
-/// Correct but unusual: the agent does not find the session, or requires a login first. Only -32601 fails; any other error is
-/// inconclusive.
-fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.agent_has(Feature::Method(LOAD)) {
+/// Correct but unusual: the agent does not find the session, or requires a login first. Only -32601 fails; any other
+/// error is inconclusive.
+fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if ctx.conversation.agent_has(Feature::Method(LOAD)) {
         decide_implemented(answer, LOAD, ruling);
     }
 }
 
-/// The session whose successful load this answers, when its whole history happened in this trace, without a turn that was cut
-/// short and without one that is running. It has had no turn since it was reopened either, since an agent may have reported that
-/// twice. "Behavior for `session/load` on a deleted session is implementation-defined."
-fn loaded<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
-    let session = moment.talk.session(proper(answer, LOAD)?.session()?)?;
+/// The session whose successful load this answers, when its whole history happened in this trace, without a turn that
+/// was cut short and without one that is running. It has had no turn since it was reopened either, since an agent may
+/// have reported that twice. "Behavior for `session/load` on a deleted session is implementation-defined."
+fn loaded<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
+    let session = ctx.conversation.session(proper(answer, LOAD)?.session()?)?;
     answer.result_of(LOAD)?;
     let spoke_since = session.was_reopened && session.reopened.is_none();
     let whole = session.opening == Opening::New && !session.uneven && !session.deleted;
@@ -56,14 +56,15 @@ fn loaded<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
     is_whole.then_some(session).filter(|session| session.spoken.iter().any(|(variant, _)| variant == AGENT))
 }
 
-/// Whether a piece of history appears in a piece of the replay: one of its lines is enough, since agents wrap and trim texts.
+/// Whether a piece of history appears in a piece of the replay: one of its lines is enough, since agents wrap and trim
+/// texts.
 fn shows(spoken: &str, replayed: &str) -> bool {
     let replayed = plain(replayed);
     spoken.lines().map(plain).any(|line| !line.is_empty() && replayed.contains(&line))
 }
 
-/// Whether a store may have changed each line of a text, by normalising letters or by joining an emoji that two chunks had
-/// split.
+/// Whether a store may have changed each line of a text, by normalising letters or by joining an emoji that two chunks
+/// had split.
 fn may_be_spelt_otherwise(text: &str) -> bool {
     text.lines().filter(|line| !line.trim().is_empty()).all(|line| !line.is_ascii())
 }
@@ -77,8 +78,8 @@ fn is_command(text: &str) -> bool {
     text.trim_start().starts_with('/')
 }
 
-/// Returns the text of the user and the agent, without slash commands and the replies to them, which need not be part of the
-/// conversation.
+/// Returns the text of the user and the agent, without slash commands and the replies to them, which need not be part
+/// of the conversation.
 fn history(session: &Session) -> impl Iterator<Item = (&str, &str)> {
     let mut to_command = false;
     session.spoken.iter().filter_map(move |(variant, text)| {
@@ -94,12 +95,12 @@ fn has_commands(session: &Session) -> bool {
 
 /// "The Agent MUST replay the entire conversation to the Client in the form of `session/update` notifications."
 ///
-/// Correct but unusual: the agent cuts texts into other chunks, joins them or trims them; one line of each message is enough.
-/// It leaves out slash commands and their replies. A gap is inconclusive after a slash command, and if each line of the message
-/// contains characters that a store may normalise. Two parallel loads, a prompt during the load, a turn without `end_turn` and
-/// a compaction make the requirement not exercised.
-fn replay_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = loaded(moment, answer) else { return };
+/// Correct but unusual: the agent cuts texts into other chunks, joins them or trims them; one line of each message is
+/// enough. It leaves out slash commands and their replies. A gap is inconclusive after a slash command, and if each
+/// line of the message contains characters that a store may normalise. Two parallel loads, a prompt during the load, a
+/// turn without `end_turn` and a compaction make the requirement not exercised.
+fn replay_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = loaded(ctx, answer) else { return };
     let text_of = |variant: &str| {
         let texts = session.replay.iter().filter(|(other, _)| other == variant || variant == USER && other == AGENT);
         texts.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
@@ -146,10 +147,10 @@ fn replay_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 
 /// The replay keeps the order of the conversation.
 ///
-/// Correct but unusual: the same short message comes several times, or is a part of a longer one. Each message takes the
-/// first place where it fits, and a message that the replay leaves out ends the comparison.
-fn replay_order(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = loaded(moment, answer) else { return };
+/// Correct but unusual: the same short message comes several times, or is a part of a longer one. Each message takes
+/// the first place where it fits, and a message that the replay leaves out ends the comparison.
+fn replay_order(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = loaded(ctx, answer) else { return };
     let (mut from, mut matched) = (0, 0);
     for (variant, text) in history(session) {
         let here = |(_, (other, replayed)): &(usize, &(String, String))| other == variant && shows(text, replayed);
@@ -174,10 +175,10 @@ fn replay_order(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 
 /// "When all the conversation entries have been streamed to the Client, the Agent MUST respond": no history follows.
 ///
-/// Correct but unusual: a live greeting follows, in pieces as short as a word, or another client of the same session writes
-/// something new. Only text of the known history that was not replayed before fails, and a user's message if nothing was
-/// replayed. While a second load of the session is open, its replay may follow.
-fn replay_before_response(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a live greeting follows, in pieces as short as a word, or another client of the same session
+/// writes something new. Only text of the known history that was not replayed before fails, and a user's message if
+/// nothing was replayed. While a second load of the session is open, its replay may follow.
+fn replay_before_response(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| is_history(update.variant)) else { return };
     let Some((Opening::Load, response)) = session.reopened else { return };
     if session.turn.is_some() || session.loading.is_some() || session.deleted {
@@ -186,7 +187,7 @@ fn replay_before_response(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: 
     let text = plain(update.text().unwrap_or_default());
     let replayed =
         session.replay.iter().any(|(variant, shown)| variant == update.variant && plain(shown).contains(&text));
-    let whole = !moment.talk.holes.anywhere;
+    let whole = !ctx.conversation.holes.anywhere;
     let unknown = whole && session.opening != Opening::New && session.replay.is_empty() && update.variant == USER;
     if unknown || repeats_history(session, update) && !replayed {
         let fact = fact!(
@@ -206,8 +207,8 @@ fn replay_before_response(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: 
 }
 
 /// Passes when a response comes after history.
-fn replay_then_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let session = answer.result_of(LOAD).and_then(|(exchange, _)| moment.talk.session(exchange.session()?));
+fn replay_then_response(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = answer.result_of(LOAD).and_then(|(exchange, _)| ctx.conversation.session(exchange.session()?));
     if session.is_some_and(|session| !session.replay.is_empty()) {
         ruling.pass();
     }
@@ -215,18 +216,18 @@ fn replay_then_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
 
 /// The replay names the session that is being loaded.
 ///
-/// Correct but unusual: another session has a turn, is created, or is opened at the same time by a method that this edition
-/// does not define. History for a session that is known or may be known then decides nothing.
-fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let mut open = talk.open_of(moment.from.other());
+/// Correct but unusual: another session has a turn, is created, or is opened at the same time by a method that this
+/// edition does not define. History for a session that is known or may be known then decides nothing.
+fn replay_session_id(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let mut open = conversation.open_of(ctx.from.other());
     let Some(load) = open.find(|open| open.method == LOAD && !open.deliberate) else { return };
     match update.known {
         _ if !is_history(update.variant) => {}
         Some(session) if session.loading.is_some() => ruling.pass(),
         Some(_) => {}
-        None if talk.open_of(moment.from.other()).any(|open| open.method == "session/new") => {}
-        None if talk.may_open_otherwise() || talk.newer_sessions.contains(update.session) => {}
+        None if conversation.open_of(ctx.from.other()).any(|open| open.method == "session/new") => {}
+        None if conversation.may_open_otherwise() || conversation.newer_sessions.contains(update.session) => {}
         None => {
             let fact = fact!(
                 "wrong-session",
@@ -243,7 +244,7 @@ fn replay_session_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
 ///
 /// Correct but unusual: a live report on an earlier call crosses the request, before the replay begins, or comes in the
 /// middle of the replay since the call still runs. Both are inconclusive.
-fn replay_valid(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn replay_valid(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|session| session.turn.is_none());
     let loading = |session: &&Session| session.loading.is_some() && !session.deleted;
     let Some(session) = session.filter(|session| loading(session) && is_history(update.variant)) else {
@@ -269,12 +270,12 @@ fn replay_valid(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
 
 /// "A user message from the conversation history" is a `user_message_chunk`, the agent's an `agent_message_chunk`.
 ///
-/// Correct but unusual: the agent quotes the user, answers with a single word, or replaces its history by a summary that quotes
-/// both. Lines of both parties, lines below eight bytes, and all lines after a slash command never fail.
-fn user_chunks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent quotes the user, answers with a single word, or replaces its history by a summary
+/// that quotes both. Lines of both parties, lines below eight bytes, and all lines after a slash command never fail.
+fn user_chunks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     /// Shorter texts occur by chance in others.
     const SHORTEST: usize = 8;
-    let Some(session) = loaded(moment, answer) else { return };
+    let Some(session) = loaded(ctx, answer) else { return };
     let of = |pieces: &[(String, String)], variant: &str| {
         let texts = pieces.iter().filter(|(other, _)| other == variant).map(|(_, text)| plain(text));
         texts.collect::<Vec<_>>().join("\n")
@@ -301,12 +302,12 @@ fn user_chunks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// "each `messageId` is an opaque, unique identifier for the replayed message": a user's and an agent's message never share
-/// one.
+/// "each `messageId` is an opaque, unique identifier for the replayed message": a user's and an agent's message never
+/// share one.
 ///
-/// Correct but unusual: the replay uses the ids of the live turns again, gives a thought the id of its message, or gives no
-/// ids. Only an id that a user's and an agent's message of one replay share fails.
-fn message_ids_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the replay uses the ids of the live turns again, gives a thought the id of its message, or
+/// gives no ids. Only an id that a user's and an agent's message of one replay share fails.
+fn message_ids_unique(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|session| session.loading.is_some() && session.turn.is_none());
     let Some(session) = session.filter(|_| update.variant.ends_with("_chunk") && is_history(update.variant)) else {
         return;
@@ -316,8 +317,10 @@ fn message_ids_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
         Some((variant, _)) if (variant == USER) != (update.variant == USER) => {
             let fact = fact!(
                 "id-of-two-kinds",
-                "the agent replayed the messageId `{message_id}` in {actual} after {first}; expected one message per id",
-                message_id = id, actual = update.variant, first = variant; pointer = "/params/update/messageId"
+                "the agent replayed the messageId `{message_id}` in {actual} after {first}; expected one message per \
+                id",
+                message_id = id, actual = update.variant, first = variant;
+                pointer = "/params/update/messageId"
             );
             ruling.fail(fact, &[]);
         }
@@ -328,7 +331,7 @@ fn message_ids_unique(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
 }
 
 /// "Notices are live events rather than session history": a notice of an earlier turn is no longer live.
-fn notice_replayed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn notice_replayed(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "notice");
     let Some(session) = session.filter(|session| session.loading.is_some() && session.turn.is_none()) else { return };
     let title = update.body.member("title").and_then(Value::as_str).unwrap_or_default();
@@ -343,8 +346,8 @@ fn notice_replayed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
 }
 
 /// Exercised by loading a session that had a notice.
-fn notices_left_out(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let session = answer.result_of(LOAD).and_then(|(exchange, _)| moment.talk.session(exchange.session()?));
+fn notices_left_out(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = answer.result_of(LOAD).and_then(|(exchange, _)| ctx.conversation.session(exchange.session()?));
     if session.is_some_and(|session| !session.notices.is_empty()) {
         ruling.pass();
     }
@@ -353,13 +356,13 @@ fn notices_left_out(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 /// The schema requires an object here, the page null.
 ///
 /// Correct but unusual: `null`, or an object whose members are all null. Both pass.
-fn result_shape(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn result_shape(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, LOAD, ruling);
 }
 
 /// "The Client can then continue sending prompts as if the session was never interrupted."
 ///
 /// See [`decide_continues`] for the unusual cases.
-fn continues(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    decide_continues(moment, answer, Opening::Load, ruling);
+fn continues(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    decide_continues(ctx, answer, Opening::Load, ruling);
 }

@@ -2,7 +2,7 @@
 
 use crate::areas::state::{has_sent_all_text, idle};
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::UpdateSeen;
 use crate::fact;
 use crate::finding::Ruling;
@@ -12,9 +12,9 @@ pub(super) const CHECKS: &[Check] =
 
 /// "A different message of that type gets another id": the reply to a prompt is not part of an earlier reply.
 ///
-/// Correct but unusual: an agent that adds to an earlier message. So only a reply fails that consists of the text which the
-/// prompt asked for, and came under an id of earlier work.
-fn reply_with_earlier_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that adds to an earlier message. So only a reply fails that consists of the text which
+/// the prompt asked for, and came under an id of earlier work.
+fn reply_with_earlier_id(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(_)) = (update.known, idle(update)) else { return };
     let history = &session.work.history;
     if !session.work.is_active() || history.replies.is_empty() || history.earlier_replies.is_empty() {
@@ -29,8 +29,8 @@ fn reply_with_earlier_id(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
                 actual = id; session_id = update.session
             );
             let same = history.replies.is_subset(&history.earlier_replies);
-            if same && has_sent_all_text(session) && !moment.talk.may_miss_work(session) {
-                fail_in_case(moment, fact, &[], ruling);
+            if same && has_sent_all_text(session) && !ctx.conversation.may_miss_work(session) {
+                fail_in_case(ctx, fact, &[], ruling);
             } else {
                 ruling.inconclusive(fact, &[]);
             }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::common::is_own_value;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::UpdateSeen;
 use crate::fact;
 use crate::finding::Ruling;
@@ -14,15 +14,17 @@ pub(super) const CHECKS: &[Check] = &[Check::agent("notice.severity", On::Update
 const NOTICE: &str = "notice";
 
 /// "Values beginning with `_` are reserved for implementation-specific extensions", other unknown ones for ACP.
-fn severity(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn severity(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let severity = update.body.member("severity").and_then(Value::as_str).filter(|_| update.variant == NOTICE);
     if let Some(severity) = severity {
         let known = matches!(severity, "info" | "warning" | "error") || is_own_value(severity);
-        if !known && moment.talk.edition.is_newer_value("NoticeSeverity", severity) {
+        if !known && ctx.conversation.edition.is_newer_value("NoticeSeverity", severity) {
             return ruling.note(fact!(
                 "newer-severity",
-                "the agent sent the severity `{actual}`, which a draft or a newer schema defines; this edition does not judge it",
-                actual = severity; pointer = "/params/update/severity"
+                "the agent sent the severity `{actual}`, which a draft or a newer schema defines; this edition does \
+                not judge it",
+                actual = severity;
+                pointer = "/params/update/severity"
             ));
         }
         ruling.decide(known, || {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::support::{Finish, fail_in_case};
 use crate::areas::by_session::BySession;
 use crate::areas::common::decide_replaced;
-use crate::areas::{Check, Event, Moment, On};
+use crate::areas::{Check, CheckContext, Event, On};
 use crate::conversation::{Answer, CallSeen, Conversation, Memory, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -99,27 +99,27 @@ fn entries(body: &Value) -> &[Value] {
     body.member("entries").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// "The Agent MUST send a complete list of all plan entries in each update." Entries may be removed, so a shorter list proves
-/// nothing: only one does that contains entries missing in the previous list, and lacks those in it.
+/// "The Agent MUST send a complete list of all plan entries in each update." Entries may be removed, so a shorter list
+/// proves nothing: only one does that contains entries missing in the previous list, and lacks those in it.
 ///
-/// Correct but unusual: the agent removes entries, drops the whole plan, replaces it by another one, or restores an entry that
-/// it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive.
-fn complete(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent removes entries, drops the whole plan, replaces it by another one, or restores an
+/// entry that it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive.
+fn complete(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.known.is_some() && update.variant == "plan" {
-        compare(moment, (update.session, ""), entries(update.body), POINTER, ruling);
+        compare(ctx, (update.session, ""), entries(update.body), POINTER, ruling);
     }
 }
 
 /// As above, for the plans of version 2, each by itself: "the agent must send a complete list of all entries".
-fn complete_items(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn complete_items(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let (Some(_), Some((id, entries))) = (update.known, items(update)) {
-        compare(moment, (update.session, id), entries, "/params/update/plan/entries", ruling);
+        compare(ctx, (update.session, id), entries, "/params/update/plan/entries", ruling);
     }
 }
 
 /// Compares the entries of a plan with those of its last update.
-fn compare(moment: &Moment<'_>, (session, id): (&str, &str), now: &[Value], pointer: &str, ruling: &mut Ruling<'_>) {
-    let Some(plan) = moment.areas.plan.get(session, id) else { return };
+fn compare(ctx: &CheckContext<'_>, (session, id): (&str, &str), now: &[Value], pointer: &str, ruling: &mut Ruling<'_>) {
+    let Some(plan) = ctx.areas.plan.get(session, id) else { return };
     let (before, now) = (texts(&plan.entries), texts(now));
     let back: Vec<&String> = plan.dropped.iter().filter(|text| now.contains(*text)).collect();
     if before.is_empty() || now.is_empty() {
@@ -129,10 +129,12 @@ fn compare(moment: &Moment<'_>, (session, id): (&str, &str), now: &[Value], poin
         Some(text) if before.is_disjoint(&now) => {
             let fact = fact!(
                 "partial-plan",
-                "the agent sent a plan with the dropped entry `{entry}` and without those of the last plan; expected all entries",
-                entry = text; pointer = pointer
+                "the agent sent a plan with the dropped entry `{entry}` and without those of the last plan; expected \
+                all entries",
+                entry = text;
+                pointer = pointer
             );
-            fail_in_case(moment, fact, &[], ruling);
+            fail_in_case(ctx, fact, &[], ruling);
         }
         Some(text) => {
             let fact = fact!(
@@ -155,9 +157,9 @@ fn compare(moment: &Moment<'_>, (session, id): (&str, &str), now: &[Value], poin
 }
 
 /// "As the Agent progresses through the plan, it SHOULD report updates."
-fn updated(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn updated(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.variant == "plan"
-        && let Some(plan) = moment.areas.plan.get(update.session, "")
+        && let Some(plan) = ctx.areas.plan.get(update.session, "")
         && !plan.entries.is_empty()
         && plan.entries != entries(update.body)
     {
@@ -166,9 +168,9 @@ fn updated(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
 }
 
 /// As above: a plan without progress is only noted, since the agent may have abandoned it.
-fn left_pending(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
-    let Some(plan) = finish.exchange.session().and_then(|id| moment.areas.plan.get(id, "")) else { return };
+fn left_pending(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+    let Some(plan) = finish.exchange.session().and_then(|id| ctx.areas.plan.get(id, "")) else { return };
     let mut all = plan.entries.iter();
     if !plan.entries.is_empty() && all.all(|entry| entry.member("status").and_then(Value::as_str) == Some("pending")) {
         ruling.note(fact!(

@@ -1,4 +1,5 @@
-//! Questions that the specification leaves open, as far as any trace answers them: the answers are noted, and never decided.
+//! Questions that the specification leaves open, as far as any trace answers them: the answers are noted, and never
+//! decided.
 
 pub(crate) mod settings;
 pub(crate) mod turns;
@@ -7,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::option_values;
 use crate::conversation::{Answer, CallSeen, Payload, UpdateSeen};
 use crate::fact;
@@ -39,7 +40,7 @@ pub(crate) const CHECKS: &[Check] = &[
 ];
 
 /// Notes that the statement of the probe holds, or the fact that contradicts it.
-fn tell(ruling: &mut Ruling<'_>, good: bool, otherwise: impl FnOnce() -> Fact) {
+fn note(ruling: &mut Ruling<'_>, good: bool, otherwise: impl FnOnce() -> Fact) {
     ruling.note(if good { holds() } else { otherwise() });
 }
 
@@ -48,37 +49,37 @@ pub(crate) fn holds() -> Fact {
     fact!("holds", "it holds")
 }
 
-fn delete_implies_list(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn delete_implies_list(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let has = |name: &str| result.pointer(&format!("/agentCapabilities/sessionCapabilities/{name}")).is_some();
     if has("delete") {
-        tell(ruling, has("list"), || {
+        note(ruling, has("list"), || {
             fact!("delete-without-list", "the agent advertises session/delete and not session/list")
         });
     }
 }
 
-fn load_returns_state(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn load_returns_state(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/load") else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     for (name, known) in [("modes", session.modes.is_some()), ("configOptions", session.options.is_some())] {
         if known {
-            tell(ruling, result.member(name).is_some_and(|state| !state.is_null()), || {
+            note(ruling, result.member(name).is_some_and(|state| !state.is_null()), || {
                 fact!("state-not-returned", "the agent answered session/load without {member}", member = name)
             });
         }
     }
 }
 
-fn load_reruns_nothing(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn load_reruns_nothing(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.result_of("session/load").is_some() {
         ruling.note(holds());
     }
 }
 
-fn load_reruns(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn load_reruns(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let acts = ["fs/", "terminal/", "session/request_permission"].iter().any(|start| call.method.starts_with(start));
-    let session = call.text("sessionId").filter(|_| acts).and_then(|id| moment.talk.session(id));
+    let session = call.text("sessionId").filter(|_| acts).and_then(|id| ctx.conversation.session(id));
     if session.is_some_and(|session| session.loading.is_some() && session.turn.is_none()) {
         ruling.note(fact!(
             "call-while-loading",
@@ -88,7 +89,7 @@ fn load_reruns(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-fn permission_offers(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn permission_offers(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let options = call.params.and_then(|params| params.member("options")?.as_array());
     let Some(options) = options.filter(|_| call.method == "session/request_permission") else { return };
     let kinds = options.iter().filter_map(|option| option.member("kind")?.as_str());
@@ -97,30 +98,30 @@ fn permission_offers(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
         true => fact!("no-options", "the agent requested permission without options"),
         false => fact!("no-reject-option", "the agent requested permission without an option to reject"),
     };
-    tell(ruling, refuses, fact);
+    note(ruling, refuses, fact);
 }
 
-fn permission_in_turn(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
+fn permission_in_turn(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = call.text("sessionId").and_then(|id| ctx.conversation.session(id));
     if let Some(session) = session.filter(|_| call.method == "session/request_permission") {
-        tell(ruling, session.turn.is_some(), || {
+        note(ruling, session.turn.is_some(), || {
             fact!("permission-outside-turn", "the agent requested permission while no turn was running")
         });
     }
 }
 
-fn command_split(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn command_split(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(command) = call.text_of("terminal/create", "command") else { return };
     let args = call.params.and_then(|params| params.member("args")?.as_array()).is_some_and(|args| !args.is_empty());
-    tell(ruling, args || !command.contains(' '), || {
+    note(ruling, args || !command.contains(' '), || {
         fact!("command-with-blanks", "the agent sent the command `{command}` with blanks and without args", command)
     });
 }
 
-fn update_after_close(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn update_after_close(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known;
     let closed = session.is_some_and(|session| session.closed.is_some() && session.loading.is_none());
-    if closed || moment.talk.deleted.contains_key(update.session) {
+    if closed || ctx.conversation.deleted.contains_key(update.session) {
         ruling.note(fact!(
             "update-after-close",
             "the agent sent {update} for a closed or deleted session",
@@ -129,7 +130,7 @@ fn update_after_close(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut
     }
 }
 
-fn chunk_in_window(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn chunk_in_window(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "compaction_summary_chunk");
     let id = update.body.member("compactionId").and_then(Value::as_str);
     let (Some(session), Some(id)) = (session, id) else { return };
@@ -145,18 +146,18 @@ fn chunk_in_window(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
     }
 }
 
-fn tool_id(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn tool_id(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = update.body.member("toolCallId").and_then(Value::as_str) {
-        tell(ruling, !id.is_empty(), || fact!("empty-tool-call-id", "the agent sent an empty toolCallId"));
+        note(ruling, !id.is_empty(), || fact!("empty-tool-call-id", "the agent sent an empty toolCallId"));
     }
 }
 
-fn command_names(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn command_names(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(commands) = update.body.member("availableCommands").and_then(Value::as_array) else { return };
     let mut seen = BTreeSet::new();
     for name in commands.iter().filter_map(|command| command.member("name")?.as_str()) {
         let plain = !name.starts_with('/') && !name.contains(' ');
-        tell(ruling, plain, || {
+        note(ruling, plain, || {
             fact!(
                 "unusual-command-name",
                 "the agent sent the command name `{name}` with a leading slash or a blank",
@@ -169,23 +170,23 @@ fn command_names(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
     }
 }
 
-fn values_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn values_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (_, option) in payload.places("SessionConfigSelect") {
         let mut seen = BTreeSet::new();
         let doubled = option_values(option).find(|value| !seen.insert(*value));
-        tell(ruling, doubled.is_none(), || {
+        note(ruling, doubled.is_none(), || {
             fact!("duplicate-value", "the agent sent two option values `{value}`", value = doubled)
         });
     }
 }
 
-fn uri_absolute(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn uri_absolute(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let sites = [("ResourceLink", "uri"), ("TextResourceContents", "uri"), ("BlobResourceContents", "uri")];
     for uri in payload.members(&sites).filter_map(|member| member.value.as_str()) {
         let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
         // A single letter is the drive of a path.
         let named =
             scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
-        tell(ruling, named, || fact!("uri-without-scheme", "the agent sent the URI `{uri}` without a scheme", uri));
+        note(ruling, named, || fact!("uri-without-scheme", "the agent sent the URI `{uri}` without a scheme", uri));
     }
 }

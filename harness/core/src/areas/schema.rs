@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::common::decide_absolute;
 use crate::areas::init::agent::{Trait, accepted};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Conversation, Exchange, Outcome, Payload};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     ]),
     Check::agent(
         "schema.nullable-accepted.agent",
-        On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Nulls, ruling)),
+        On::Response(|ctx, answer, ruling| accepted(ctx, answer, Trait::Nulls, ruling)),
     )
     .only(&["initialize"]),
 ];
@@ -35,17 +35,17 @@ pub(super) const BOTH: &[[Check; 2]] = &[
 /// The table of shapes cannot check absent params; a separate requirement covers those of `initialize`.
 ///
 /// Correct but unusual: absent params of a method that requires no member, such as `session/list`.
-fn params_there(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn params_there(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.params.is_some() || call.method == "initialize" {
         return;
     }
-    let edition = moment.talk.edition;
-    let Some(method) = edition.methods.find(moment.from, call.kind, call.method) else { return };
+    let edition = ctx.conversation.edition;
+    let Some(method) = edition.methods.find(ctx.from, call.kind, call.method) else { return };
     if let Some(problem) = edition.stable.problems(&method.params, &json!({})).first() {
         let fact = fact!(
             "missing-params",
             "the {party} sent {method} without params: {problem}",
-            party = moment.from,
+            party = ctx.from,
             method = call.method,
             problem = problem.message;
             pointer = "/params"
@@ -58,29 +58,30 @@ fn params_there(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
 const NULL_IS_EMPTY: [&str; 6] =
     ["authenticate", "logout", "session/close", "session/delete", "session/load", "session/set_mode"];
 
-/// Validates a result whose specific requirements do not apply: the agent did not announce the method, or whether a party
-/// announced it is unknown. The table of shapes and the requirements of the area ignore such a result.
+/// Validates a result whose specific requirements do not apply: the agent did not announce the method, or whether a
+/// party announced it is unknown. The table of shapes and the requirements of the area ignore such a result.
 ///
-/// Correct but unusual: null as the older form of an empty object, members of drafts, and an agent that answers every method
-/// that it does not know with null. A client must not call a method that is not announced, so null is inconclusive; an object
-/// proves that the agent has the method. If the capabilities are unknown, a problem is inconclusive too.
-fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let (talk, edition) = (moment.talk, moment.talk.edition);
+/// Correct but unusual: null as the older form of an empty object, members of drafts, and an agent that answers every
+/// method that it does not know with null. A client must not call a method that is not announced, so null is
+/// inconclusive; an object proves that the agent has the method. If the capabilities are unknown, a problem is
+/// inconclusive too.
+fn result_without_owner(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (conversation, edition) = (ctx.conversation, ctx.conversation.edition);
     let (Some(exchange), Outcome::Result(result)) = (answer.exchange, answer.outcome) else { return };
-    let (unowned, known) = match moment.from {
-        Party::Agent if is_unlisted(talk, exchange, result) => (true, talk.whole),
+    let (unowned, known) = match ctx.from {
+        Party::Agent if is_unlisted(conversation, exchange, result) => (true, conversation.whole),
         Party::Agent => {
-            let known = talk.initialized.is_some() && !result.is_null();
-            (talk.unannounced_area(&exchange.method).is_some(), known)
+            let known = conversation.initialized.is_some() && !result.is_null();
+            (conversation.unannounced_area(&exchange.method).is_some(), known)
         }
         // A separate requirement covers a result of a client that lacks the capability.
-        Party::Client => (talk.is_unoffered(&exchange.method) && talk.initialize.is_none(), false),
+        Party::Client => (conversation.is_unoffered(&exchange.method) && conversation.initialize.is_none(), false),
     };
     let tolerated = result.is_null() && NULL_IS_EMPTY.contains(&exchange.method.as_str());
     if !unowned || tolerated || exchange.deliberate {
         return;
     }
-    let method = edition.methods.find(moment.from.other(), Kind::Request, &exchange.method);
+    let method = edition.methods.find(ctx.from.other(), Kind::Request, &exchange.method);
     let Some(definition) = method.and_then(|method| method.result.as_deref()) else { return };
     let problems = edition.differences(definition, result).problems;
     let Some(problem) = problems.first() else { return };
@@ -90,7 +91,7 @@ fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
         let fact = fact!(
             "invalid-result-of-unconfirmed-method",
             "the {party} sent an invalid result of {method}, which it may not have advertised: {problem}",
-            party = moment.from,
+            party = ctx.from,
             method = exchange.method,
             problem = problem.message;
             pointer = problem.at
@@ -99,9 +100,10 @@ fn result_without_owner(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
     }
 }
 
-/// Whether null answers a change of options in a session whose options are unknown: `config.set-complete` compares lists.
-fn is_unlisted(talk: &Conversation, exchange: &Exchange, result: &Value) -> bool {
-    let session = exchange.session().and_then(|id| talk.session(id));
+/// Whether null answers a change of options in a session whose options are unknown: `config.set-complete` compares
+/// lists.
+fn is_unlisted(conversation: &Conversation, exchange: &Exchange, result: &Value) -> bool {
+    let session = exchange.session().and_then(|id| conversation.session(id));
     let listed = session.is_some_and(|session| session.options.is_some());
     exchange.method == "session/set_config_option" && result.is_null() && !listed
 }
@@ -136,9 +138,10 @@ const PATH_NAMES: [&str; 5] = ["path", "oldPath", "cwd", "additionalDirectories"
 
 /// "All file paths in the protocol MUST be absolute."
 ///
-/// Correct but unusual: paths of Windows, and an agent that accepts a relative path of the client, and lists the session with
-/// it. If the client gave the session a relative `cwd`, or gave the listed path itself, the path proves nothing.
-fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: paths of Windows, and an agent that accepts a relative path of the client, and lists the
+/// session with it. If the client gave the session a relative `cwd`, or gave the listed path itself, the path proves
+/// nothing.
+fn paths_absolute(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     // Most payloads have no path, and a comparison of each member with all places is slow.
     let named = |member: &Member<'_>| PATH_NAMES.contains(&member.name);
     if !payload.parts.members.iter().any(named) {
@@ -148,22 +151,22 @@ fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Rulin
         let list = member.value.as_array().map_or(std::slice::from_ref(member.value), Vec::as_slice);
         for path in list.iter().filter_map(Value::as_str) {
             // Only an agent may have got a relative path from the other party.
-            let session = session_of(payload, &member.at()).filter(|_| moment.from == Party::Agent);
+            let session = session_of(payload, &member.at()).filter(|_| ctx.from == Party::Agent);
             let as_given = || {
                 fact!(
                     "relative-path-as-given",
                     "the {party} sent the relative path `{path}` in {method}, as the client had given it",
-                    party = moment.from,
+                    party = ctx.from,
                     path,
                     method = payload.method;
                     pointer = member.at()
                 )
             };
-            if is_given(moment, session, path) {
+            if is_given(ctx, session, path) {
                 ruling.inconclusive(as_given(), &[]);
             } else {
                 let pointer = payload.pointer(&member.at());
-                decide_absolute(moment, session, (payload.method, &pointer), path, ruling);
+                decide_absolute(ctx, session, (payload.method, &pointer), path, ruling);
             }
         }
     }
@@ -177,19 +180,24 @@ fn session_of<'p>(payload: &'p Payload<'_>, at: &str) -> Option<&'p str> {
 }
 
 /// Whether the client gave the session this relative path as one of its roots.
-fn is_given(moment: &Moment<'_>, session: Option<&str>, path: &str) -> bool {
-    let session = session.and_then(|id| moment.talk.session(id));
+fn is_given(ctx: &CheckContext<'_>, session: Option<&str>, path: &str) -> bool {
+    let session = session.and_then(|id| ctx.conversation.session(id));
     !is_absolute(path) && session.is_some_and(|session| session.roots.iter().any(|root| root == path))
 }
 
 /// "Line numbers are 1-based."
 ///
 /// Correct but unusual: an absent or null line, a line after the end of the file, and line 1 of an empty file.
-fn line_numbers(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn line_numbers(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[("ReadTextFileRequest", "line"), ("ToolCallLocation", "line")]) {
         if let Some(line) = member.value.as_u64() {
             ruling.decide(line > 0, || {
-                fact!("line-zero", "the {party} sent line 0 in {method}; expected a line number from 1", party = moment.from, method = payload.method; pointer = member.at())
+                fact!(
+                    "line-zero",
+                    "the {party} sent line 0 in {method}; expected a line number from 1",
+                    party = ctx.from, method = payload.method;
+                    pointer = member.at()
+                )
             });
         }
     }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CLEAN_UP, OUTPUT_SILENCE, between, millis};
 use crate::conversation::{Session, UpdateSeen};
 use crate::fact;
@@ -20,7 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// The bytes from which on a text tells messages apart.
-pub(super) const TELLING: usize = 8;
+pub(super) const DISTINCTIVE: usize = 8;
 
 pub(super) const STATE: &str = "state_update";
 
@@ -32,27 +32,30 @@ pub(super) fn idle<'m>(update: &UpdateSeen<'m>) -> Option<Option<&'m str>> {
 }
 
 /// Returns the sessions of which the trace shows all work, at the end of a case that was not closed.
-pub(super) fn watched<'m>(moment: &Moment<'m>) -> impl Iterator<Item = (&'m str, &'m Session)> {
-    let talk = moment.talk;
-    let known = talk.sessions.iter().filter(|(_, session)| session.closed.is_none() && !talk.may_miss_work(session));
-    known.filter(|_| talk.whole).map(|(id, session)| (id.as_str(), session))
+pub(super) fn watched<'m>(ctx: &CheckContext<'m>) -> impl Iterator<Item = (&'m str, &'m Session)> {
+    let conversation = ctx.conversation;
+    let known = conversation
+        .sessions
+        .iter()
+        .filter(|(_, session)| session.closed.is_none() && !conversation.may_miss_work(session));
+    known.filter(|_| conversation.whole).map(|(id, session)| (id.as_str(), session))
 }
 
 /// Returns the time until which the agent could go on.
-pub(super) fn end_of(moment: &Moment<'_>) -> u64 {
-    moment.talk.closed_us.unwrap_or(moment.us)
+pub(super) fn end_of(ctx: &CheckContext<'_>) -> u64 {
+    ctx.conversation.closed_us.unwrap_or(ctx.us)
 }
 
 /// Whether the agent answered a fence that was sent after this event.
-pub(super) fn served(moment: &Moment<'_>, since: usize) -> bool {
-    moment.talk.fence.is_some_and(|fence| fence > since)
+pub(super) fn served(ctx: &CheckContext<'_>, since: usize) -> bool {
+    ctx.conversation.fence.is_some_and(|fence| fence > since)
 }
 
 /// "Agents report `running` when foreground work starts."
 ///
-/// Correct but unusual: updates of background work in an idle session, and an idle state that is repeated without new work. Only
-/// a prompt that was accepted, then output, then an end with a stop reason fails.
-fn begins(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: updates of background work in an idle session, and an idle state that is repeated without new
+/// work. Only a prompt that was accepted, then output, then an end with a stop reason fails.
+fn begins(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(reason))) = (update.known, idle(update)) else { return };
     let work = &session.work;
     let accepted = work.accepted.iter().map(|(n, _)| *n).find(|n| work.state.is_none() || *n > work.state_at);
@@ -65,7 +68,7 @@ fn begins(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
         "the agent ended its work as {actual} and had not reported that it began; expected the state running",
         actual = reason; session_id = update.session, pointer = "/params/update/state"
     );
-    if moment.talk.whole && !moment.talk.may_miss_work(session) {
+    if ctx.conversation.whole && !ctx.conversation.may_miss_work(session) {
         ruling.fail(fact, &[accepted, output]);
     } else {
         ruling.inconclusive(fact, &[accepted, output]);
@@ -74,19 +77,20 @@ fn begins(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 
 /// "Unless the Client advertised support for this state, Agents MUST still report the standard states."
 ///
-/// Correct but unusual: custom states of background work in an idle session. Only a prompt that was accepted and then ended
-/// with a stop reason fails. The harness supports no custom state.
-fn only_custom(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: custom states of background work in an idle session. Only a prompt that was accepted and then
+/// ended with a stop reason fails. The harness supports no custom state.
+fn only_custom(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(_))) = (update.known, idle(update)) else { return };
     let (work, history) = (&session.work, &session.work.history);
     let Some(custom) = history.custom else { return };
     let accepted = work.accepted.iter().map(|(n, _)| *n).find(|n| *n > history.idle);
     if history.has_begun {
         ruling.pass();
-    } else if let Some(accepted) = accepted.filter(|_| !session.was_reopened && moment.talk.whole) {
+    } else if let Some(accepted) = accepted.filter(|_| !session.was_reopened && ctx.conversation.whole) {
         let fact = fact!(
             "only-custom-state",
-            "the agent worked on a prompt and reported only a state of its own; expected running or requires_action too";
+            "the agent worked on a prompt and reported only a state of its own; expected running or requires_action \
+            too";
             session_id = update.session, pointer = "/params/update/state"
         );
         ruling.fail(fact, &[custom, accepted]);
@@ -95,16 +99,16 @@ fn only_custom(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
 
 /// The agent reports `idle` when no foreground work remains.
 ///
-/// Correct but unusual: a model that pauses, a tool call that runs, and a question that waits for the user. So only an agent
-/// fails that repeated the text which the prompt asked it to repeat, when it sends nothing more for long.
-fn hangs(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    for (id, session) in watched(moment) {
+/// Correct but unusual: a model that pauses, a tool call that runs, and a question that waits for the user. So only an
+/// agent fails that repeated the text which the prompt asked it to repeat, when it sends nothing more for long.
+fn hangs(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    for (id, session) in watched(ctx) {
         let work = &session.work;
-        let waits = moment.talk.open_of(Party::Agent).any(|open| open.session() == Some(id));
+        let waits = ctx.conversation.open_of(Party::Agent).any(|open| open.session() == Some(id));
         let busy = work.tools.values().chain(work.terminals.values()).any(|activity| !activity.is_over);
         let (last, us) = work.updated;
         let done = work.is_active() && !waits && !busy && work.ending.is_none() && has_sent_all_text(session);
-        if done && between(us, end_of(moment)) > OUTPUT_SILENCE && served(moment, last) {
+        if done && between(us, end_of(ctx)) > OUTPUT_SILENCE && served(ctx, last) {
             let fact = fact!(
                 "work-not-ended",
                 "the agent sent all requested text, then nothing for {limit_ms} ms; expected the state idle",
@@ -119,24 +123,25 @@ fn hangs(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 pub(super) fn has_sent_all_text(session: &Session) -> bool {
     let prompt = session.spoken.iter().rfind(|(variant, _)| variant == "user_message_chunk");
     let reply = session.work.reply.trim();
-    reply.len() >= TELLING && prompt.is_some_and(|(_, prompt)| prompt.contains(reply))
+    reply.len() >= DISTINCTIVE && prompt.is_some_and(|(_, prompt)| prompt.contains(reply))
 }
 
 /// After `requires_action` the agent reports `running` when the work goes on, or `idle`.
 ///
-/// Correct but unusual: an agent that waits for another question or for the user to visit a page, and one that reports the state
-/// a moment after its output.
-fn stays_blocked(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let visits = &moment.areas.elicit;
-    for (id, session) in watched(moment).filter(|_| !visits.any_outstanding() && !visits.overflown) {
+/// Correct but unusual: an agent that waits for another question or for the user to visit a page, and one that reports
+/// the state a moment after its output.
+fn stays_blocked(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let visits = &ctx.areas.elicit;
+    for (id, session) in watched(ctx).filter(|_| !visits.any_outstanding() && !visits.overflown) {
         let work = &session.work;
         let blocked = work.state.as_deref() == Some("requires_action") && work.ending.is_none();
         let (Some(answer), Some((output, us))) = (work.settled.filter(|_| blocked), work.output) else { continue };
-        let waits = moment.talk.open_of(Party::Agent).any(|open| open.session() == Some(id));
-        if !waits && between(us, end_of(moment)) > CLEAN_UP && served(moment, output) {
+        let waits = ctx.conversation.open_of(Party::Agent).any(|open| open.session() == Some(id));
+        if !waits && between(us, end_of(ctx)) > CLEAN_UP && served(ctx, output) {
             let fact = fact!(
                 "state-not-left",
-                "the agent went on after the answer of the user and still reports requires_action; expected running or idle";
+                "the agent went on after the answer of the user and still reports requires_action; expected running \
+                or idle";
                 session_id = id
             );
             ruling.fail(fact, &[output, answer]);

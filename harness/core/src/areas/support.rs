@@ -4,7 +4,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{DecodeError, Engine};
 use serde_json::Value;
 
-use crate::areas::Moment;
+use crate::areas::CheckContext;
 use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::conversation::{Answer, Conversation, Exchange, Outcome, Session, Turn, TurnLog, UpdateSeen};
 use crate::finding::{Fact, Ruling};
@@ -49,8 +49,8 @@ pub(crate) fn not_base64(text: &str) -> Option<NotBase64> {
     engine.decode(text).err().map(NotBase64::Invalid)
 }
 
-/// Whether one id is the other in another spelling, as programs produce it that change ids: in another case, encoded or decoded
-/// as part of a URL, or with only its ASCII letters and digits.
+/// Whether one id is the other in another spelling, as programs produce it that change ids: in another case, encoded or
+/// decoded as part of a URL, or with only its ASCII letters and digits.
 pub(crate) fn is_respelt(one: &str, other: &str) -> bool {
     let bare = |bytes: &[u8]| -> String {
         bytes
@@ -92,22 +92,22 @@ pub(crate) struct Finish<'m> {
 }
 
 impl<'m> Finish<'m> {
-    /// Returns the turn that this answer ends, as [`Self::even_overlapped`]; `None` if another prompt of the session was
-    /// unanswered at the same time, since events may belong to that one.
-    pub fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
-        Self::even_overlapped(moment, answer).filter(|finish| finish.log.overlapped.is_none())
+    /// Returns the turn that this answer ends, as [`Self::even_overlapped`]; `None` if another prompt of the session
+    /// was unanswered at the same time, since events may belong to that one.
+    pub fn of(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<Self> {
+        Self::even_overlapped(ctx, answer).filter(|finish| finish.log.overlapped.is_none())
     }
 
-    /// Returns the turn that this answer ends; `None` if it ends no turn or a deliberately broken one, or if the tester had
-    /// closed the agent's input, since an exiting agent may abandon its work.
-    pub fn even_overlapped(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
-        if moment.talk.shutting_down.is_some() {
+    /// Returns the turn that this answer ends; `None` if it ends no turn or a deliberately broken one, or if the tester
+    /// had closed the agent's input, since an exiting agent may abandon its work.
+    pub fn even_overlapped(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<Self> {
+        if ctx.conversation.shutting_down.is_some() {
             return None;
         }
         let exchange =
             answer.exchange.filter(|exchange| exchange.method == "session/prompt" && !exchange.deliberate)?;
         let id = exchange.session()?;
-        let session = moment.talk.session(id)?;
+        let session = ctx.conversation.session(id)?;
         let turn = session.turn.as_ref().filter(|turn| turn.n == exchange.n)?;
         let log = session.log.as_ref().filter(|log| log.n == exchange.n)?;
         Some(Self { exchange, session, turn, log, outcome: answer.outcome })
@@ -129,8 +129,9 @@ impl<'m> Finish<'m> {
             .any(Option::is_some)
     }
 
-    /// Returns the event of another reason for which an agent may end the turn as cancelled: the user refused a question, the
-    /// client cancelled a request of the agent, changed a setting, or did something else to the session.
+    /// Returns the event of another reason for which an agent may end the turn as cancelled: the user refused a
+    /// question, the client cancelled a request of the agent, changed a setting, or did something else to the
+    /// session.
     pub fn other_reason(&self) -> Option<usize> {
         let set = self.session.asked.filter(|&asked| asked > self.turn.n);
         let gave_up = self.turn.refused.iter().find(|refusal| refusal.code == Some(-32800)).map(|refusal| refusal.n);
@@ -140,10 +141,10 @@ impl<'m> Finish<'m> {
 
 /// Returns the turn that was over when this content of a turn came; `None` while a turn runs or a history is replayed.
 ///
-/// Also `None` if the content may belong to something else: to a tool call of an earlier turn in the background, or to another
-/// request about the session, such as a close or a change of its mode.
-pub(crate) fn late_for<'m>(moment: &Moment<'_>, update: &UpdateSeen<'m>) -> Option<&'m TurnLog> {
-    let content = moment.talk.edition.adapter.is_turn_content(update.variant);
+/// Also `None` if the content may belong to something else: to a tool call of an earlier turn in the background, or to
+/// another request about the session, such as a close or a change of its mode.
+pub(crate) fn late_for<'m>(ctx: &CheckContext<'_>, update: &UpdateSeen<'m>) -> Option<&'m TurnLog> {
+    let content = ctx.conversation.edition.adapter.is_turn_content(update.variant);
     let session = update.known.filter(|_| content)?;
     if session.turn.is_some() || session.loading.is_some() || session.resuming.is_some() {
         return None;
@@ -154,7 +155,7 @@ pub(crate) fn late_for<'m>(moment: &Moment<'_>, update: &UpdateSeen<'m>) -> Opti
     }
     let turn = session.log.as_ref()?;
     let (ended, _) = turn.ended?;
-    let mut open = moment.talk.open_of(moment.from.other());
+    let mut open = ctx.conversation.open_of(ctx.from.other());
     let asked =
         session.asked.is_some_and(|asked| asked > ended) || open.any(|open| open.session() == Some(update.session));
     // It may be late for any of the overlapping prompts, and each has a separate requirement.
@@ -162,8 +163,8 @@ pub(crate) fn late_for<'m>(moment: &Moment<'_>, update: &UpdateSeen<'m>) -> Opti
 }
 
 /// Fails in a case, where the harness knows all messages and acts. In a recording, the reason may be missing.
-pub(crate) fn fail_in_case(moment: &Moment<'_>, fact: Fact, also: &[usize], ruling: &mut Ruling<'_>) {
-    match moment.talk.whole {
+pub(crate) fn fail_in_case(ctx: &CheckContext<'_>, fact: Fact, also: &[usize], ruling: &mut Ruling<'_>) {
+    match ctx.conversation.whole {
         true => ruling.fail(fact, also),
         false => ruling.inconclusive(fact, also),
     }
@@ -182,10 +183,10 @@ pub(crate) fn waits_for_others(method: &str) -> bool {
     )
 }
 
-/// Whether a missing answer to a request of this method has a cause of its own: a party that never answers unknown requests
-/// does not answer a split, long or unusual one either.
-pub(crate) fn is_usually_answered(talk: &Conversation, party: Party, method: &str) -> bool {
-    !method.starts_with('_') || talk.has_replied_before(party, method, usize::MAX)
+/// Whether a missing answer to a request of this method has a cause of its own: a party that never answers unknown
+/// requests does not answer a split, long or unusual one either.
+pub(crate) fn is_usually_answered(conversation: &Conversation, party: Party, method: &str) -> bool {
+    !method.starts_with('_') || conversation.has_replied_before(party, method, usize::MAX)
 }
 
 /// Whether a client may need its user's consent for the request.
@@ -194,14 +195,14 @@ pub(crate) fn asks_first(method: &str) -> bool {
 }
 
 /// Whether the party's output ended directly after the other's line `n`, with no other possible cause.
-pub(crate) fn died_after(moment: &Moment<'_>, process: &ProcessEvent, n: usize) -> bool {
-    let talk = moment.talk;
-    let last = talk.last_line.get(&moment.from.other());
+pub(crate) fn died_after(ctx: &CheckContext<'_>, process: &ProcessEvent, n: usize) -> bool {
+    let conversation = ctx.conversation;
+    let last = conversation.last_line.get(&ctx.from.other());
     matches!(process, ProcessEvent::StdoutEnded)
-        && talk.shutting_down.is_none()
-        && !talk.deliberate.contains(&n)
-        && last.is_some_and(|&(last, us)| last == n && between(us, moment.us) < EXIT_AFTER_MESSAGE)
-        && talk.open_of(moment.from.other()).next().is_none()
+        && conversation.shutting_down.is_none()
+        && !conversation.deliberate.contains(&n)
+        && last.is_some_and(|&(last, us)| last == n && between(us, ctx.us) < EXIT_AFTER_MESSAGE)
+        && conversation.open_of(ctx.from.other()).next().is_none()
 }
 
 /// Methods of earlier drafts; those of clients first.

@@ -14,8 +14,8 @@ pub(super) fn timestamp(edition: &Edition, text: &str) -> (bool, &'static str) {
 
 /// Whether a text is a date of ISO 8601 with or without a time, in the extended or the basic form.
 ///
-/// The date is a calendar date, a week date or an ordinal date. The time may end after the hour or the minute, and its last
-/// part may have a fraction. The end of a day is 24:00, and a leap second has the number 60.
+/// The date is a calendar date, a week date or an ordinal date. The time may end after the hour or the minute, and its
+/// last part may have a fraction. The end of a day is 24:00, and a leap second has the number 60.
 fn is_iso8601(text: &str) -> bool {
     let (date, time) = match text.split_once(['T', 't', ' ']) {
         Some((date, time)) => (date, Some(time)),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::common::{decide_absolute, proper};
 use super::support::Finish;
 use crate::areas::common::decide_replaced;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Outcome, Payload, Session, ToolCall, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -62,7 +62,7 @@ pub(super) const CHECKS: &[Check] = &[
 const POINTER: &str = "/params/update/toolCallId";
 
 /// Returns the session of a tool call report, with the call as known before.
-fn known<'m>(_: &Moment<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
+fn known<'m>(_: &CheckContext<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
     let session = update.known?;
     let id = update.body.member("toolCallId")?.as_str()?;
     Some((session, id, session.tools.get(id)))
@@ -71,15 +71,16 @@ fn known<'m>(_: &Moment<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Session, &'
 /// As [`known`], only for an update of this variant.
 fn known_in<'m>(
     variant: &str,
-    moment: &Moment<'m>,
+    ctx: &CheckContext<'m>,
     update: &UpdateSeen<'m>,
 ) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
-    if update.variant == variant { known(moment, update) } else { None }
+    if update.variant == variant { known(ctx, update) } else { None }
 }
 
-/// "When the language model requests a tool invocation, the Agent SHOULD report it": a written file proves the tool call.
-fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
+/// "When the language model requests a tool invocation, the Agent SHOULD report it": a written file proves the tool
+/// call.
+fn reported(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = proper(answer, "session/prompt").and_then(|prompt| ctx.conversation.session(prompt.session()?));
     let Some((session, turn)) = session.and_then(|session| Some((session, session.turn.as_ref()?))) else { return };
     if turn.overlapped {
         return;
@@ -99,10 +100,10 @@ fn reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// An update changes a tool call that a `tool_call` created before. In a replay, `load.replay-valid` covers this.
 ///
-/// Correct but unusual: an agent that continues a call from before a load or a resume, even if the load was refused. It is
-/// inconclusive.
-fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, id, tool)) = known_in("tool_call_update", moment, update) else {
+/// Correct but unusual: an agent that continues a call from before a load or a resume, even if the load was refused. It
+/// is inconclusive.
+fn created_before_update(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, id, tool)) = known_in("tool_call_update", ctx, update) else {
         return;
     };
     match tool {
@@ -122,8 +123,9 @@ fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
             );
             ruling.inconclusive(fact, &[]);
         }
-        // A `tool_call` before the answer that opened the session violates another requirement, and is not recorded here.
-        None if moment.talk.strangers.contains_key(update.session) => {
+        // A `tool_call` before the answer that opened the session violates another requirement, and is not recorded
+        // here.
+        None if ctx.conversation.unknown_sessions.contains_key(update.session) => {
             let fact = fact!(
                 "tool-call-of-early-update",
                 "the agent updated the tool call `{tool_call_id}`, which an update before the session may have created",
@@ -145,16 +147,16 @@ fn created_before_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &
 /// "A unique identifier for this tool call within the session", also across turns.
 ///
 /// Correct but unusual: an agent that reports a finished call once more in full, as a `tool_call` with its title and a
-/// final status, in the same turn; and one that does so in a later turn with a call that ran on in the background. Both are
-/// inconclusive.
-fn id_unique(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, id, tool)) = known_in("tool_call", moment, update) else { return };
+/// final status, in the same turn; and one that does so in a later turn with a call that ran on in the background. Both
+/// are inconclusive.
+fn id_unique(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, id, tool)) = known_in("tool_call", ctx, update) else { return };
     match tool.filter(|tool| tool.announced) {
         _ if session.loading.is_some() => {}
         // An overlapping prompt may continue in the next turn, with its tool calls.
         Some(tool)
             if (tool.turn != session.prompts
-                && !moment.talk.is_overlapped(update.session)
+                && !ctx.conversation.is_overlapped(update.session)
                 && !runs_on(tool, update))
                 || tool.is_final() && !is_restated(tool, update) =>
         {
@@ -197,7 +199,7 @@ fn has_same_title(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
 /// "title: A human-readable title"; an empty one is noted. The table of shapes handles a missing one.
 ///
 /// Correct but unusual: an empty title, which the schema allows.
-fn title_not_empty(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn title_not_empty(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.variant == "tool_call" && update.body.member("title").and_then(Value::as_str) == Some("") {
         ruling.note(fact!(
             "empty-title",
@@ -207,12 +209,12 @@ fn title_not_empty(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
     }
 }
 
-/// Every call ends with `completed` or `failed` when its execution ends, so no call is open in a turn that ended by itself.
-/// Rejected calls never ran, and a live terminal may run on.
-fn final_status(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Every call ends with `completed` or `failed` when its execution ends, so no call is open in a turn that ended by
+/// itself. Rejected calls never ran, and a live terminal may run on.
+fn final_status(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let by_itself = |finish: &Finish<'_>| finish.reason() == Some("end_turn") && !finish.was_cancelled();
-    let Some(finish) = Finish::of(moment, answer).filter(by_itself) else { return };
-    let background = || moment.talk.has_live_terminal(finish.turn);
+    let Some(finish) = Finish::of(ctx, answer).filter(by_itself) else { return };
+    let background = || ctx.conversation.has_live_terminal(finish.turn);
     for (id, tool) in finish.turn.tools.iter().filter_map(|id| Some((id, finish.session.tools.get(id)?))) {
         match tool.status.as_str() {
             _ if tool.is_final() => ruling.pass(),
@@ -220,7 +222,8 @@ fn final_status(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
             status => {
                 let fact = fact!(
                     "unfinished-tool-call",
-                    "the agent ended the turn while the tool call `{tool_call_id}` is {actual}; expected completed or failed",
+                    "the agent ended the turn while the tool call `{tool_call_id}` is {actual}; expected completed \
+                    or failed",
                     tool_call_id = id,
                     actual = status
                 );
@@ -231,10 +234,10 @@ fn final_status(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 }
 
 /// The status changes from pending through in_progress to completed or failed, and never back.
-fn status_order(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn status_order(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let rank =
         |status: &str| ["pending", "in_progress", "completed", "failed"].iter().position(|known| *known == status);
-    let Some((session, id, Some(tool))) = known(moment, update) else { return };
+    let Some((session, id, Some(tool))) = known(ctx, update) else { return };
     let next = update.body.member("status").and_then(Value::as_str);
     let (Some(next), "tool_call_update", true) = (next, update.variant, tool.announced && session.loading.is_none())
     else {
@@ -252,10 +255,10 @@ fn status_order(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
     }
 }
 
-/// "the Agent SHOULD invoke the tool and report a status update marking the tool as `in_progress`". A short tool may be over
-/// by then, but not a command that the agent waited for while it answered another request.
-fn in_progress(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let known = known(moment, update).filter(|(session, ..)| session.loading.is_none());
+/// "the Agent SHOULD invoke the tool and report a status update marking the tool as `in_progress`". A short tool may be
+/// over by then, but not a command that the agent waited for while it answered another request.
+fn in_progress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let known = known(ctx, update).filter(|(session, ..)| session.loading.is_none());
     let Some((session, id, tool)) = known else { return };
     match update.body.member("status").and_then(Value::as_str) {
         Some("in_progress") => ruling.pass(),
@@ -266,12 +269,14 @@ fn in_progress(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
             let alone =
                 turn.tools.len() == 1 && turn.tools.contains(id) && turn.cancelled.is_none() && !turn.overlapped;
             let mut terminals =
-                moment.talk.terminals.values().filter(|terminal| terminal.turn == Some(turn.n) && alone);
+                ctx.conversation.terminals.values().filter(|terminal| terminal.turn == Some(turn.n) && alone);
             if let Some(terminal) = terminals.find(|terminal| terminal.outlasted) {
                 let fact = fact!(
                     "never-in-progress",
-                    "the agent waited for a command of the tool call `{tool_call_id}`; expected it to report in_progress",
-                    tool_call_id = id; pointer = "/params/update/status"
+                    "the agent waited for a command of the tool call `{tool_call_id}`; expected it to report \
+                    in_progress",
+                    tool_call_id = id;
+                    pointer = "/params/update/status"
                 );
                 ruling.fail(fact, &[tool.n, terminal.created]);
             }
@@ -287,16 +292,16 @@ fn session_of<'m>(payload: &Payload<'m>) -> Option<&'m str> {
 
 /// "path: The absolute file path being accessed or modified."
 ///
-/// Correct but unusual: a path below a cwd or a root that the client itself gave as a relative path, which is inconclusive; and
-/// a path of another system, such as `C:\a` or `\\host\share`, which passes.
-fn location_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    paths_absolute(moment, payload, "ToolCallLocation", ruling);
+/// Correct but unusual: a path below a cwd or a root that the client itself gave as a relative path, which is
+/// inconclusive; and a path of another system, such as `C:\a` or `\\host\share`, which passes.
+fn location_absolute(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    paths_absolute(ctx, payload, "ToolCallLocation", ruling);
 }
 
 /// Lines count from 1.
 ///
 /// Correct but unusual: no line or null, as for an empty file. Neither is checked.
-fn location_line(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn location_line(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let lines = payload.members(&[("ToolCallLocation", "line")]);
     for (member, line) in
         lines.filter_map(|member| Some((member, member.value.as_i64()?))).filter(|(_, line)| *line >= 0)
@@ -316,73 +321,82 @@ fn location_line(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>)
 /// "path: The absolute file path being modified."
 ///
 /// Correct but unusual: as with locations, a path below a relative cwd or root of the client, which is inconclusive.
-fn diff_absolute(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    paths_absolute(moment, payload, "Diff", ruling);
+fn diff_absolute(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    paths_absolute(ctx, payload, "Diff", ruling);
 }
 
-fn paths_absolute(moment: &Moment<'_>, payload: &Payload<'_>, definition: &str, ruling: &mut Ruling<'_>) {
+fn paths_absolute(ctx: &CheckContext<'_>, payload: &Payload<'_>, definition: &str, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[(definition, "path")]) {
         if let Some(path) = member.value.as_str() {
             let pointer = payload.pointer(&member.at());
-            decide_absolute(moment, session_of(payload), (payload.method, &pointer), path, ruling);
+            decide_absolute(ctx, session_of(payload), (payload.method, &pointer), path, ruling);
         }
     }
 }
 
 /// "The ID of a terminal created with `terminal/create`", in this session.
 ///
-/// Correct but unusual: a client that counts its terminals in each session by itself, so that two have the same id; an agent
-/// that shows a terminal from before a load or a resume. Both are inconclusive. A terminal of an extension is only noted.
-fn terminal_known(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a client that counts its terminals in each session by itself, so that two have the same id; an
+/// agent that shows a terminal from before a load or a resume. Both are inconclusive. A terminal of an extension is
+/// only noted.
+fn terminal_known(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     if terminal_ids(payload).next().is_none() {
         return;
     }
-    let talk = moment.talk;
-    let replay = session_of(payload).and_then(|id| talk.session(id)).is_some_and(|session| session.loading.is_some());
-    if replay || !talk.client_has(Feature::Method("terminal/create")) {
+    let conversation = ctx.conversation;
+    let replay =
+        session_of(payload).and_then(|id| conversation.session(id)).is_some_and(|session| session.loading.is_some());
+    if replay || !conversation.client_has(Feature::Method("terminal/create")) {
         return;
     }
     for (member, id) in terminal_ids(payload) {
         let pointer = payload.pointer(&member.at());
-        match talk.terminals.get(id) {
+        match conversation.terminals.get(id) {
             Some(terminal) if Some(terminal.session.as_str()) == session_of(payload) => ruling.pass(),
             Some(terminal) if terminal.shares_id => {
                 let fact = fact!(
                     "id-of-several-terminals",
-                    "the agent embedded the terminal `{terminal_id}`; the client gave that id to terminals of several sessions",
-                    terminal_id = id; pointer = pointer
+                    "the agent embedded the terminal `{terminal_id}`; the client gave that id to terminals of \
+                    several sessions",
+                    terminal_id = id;
+                    pointer = pointer
                 );
                 ruling.inconclusive(fact, &[terminal.created]);
             }
             Some(terminal) => {
                 let fact = fact!(
                     "terminal-of-other-session",
-                    "the agent embedded the terminal `{terminal_id}` of the session `{actual}`; expected one of this session",
+                    "the agent embedded the terminal `{terminal_id}` of the session `{actual}`; expected one of this \
+                    session",
                     terminal_id = id, actual = terminal.session;
                     pointer = pointer, expected = session_of(payload)
                 );
                 ruling.fail(fact, &[terminal.created]);
             }
-            None if may_have_other_terminals(moment) => {
+            None if may_have_other_terminals(ctx) => {
                 ruling.note(fact!(
                     "own-terminal",
                     "the agent embedded a terminal of its own, `{terminal_id}`, which the client's _meta may allow",
                     terminal_id = id; pointer = pointer
                 ));
             }
-            None if was_reopened(moment, session_of(payload)) => {
+            None if was_reopened(ctx, session_of(payload)) => {
                 let fact = fact!(
                     "terminal-of-earlier-opening",
-                    "the agent embedded the terminal `{terminal_id}`, which may date from before the session was reopened",
-                    terminal_id = id; pointer = pointer
+                    "the agent embedded the terminal `{terminal_id}`, which may date from before the session was \
+                    reopened",
+                    terminal_id = id;
+                    pointer = pointer
                 );
                 ruling.inconclusive(fact, &[]);
             }
             None => {
                 let fact = fact!(
                     "unknown-terminal",
-                    "the agent embedded the unknown terminal `{terminal_id}`; expected one that terminal/create returned",
-                    terminal_id = id; pointer = pointer
+                    "the agent embedded the unknown terminal `{terminal_id}`; expected one that terminal/create \
+                    returned",
+                    terminal_id = id;
+                    pointer = pointer
                 );
                 ruling.fail(fact, &[]);
             }
@@ -396,14 +410,14 @@ fn terminal_ids<'p>(payload: &'p Payload<'p>) -> impl Iterator<Item = (&'p Membe
 }
 
 /// Whether the client loaded or resumed the session, which may have terminals from an earlier connection.
-pub(super) fn was_reopened(moment: &Moment<'_>, session: Option<&str>) -> bool {
-    session.and_then(|id| moment.talk.session(id)).is_some_and(|session| session.was_reopened)
+pub(super) fn was_reopened(ctx: &CheckContext<'_>, session: Option<&str>) -> bool {
+    session.and_then(|id| ctx.conversation.session(id)).is_some_and(|session| session.was_reopened)
 }
 
-/// Whether the client announced an extension about terminals in `_meta`; if it is used, terminals may be the agent's own.
-pub(super) fn may_have_other_terminals(moment: &Moment<'_>) -> bool {
-    moment
-        .talk
+/// Whether the client announced an extension about terminals in `_meta`; if it is used, terminals may be the agent's
+/// own.
+pub(super) fn may_have_other_terminals(ctx: &CheckContext<'_>) -> bool {
+    ctx.conversation
         .capabilities(Party::Client)
         .and_then(|all| all.member("_meta"))
         .is_some_and(|meta| meta.to_string().contains("terminal"))
@@ -413,17 +427,17 @@ pub(super) fn may_have_other_terminals(moment: &Moment<'_>) -> bool {
 ///
 /// Correct but unusual: a replay that embeds a terminal for the first time after its release; a release that the client
 /// refused, so that the terminal still exists; and two sessions with the same terminal id. These do not fail.
-fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn terminal_before_release(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     if terminal_ids(payload).next().is_none() {
         return;
     }
-    let session = session_of(payload).and_then(|id| moment.talk.session(id));
+    let session = session_of(payload).and_then(|id| ctx.conversation.session(id));
     if session.is_some_and(|session| session.loading.is_some()) {
         return;
     }
-    let reopened = was_reopened(moment, session_of(payload));
+    let reopened = was_reopened(ctx, session_of(payload));
     for (member, id) in terminal_ids(payload) {
-        let Some(terminal) = moment.talk.terminals.get(id).filter(|terminal| terminal.embedded.is_none()) else {
+        let Some(terminal) = ctx.conversation.terminals.get(id).filter(|terminal| terminal.embedded.is_none()) else {
             continue;
         };
         match terminal.released {
@@ -449,8 +463,8 @@ fn terminal_before_release(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &
 }
 
 /// A tool call is reported before the changes it causes: not after its file is written.
-fn reported_before_effects(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, id, None)) = known_in("tool_call", moment, update) else { return };
+fn reported_before_effects(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, id, None)) = known_in("tool_call", ctx, update) else { return };
     let edits = update.body.member("kind").and_then(Value::as_str) == Some("edit");
     let over = matches!(update.body.member("status").and_then(Value::as_str), Some("completed" | "failed"));
     let report = LazyCell::new(|| update.body.to_string());
@@ -467,8 +481,8 @@ fn reported_before_effects(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling:
 }
 
 /// Exercised by a turn that wrote a file while the tool call was open.
-fn effects_after_report(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
+fn effects_after_report(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = proper(answer, "session/prompt").and_then(|prompt| ctx.conversation.session(prompt.session()?));
     let mut writes = session.and_then(|session| session.turn.as_ref()).into_iter().flat_map(|turn| &turn.writes);
     if writes.any(|write| write.reported) {
         ruling.pass();

@@ -91,8 +91,8 @@ impl Conversation {
         }
     }
 
-    /// Whether a party calls a method that only the other party calls. That violates a requirement of its own, and changes
-    /// nothing.
+    /// Whether a party calls a method that only the other party calls. That violates a requirement of its own, and
+    /// changes nothing.
     fn is_misdirected(&self, from: Party, method: &str) -> bool {
         let methods = &self.edition.methods;
         !methods.knows(from, method) && methods.knows(from.other(), method)
@@ -152,7 +152,8 @@ impl Conversation {
         session.mode_set = None;
         let blocks = exchange.params.member("prompt").and_then(Value::as_array);
         let texts = blocks.into_iter().flatten().filter_map(|block| block.member("text")?.as_str());
-        // Each block is a separate piece: an agent may separate them in any way, and that must not look like another text.
+        // Each block is a separate piece: an agent may separate them in any way, and that must not look like another
+        // text.
         let text: String = texts.map(|text| format!("{text}\n")).collect();
         session.last_chunk = None;
         session.say("user_message_chunk", &text);
@@ -413,7 +414,8 @@ impl Conversation {
         }
         session.note_settings(n, update.variant);
         if !self.edition.adapter.response_ends_turn() {
-            // The end of the connection also ends work, so an idle state after it does not show that the agent obeyed a cancel.
+            // The end of the connection also ends work, so an idle state after it does not show that the agent obeyed a
+            // cancel.
             let disobeyed = self.shutting_down.and_then(|_| session.work.ending.clone());
             session.work.learn((n, us), update);
             session.work.history.learn(n, update, session.resuming.is_some());
@@ -426,7 +428,7 @@ impl Conversation {
             "compaction_update" | "compaction_summary_chunk" => session.learn_compaction(update.body),
             "current_mode_update" => {
                 (session.mode_set, session.chosen_mode) = (None, None);
-                session.told_mode = true;
+                session.announced_mode = true;
                 let mode = update.body.member("currentModeId").cloned().unwrap_or_default();
                 if let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) {
                     modes.insert("currentModeId".to_owned(), mode);

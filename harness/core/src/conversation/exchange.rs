@@ -24,8 +24,8 @@ pub struct Exchange {
     pub method: String,
     /// Its params; null if absent.
     pub params: Value,
-    /// Whether nothing follows from its answer or its silence: the tester violated the protocol with it on purpose, or a line that
-    /// could not be read looks like its answer.
+    /// Whether nothing follows from its answer or its silence: the tester violated the protocol with it on purpose, or
+    /// a line that could not be read looks like its answer.
     pub deliberate: bool,
     /// The event at which its sender asked to cancel it with `$/cancel_request`.
     pub cancel_requested: Option<usize>,
@@ -36,15 +36,15 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Whether a missing answer can be a failure: the request is not deliberately wrong, and a double can represent its id. The
-    /// specification leaves open how to answer other ids.
+    /// Whether a missing answer can be a failure: the request is not deliberately wrong, and a double can represent its
+    /// id. The specification leaves open how to answer other ids.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         !self.deliberate && self.id.is_exact()
     }
 
-    /// Returns the version that this answer to `initialize` agrees on, or to which it refers the client, if it exists and is not
-    /// that of the edition.
+    /// Returns the version that this answer to `initialize` agrees on, or to which it refers the client, if it exists
+    /// and is not that of the edition.
     #[must_use]
     pub fn other_version(&self, edition: &Edition, outcome: Outcome<'_>) -> Option<u64> {
         match outcome {

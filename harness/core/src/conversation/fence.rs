@@ -7,8 +7,8 @@ use crate::requirement::Party;
 use crate::wire::{Call, Members, RpcId};
 
 impl Conversation {
-    /// Processes a fence. Only a fence that opens a session has an effect: an update for that session may come before the
-    /// answer. It counts as deliberate, so that no check expects anything of its answer.
+    /// Processes a fence. Only a fence that opens a session has an effect: an update for that session may come before
+    /// the answer. It counts as deliberate, so that no check expects anything of its answer.
     pub(crate) fn open_fence(&mut self, (n, us): (usize, u64), from: Party, id: &Value, call: &Call<'_>) {
         if call.method != "session/new" {
             return;

@@ -45,8 +45,8 @@ pub struct Holes {
     pub terminals: bool,
     /// Tool calls and messages of a session.
     pub tools: bool,
-    /// Earlier messages of the other party, which may also be later ones: the order is unknown. Only checks for which one message
-    /// decides run then.
+    /// Earlier messages of the other party, which may also be later ones: the order is unknown. Only checks for which
+    /// one message decides run then.
     pub order: bool,
 }
 
@@ -208,39 +208,51 @@ mod tests {
 
     const SMALL: Memory = Memory { requests: 8, sessions: 4, terminals: 4, tools: 4, text: 64, every: 1 };
 
-    fn ask(talk: &mut Conversation, n: usize, from: Party, method: &str, params: &Value, result: &Value) {
+    fn ask(conversation: &mut Conversation, n: usize, from: Party, method: &str, params: &Value, result: &Value) {
         let id = json!(n);
-        talk.apply_call((n, 0), from, &Call { id: Some(&id), method, params: Some(params) }, None, false);
+        conversation.apply_call((n, 0), from, &Call { id: Some(&id), method, params: Some(params) }, None, false);
         let outcome = crate::conversation::outcome::Outcome::Result(result);
-        talk.apply_response((n + 1, 0), from.other(), &RpcId::new(&id), outcome);
+        conversation.apply_response((n + 1, 0), from.other(), &RpcId::new(&id), outcome);
     }
 
     #[test]
     fn a_long_conversation_takes_no_more_space_than_a_short_one() {
-        let mut talk = Conversation::new(v1(), false);
+        let mut conversation = Conversation::new(v1(), false);
         for n in (0..4_000).step_by(10) {
             let of = json!({ "sessionId": format!("s{n}") });
-            ask(&mut talk, n, Party::Client, "session/new", &json!({ "cwd": "/w" }), &of);
+            ask(&mut conversation, n, Party::Client, "session/new", &json!({ "cwd": "/w" }), &of);
             let prompt = json!({ "sessionId": format!("s{n}"), "prompt": [{ "type": "text", "text": "some words" }] });
-            ask(&mut talk, n + 2, Party::Client, "session/prompt", &prompt, &json!({ "stopReason": "end_turn" }));
+            ask(
+                &mut conversation,
+                n + 2,
+                Party::Client,
+                "session/prompt",
+                &prompt,
+                &json!({ "stopReason": "end_turn" }),
+            );
             let terminal = json!({ "terminalId": format!("t{n}") });
-            ask(&mut talk, n + 4, Party::Agent, "terminal/create", &of, &terminal);
+            ask(&mut conversation, n + 4, Party::Agent, "terminal/create", &of, &terminal);
             for (number, kind, name) in (0..8).flat_map(|number| KINDS.map(|(kind, name)| (number, kind, name))) {
                 let update = json!({ "sessionUpdate": kind, name: format!("{number}") });
                 let update = json!({ "sessionId": format!("s{n}"), "update": update });
                 let call = Call { id: None, method: "session/update", params: Some(&update) };
-                let update = talk.edition.adapter.update(&update);
-                talk.apply_call((n + 6, 0), Party::Agent, &call, update.as_ref(), false);
+                let update = conversation.edition.adapter.update(&update);
+                conversation.apply_call((n + 6, 0), Party::Agent, &call, update.as_ref(), false);
             }
-            talk.forget_old(SMALL);
-            assert!(talk.answered.len() <= SMALL.requests);
-            assert!(talk.sessions.len() <= SMALL.sessions);
-            assert!(talk.terminals.len() <= SMALL.terminals);
-            for session in talk.sessions.values() {
+            conversation.forget_old(SMALL);
+            assert!(conversation.answered.len() <= SMALL.requests);
+            assert!(conversation.sessions.len() <= SMALL.sessions);
+            assert!(conversation.terminals.len() <= SMALL.terminals);
+            for session in conversation.sessions.values() {
                 assert!(session.tools.len() <= SMALL.tools && session.message_ids.len() <= SMALL.tools);
                 assert!(text_of(&session.spoken) <= SMALL.text);
             }
         }
-        assert!(talk.holes.requests && talk.holes.sessions && talk.holes.terminals && talk.holes.tools);
+        assert!(
+            conversation.holes.requests
+                && conversation.holes.sessions
+                && conversation.holes.terminals
+                && conversation.holes.tools
+        );
     }
 }

@@ -64,8 +64,8 @@ impl History {
         }
     }
 
-    /// Reads a standard state; `begins` if work begins with it. An idle state that reports a cancel has the event at which the
-    /// cancelled work began.
+    /// Reads a standard state; `begins` if work begins with it. An idle state that reports a cancel has the event at
+    /// which the cancelled work began.
     pub(super) fn learn_state(&mut self, n: usize, state: &str, begins: bool, cancelled: Option<usize>) {
         if begins {
             let replies = std::mem::take(&mut self.replies);

@@ -55,8 +55,8 @@ impl LoginProcess {
         self.ended.filter(|(_, success)| !success).map(|(n, _)| n)
     }
 
-    /// Returns the events that show that the client treated a failed login as successful: it could continue on the earlier
-    /// connection, and opened a session on a new one.
+    /// Returns the events that show that the client treated a failed login as successful: it could continue on the
+    /// earlier connection, and opened a session on a new one.
     #[must_use]
     pub fn taken_for_done(&self) -> Option<[usize; 3]> {
         Some([self.failed()?, self.fenced?, self.reopened?])
@@ -185,8 +185,8 @@ fn meant(start: &AgentStart, base: &AgentStart, offered: impl Iterator<Item = Te
 }
 
 /// Returns the logins in a terminal that an agent offers.
-fn terminal_logins(talk: &Conversation) -> impl Iterator<Item = TerminalLogin> {
-    let result = talk.initialized.as_ref().map(|(_, result)| result);
+fn terminal_logins(conversation: &Conversation) -> impl Iterator<Item = TerminalLogin> {
+    let result = conversation.initialized.as_ref().map(|(_, result)| result);
     let methods = result.and_then(|result| result.member("authMethods")?.as_array());
     methods.into_iter().flatten().filter_map(TerminalLogin::of)
 }

@@ -29,12 +29,12 @@ impl PendingNotifications {
     /// Records that the request at event `n` was answered, so its sender's earlier messages were read.
     pub(super) fn settle(&mut self, n: usize, sender: Party) {
         if let Some(pending) = self.pending.get_mut(&sender) {
-            pending.retain(|(told, _)| *told > n);
+            pending.retain(|(sent, _)| *sent > n);
         }
     }
 
-    /// Returns the notifications of `sender` that this answer without a request may belong to: the one that it names, or else
-    /// all.
+    /// Returns the notifications of `sender` that this answer without a request may belong to: the one that it names,
+    /// or else all.
     #[must_use]
     pub fn answered_by(&self, answer: &Answer<'_>, sender: Party) -> Vec<(usize, &str)> {
         let all = self.pending.get(&sender).into_iter().flatten().map(|(n, method)| (*n, method.as_str()));

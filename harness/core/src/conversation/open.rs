@@ -7,8 +7,8 @@ use super::exchange::Exchange;
 use crate::requirement::Party;
 use crate::wire::RpcId;
 
-/// The requests that were sent and not answered yet, in the order in which they were sent. They can also be found by sender and
-/// id.
+/// The requests that were sent and not answered yet, in the order in which they were sent. They can also be found by
+/// sender and id.
 #[derive(Debug, Clone, Default)]
 pub struct OpenRequests {
     /// The requests by a number that grows with each request, since one event can hold several requests.

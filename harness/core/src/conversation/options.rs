@@ -67,7 +67,7 @@ impl Session {
     /// Records an update that announces the mode, the options or the commands.
     pub(super) fn note_settings(&mut self, n: usize, variant: &str) {
         match variant {
-            "current_mode_update" | "config_option_update" => self.told_settings = Some(self.prompts),
+            "current_mode_update" | "config_option_update" => self.announced_settings = Some(self.prompts),
             "available_commands_update" => (self.commands, self.commands_due) = (Some(n), None),
             _ => {}
         }

@@ -41,7 +41,8 @@ impl<'m> CallSeen<'m> {
         self.params?.member(name)?.as_str()
     }
 
-    /// Returns a string member of the params of a call of `method`; `None` for another method, whose params are not read.
+    /// Returns a string member of the params of a call of `method`; `None` for another method, whose params are not
+    /// read.
     #[must_use]
     pub fn text_of(&self, method: &str, name: &str) -> Option<&'m str> {
         if self.method == method { self.text(name) } else { None }

@@ -76,10 +76,10 @@ impl Conversation {
         }
     }
 
-    /// Processes a line that is not JSON in UTF-8, which violates a requirement of its own. If it is an answer when it is read with
-    /// replacement characters, this returns it: its request has an answer all the same, and the conversation continues. If it only
-    /// looks like one, nothing follows from the silence to a request whose id is in it. No check reads the content, which is not
-    /// known exactly.
+    /// Processes a line that is not JSON in UTF-8, which violates a requirement of its own. If it is an answer when it
+    /// is read with replacement characters, this returns it: its request has an answer all the same, and the
+    /// conversation continues. If it only looks like one, nothing follows from the silence to a request whose id is
+    /// in it. No check reads the content, which is not known exactly.
     pub(crate) fn broken_line(&mut self, from: Party, bytes: &[u8]) -> Option<Value> {
         let text = String::from_utf8_lossy(bytes);
         let value = read_line(text.as_bytes()).one().unwrap_or_default();
@@ -93,8 +93,8 @@ impl Conversation {
         None
     }
 
-    /// Returns the event of the `session/cancel` for the turn of the session that the params name, unless the client did
-    /// something else to that session meanwhile.
+    /// Returns the event of the `session/cancel` for the turn of the session that the params name, unless the client
+    /// did something else to that session meanwhile.
     pub(super) fn cancel_of(&self, params: &Value) -> Option<usize> {
         let id = params.member("sessionId").and_then(Value::as_str)?;
         let turn = self.session(id)?.turn.as_ref()?;

@@ -76,16 +76,17 @@ pub struct Session {
     /// The mode state before that, with the event that replaced it.
     pub earlier_modes: Option<(Value, usize)>,
     /// Whether an update named the mode.
-    pub told_mode: bool,
+    pub announced_mode: bool,
     /// The number of prompts when a load or a resume last reported the mode that the client knew.
     pub mode_kept: Option<usize>,
     /// The number of prompts when an update last named the mode or listed the options.
-    pub told_settings: Option<usize>,
+    pub announced_settings: Option<usize>,
     /// The number of prompts when a load or a resume last reported the option values that the client knew.
     pub options_kept: Option<usize>,
     /// The event of the last list of commands.
     pub commands: Option<usize>,
-    /// The event at which it was loaded or resumed, as long as no list of commands followed although there was one before.
+    /// The event at which it was loaded or resumed, as long as no list of commands followed although there was one
+    /// before.
     pub commands_due: Option<usize>,
     /// The last list of config options.
     pub options: Option<Vec<Value>>,
@@ -93,8 +94,8 @@ pub struct Session {
     pub earlier_options: Option<(Vec<Value>, usize)>,
     /// The first list of them.
     pub first_options: Vec<Value>,
-    /// Options and their values that were missing from a later list: (option, value), with the event of that list. The option
-    /// itself has no value here.
+    /// Options and their values that were missing from a later list: (option, value), with the event of that list. The
+    /// option itself has no value here.
     pub dropped: BTreeMap<(String, Option<String>), usize>,
     /// Whether the client answered a request for permission with anything but an option that allows.
     pub has_denied: bool,
@@ -112,17 +113,18 @@ pub struct Session {
     pub close_asked: usize,
     /// Whether it was ever closed or deleted.
     pub was_ended: bool,
-    /// Whether a `session/delete` succeeded. Later loads and the state of an active session are implementation-defined.
+    /// Whether a `session/delete` succeeded. Later loads and the state of an active session are
+    /// implementation-defined.
     pub deleted: bool,
     /// The event of the last `session/cancel` while no turn ran.
     pub idle_cancel: Option<usize>,
     /// The text of the turns so far, in order, including the prompts: (variant, text).
     pub spoken: Vec<(String, String)>,
-    /// Whether the history may be incomplete: a turn did not run to its natural end, the agent compacted the history, or
-    /// requests that open the session overlapped.
+    /// Whether the history may be incomplete: a turn did not run to its natural end, the agent compacted the history,
+    /// or requests that open the session overlapped.
     pub uneven: bool,
-    /// The content of the replay of the last `session/load`, until the next prompt: (variant, text), with adjacent pieces of a
-    /// variant joined.
+    /// The content of the replay of the last `session/load`, until the next prompt: (variant, text), with adjacent
+    /// pieces of a variant joined.
     pub replay: Vec<(String, String)>,
     /// The way in which it was opened again, with the event of the answer, as long as no prompt followed.
     pub reopened: Option<(Opening, usize)>,
@@ -252,8 +254,8 @@ pub struct Turn {
     pub n: usize,
     /// The number of the prompt in its session, from 1.
     pub number: usize,
-    /// The events of its prompts without an answer: its own, and later ones that came while it ran. The turn lasts until all of
-    /// them are answered, since later events may belong to any of them.
+    /// The events of its prompts without an answer: its own, and later ones that came while it ran. The turn lasts
+    /// until all of them are answered, since later events may belong to any of them.
     pub unanswered: BTreeSet<usize>,
     /// Whether another prompt came while it ran.
     pub overlapped: bool,

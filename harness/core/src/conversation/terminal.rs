@@ -116,7 +116,8 @@ impl Terminal {
         self.exit = self.exit.take().or(exit);
     }
 
-    /// Whether a request that names the id is about this terminal, and not about another one that has or had the same id.
+    /// Whether a request that names the id is about this terminal, and not about another one that has or had the same
+    /// id.
     #[must_use]
     pub fn is_meant(&self, exchange: &Exchange) -> bool {
         !self.shares_id && exchange.session() == Some(self.session.as_str()) && exchange.n > self.created

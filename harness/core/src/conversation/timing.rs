@@ -1,7 +1,7 @@
 //! The time windows of the checks, each with its reason.
 //!
-//! The specification sets no times, so all of these are ours. A busy machine delays a program by up to half a second; each
-//! window allows for that.
+//! The specification sets no times, so all of these are ours. A busy machine delays a program by up to half a second;
+//! each window allows for that.
 
 use std::time::Duration;
 
@@ -21,28 +21,28 @@ pub(crate) const EXIT_AFTER_MESSAGE: Duration = Duration::from_secs(5);
 /// A turn that ends later than this after the response to `session/close` continued after the close.
 pub(crate) const TURN_AFTER_CLOSE: Duration = Duration::from_secs(5);
 
-/// A party answers a cancelled or closed turn, and releases its terminals, within this time. The specification says "as soon as
-/// possible": this is long for a program, and short for a person who waits.
+/// A party answers a cancelled or closed turn, and releases its terminals, within this time. The specification says "as
+/// soon as possible": this is long for a program, and short for a person who waits.
 pub(crate) const CANCEL_LIMIT: Duration = Duration::from_secs(10);
 
-/// An answer that arrives within this time after a cancel may have crossed with it. Pipes deliver within microseconds, but a
-/// program may need a while to write an answer that it decided on earlier.
+/// An answer that arrives within this time after a cancel may have crossed with it. Pipes deliver within microseconds,
+/// but a program may need a while to write an answer that it decided on earlier.
 pub(crate) const CANCEL_CROSSING: Duration = Duration::from_secs(5);
 
-/// A turn that is cancelled within this time after its prompt may not have begun: JSON-RPC lets a receiver work on a request and
-/// a notification at the same time.
+/// A turn that is cancelled within this time after its prompt may not have begun: JSON-RPC lets a receiver work on a
+/// request and a notification at the same time.
 pub(crate) const TURN_START: Duration = Duration::from_secs(1);
 
-/// A request that ends as cancelled within this time after the cancel of another one was ended by that cancel: a program that
-/// cancels the wrong request does so when it reads the notification. Later it may have another reason.
+/// A request that ends as cancelled within this time after the cancel of another one was ended by that cancel: a
+/// program that cancels the wrong request does so when it reads the notification. Later it may have another reason.
 pub(crate) const WRONG_CANCEL: Duration = Duration::from_secs(1);
 
-/// A user's decision within this time around a cancel may have come before it. The client sends both, in its own order, so
-/// a slow machine changes little.
+/// A user's decision within this time around a cancel may have come before it. The client sends both, in its own order,
+/// so a slow machine changes little.
 pub(crate) const USER_CROSSING: Duration = Duration::from_millis(500);
 
-/// A permission request that is answered as cancelled within this time after the cancel of another session was cancelled with
-/// it: no user is that fast.
+/// A permission request that is answered as cancelled within this time after the cancel of another session was
+/// cancelled with it: no user is that fast.
 pub(crate) const CANCEL_SWEEP: Duration = Duration::from_millis(100);
 
 /// A mode update within this time after the response to `session/set_mode` was decided together with the response.
@@ -51,17 +51,19 @@ pub(crate) const UPDATE_WITH_RESPONSE: Duration = Duration::from_millis(500);
 /// An answer within this time was not delayed; long enough for a busy machine.
 pub(crate) const PROMPT_ANSWER: Duration = Duration::from_secs(2);
 
-/// After this time, an agent has had time to clean up. Agents release terminals up to 300 ms after the response to a prompt;
-/// they may first give a command some seconds to exit.
+/// After this time, an agent has had time to clean up. Agents release terminals up to 300 ms after the response to a
+/// prompt; they may first give a command some seconds to exit.
 pub(crate) const CLEAN_UP: Duration = Duration::from_secs(5);
 
 /// A permission request of an earlier turn was ignored when a later turn has been over for this time.
 pub(crate) const LATER_TURN_OVER: Duration = Duration::from_secs(10);
 
-/// A turn that has sent all of its output and then sends nothing for this time is done; models pause for a few seconds only.
+/// A turn that has sent all of its output and then sends nothing for this time is done; models pause for a few seconds
+/// only.
 pub(crate) const OUTPUT_SILENCE: Duration = Duration::from_secs(20);
 
-/// A client may prompt again when the agent has not answered a cancelled prompt within this time; agents take less to stop.
+/// A client may prompt again when the agent has not answered a cancelled prompt within this time; agents take less to
+/// stop.
 pub(crate) const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A cursor stays valid for at least this time; agents may let it expire later.

@@ -75,7 +75,8 @@ pub enum StoppedBy {
 /// The most requests that are remembered.
 const MOST: usize = 1024;
 
-/// The answered requests of a case, oldest first; empty for a recording, whose requests may have reasons that it does not show.
+/// The answered requests of a case, oldest first; empty for a recording, whose requests may have reasons that it does
+/// not show.
 #[derive(Debug, Default)]
 pub struct Trials(VecDeque<Trial>);
 
@@ -85,9 +86,9 @@ impl Trials {
         self.0.iter().filter(move |trial| trial.exchange.from == sender)
     }
 
-    /// Returns a proof that requests are refused because of a property: at least two that have it were all refused, and at
-    /// least two that are `alike` and do not have it were all answered with a result. The proof is a refused one, with the
-    /// events of its answer and of three others.
+    /// Returns a proof that requests are refused because of a property: at least two that have it were all refused, and
+    /// at least two that are `alike` and do not have it were all answered with a result. The proof is a refused
+    /// one, with the events of its answer and of three others.
     pub fn contrast(
         &self,
         has: impl Fn(&Trial) -> bool,

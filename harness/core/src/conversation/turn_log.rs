@@ -76,20 +76,20 @@ pub struct TurnLog {
     pub at_cancel: Option<AtCancel>,
     /// The event of another act of the client on the session, such as a second prompt.
     pub disturbed: Option<usize>,
-    /// Whether the agent reported content of the turn, apart from the user's message, or made a request in its session. Then it
-    /// accepted the prompt, whatever its answer is.
+    /// Whether the agent reported content of the turn, apart from the user's message, or made a request in its
+    /// session. Then it accepted the prompt, whatever its answer is.
     pub acted: bool,
-    /// The event of another prompt of the session that was unanswered at the same time. Agents may run both, queue or refuse
-    /// the second, or stop the first, so events in the session may belong to either.
+    /// The event of another prompt of the session that was unanswered at the same time. Agents may run both, queue or
+    /// refuse the second, or stop the first, so events in the session may belong to either.
     pub overlapped: Option<usize>,
     /// The events of its prompts without an answer: its own, and later ones that came while it ran.
     pub unanswered: BTreeSet<usize>,
     /// The effects of the agent on the client's environment.
-    pub deeds: Vec<Deed>,
+    pub side_effects: Vec<SideEffect>,
     /// The microseconds of the last update that is content of the turn.
     pub last_output_us: Option<u64>,
-    /// A permission request that the client answered as cancelled directly after its cancel of another session: the events of
-    /// that cancel and of the answer.
+    /// A permission request that the client answered as cancelled directly after its cancel of another session: the
+    /// events of that cancel and of the answer.
     pub swept: Option<(usize, usize)>,
 }
 
@@ -100,7 +100,8 @@ pub enum After {
     Result,
     /// The client cancelled it.
     Cancel {
-        /// Whether it ended as cancelled or with an error. Otherwise it may have ended before the agent read the cancel.
+        /// Whether it ended as cancelled or with an error. Otherwise it may have ended before the agent read the
+        /// cancel.
         had_effect: bool,
     },
     /// It ended with an error.
@@ -124,7 +125,7 @@ pub struct AtCancel {
 
 /// An effect of the agent on the client's environment: a written file or a command.
 #[derive(Debug, Clone)]
-pub struct Deed {
+pub struct SideEffect {
     /// The event of the request.
     pub n: usize,
     /// The path of the file; `None` for a command.
@@ -145,8 +146,8 @@ impl Conversation {
         self.sessions.iter().filter_map(|(id, session)| Some((id.as_str(), session.log.as_ref()?)))
     }
 
-    /// Returns the time between two moments that counts for a party; `heard` is the number of bytes sent until the first. A
-    /// busy machine takes up to a second to read a million bytes, and their sender waits for that.
+    /// Returns the time between two moments that counts for a party; `heard` is the number of bytes sent until the
+    /// first. A busy machine takes up to a second to read a million bytes, and their sender waits for that.
     #[must_use]
     pub const fn in_between(&self, (us, heard): (u64, u64), until: u64) -> Duration {
         between(us, until).saturating_sub(Duration::from_micros(self.heard.saturating_sub(heard)))
@@ -187,8 +188,9 @@ impl Conversation {
             (Party::Client, "session/cancel") => self.log_cancel(now, session.unwrap_or_default()),
             (_, "$/cancel_request") => self.log_cancel_request(now, from, params),
             (Party::Agent, "fs/write_text_file" | "terminal/create") => {
-                if let Some(log) = self.log_of(session).filter(|log| log.deeds.len() < MOST_NOTED) {
-                    log.deeds.push(Deed { n, path: params.member("path").and_then(Value::as_str).map(str::to_owned) });
+                if let Some(log) = self.log_of(session).filter(|log| log.side_effects.len() < MOST_NOTED) {
+                    log.side_effects
+                        .push(SideEffect { n, path: params.member("path").and_then(Value::as_str).map(str::to_owned) });
                 }
             }
             (Party::Agent, "session/update") => {
@@ -275,8 +277,8 @@ impl Conversation {
     fn log_update(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
         let content = self.edition.adapter.is_turn_content(update.variant);
         let Some(session) = self.sessions.get_mut(update.session) else {
-            if self.strangers.len() < MOST_NOTED {
-                self.strangers.entry(update.session.to_owned()).or_insert(n);
+            if self.unknown_sessions.len() < MOST_NOTED {
+                self.unknown_sessions.entry(update.session.to_owned()).or_insert(n);
             }
             return;
         };
@@ -309,7 +311,8 @@ impl Conversation {
         }
     }
 
-    /// Records that a permission request was answered as cancelled, too soon after the cancel of another session for a user.
+    /// Records that a permission request was answered as cancelled, too soon after the cancel of another session for a
+    /// user.
     fn log_sweep(&mut self, (n, us): (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
         let Some(id) = exchange.session() else { return };
         let others = self.turn_logs().filter(|(other, _)| *other != id);

@@ -50,9 +50,11 @@ pub struct Work {
     pub ending: Option<Ending>,
     /// The event of the last cancel of work, and whether the agent has reported the end of that work.
     pub last_cancel: Option<(usize, bool)>,
-    /// The questions that were open at a cancel, of work that has ended since: each with the event of the cancel and of the end.
+    /// The questions that were open at a cancel, of work that has ended since: each with the event of the cancel and
+    /// of the end.
     pub left_open: Vec<(usize, usize, usize)>,
-    /// The last answer of the client by which the agent had no open question any more, since it reported `requires_action`.
+    /// The last answer of the client by which the agent had no open question any more, since it reported
+    /// `requires_action`.
     pub settled: Option<usize>,
     /// What single checks remember.
     pub history: History,

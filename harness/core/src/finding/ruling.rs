@@ -114,8 +114,9 @@ impl Tally {
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
-        // A check and a step of the case may find the same violation in the same event; that is one finding. The findings of a
-        // check about several objects in one event, such as the end of the trace, differ in the other events.
+        // A check and a step of the case may find the same violation in the same event; that is one finding. The
+        // findings of a check about several objects in one event, such as the end of the trace, differ in the
+        // other events.
         let is_same = |known: &Finding| {
             let is_alike = known.verdict == finding.verdict && known.events.first() == finding.events.first();
             is_alike && (known.fact.kind != finding.fact.kind || known.events == finding.events)

@@ -55,12 +55,13 @@ impl CaseShares {
 
     /// Returns the findings of each case; empty for a trace without cases.
     ///
-    /// A finding counts for the case of its deciding event, since a check may decide only later. The start of the process
-    /// counts for each case that names one of its requirements, as if the case had a process of its own. So does a more
-    /// specific requirement that owns a mistake in it.
+    /// A finding counts for the case of its deciding event, since a check may decide only later. The start of the
+    /// process counts for each case that names one of its requirements, as if the case had a process of its own. So
+    /// does a more specific requirement that owns a mistake in it.
     ///
-    /// A finding that is decided only at the end, with the event `end`, counts for the case of the next event that proves it.
-    /// That a requirement does not apply is known only at the end, and counts for each case that names it.
+    /// A finding that is decided only at the end, with the event `end`, counts for the case of the next event that
+    /// proves it. That a requirement does not apply is known only at the end, and counts for each case that names
+    /// it.
     pub(super) fn split(mut self, end: usize, catalogue: &Catalogue) -> Vec<Tallies> {
         let firsts: Vec<usize> = self.cases.iter().map(|case| case.first).collect();
         let case_of = |finding: &Finding, at: usize| {

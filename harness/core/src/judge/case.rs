@@ -35,7 +35,8 @@ impl CaseVerdict {
     }
 }
 
-/// Joins the steps with the findings: only a violated MUST fails a case, and only the requirements of the case let it pass.
+/// Joins the steps with the findings: only a violated MUST fails a case, and only the requirements of the case let it
+/// pass.
 #[must_use]
 pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
     let subject = trace.header.subject.unwrap_or(Party::Agent);
@@ -95,7 +96,8 @@ fn undecided(trace: &Trace, subject: Party) -> Option<(String, Cause)> {
     not_spawned.or_else(|| step.map(|step| why_unmet(trace, step, subject)))
 }
 
-/// Returns why a step did not go as expected. An agent that exits by itself does nothing afterwards, whatever the step waited for.
+/// Returns why a step did not go as expected. An agent that exits by itself does nothing afterwards, whatever the step
+/// waited for.
 fn why_unmet(trace: &Trace, (n, step): (usize, &StepEvent), subject: Party) -> (String, Cause) {
     let (reason, cause) = (describe(step, subject), Cause::of_step(step, subject));
     let may_hide_exit =
@@ -123,9 +125,9 @@ fn describe(step: &StepEvent, subject: Party) -> String {
 
 /// Decides whether a case passes by its own requirements; if the case reached no requirement, gives a reason.
 fn own_requirements(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
-    let told = |id: &String| judgement.tallies.get(id).is_some_and(|tally| !tally.notes.is_empty());
+    let has_notes = |id: &String| judgement.tallies.get(id).is_some_and(|tally| !tally.notes.is_empty());
     // A probe is never decided; observations of it are enough for the case.
-    let own = trace.header.requirements.iter().filter(|id| !(catalogue.is_probe(id) && told(id)));
+    let own = trace.header.requirements.iter().filter(|id| !(catalogue.is_probe(id) && has_notes(id)));
     let own: Vec<(&String, Verdict)> = own.map(|id| (id, judgement.verdict(id))).collect();
     let of = |wanted: Verdict| {
         own.iter().filter(|(_, v)| *v == wanted).map(|(id, _)| (*id).clone()).collect::<Vec<String>>()

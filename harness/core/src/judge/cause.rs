@@ -83,7 +83,8 @@ pub enum Cause {
     },
     /// The run ended during the case.
     RunEnded,
-    /// The case did not run: in its first use or in another shape of its file, the subject did nothing that the requirements apply to.
+    /// The case did not run: in its first use or in another shape of its file, the subject did nothing that the
+    /// requirements apply to.
     Skipped {
         /// That case.
         after: String,

@@ -50,7 +50,8 @@ impl Conditions {
         Self::evaluate(SessionFacts::of(conversation), conversation)
     }
 
-    /// Evaluates the preconditions again after a message that changed only this session. A conversation may have thousands of others.
+    /// Evaluates the preconditions again after a message that changed only this session. A conversation may have
+    /// thousands of others.
     pub(super) fn after_change(&self, session: Option<&Session>, conversation: &Conversation) -> Self {
         Self::evaluate(session.map_or(self.sessions, |session| self.sessions.with(session)), conversation)
     }

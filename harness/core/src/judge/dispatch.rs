@@ -11,7 +11,7 @@ use crate::trace::Lack;
 
 /// A check, with the conditions under which it can decide.
 #[derive(Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct ScheduledCheck {
     /// The input.
     pub on: On,
     /// The requirement that it checks.
@@ -28,7 +28,7 @@ pub(super) struct Look {
     subjects: Option<&'static [&'static str]>,
 }
 
-impl Look {
+impl ScheduledCheck {
     fn new(check: &Check, place: usize) -> Self {
         let Check { on, requirement, party, subjects, alone } = *check;
         Self {
@@ -59,34 +59,34 @@ impl Look {
 }
 
 /// All checks, which are the same for every trace.
-static ALL: LazyLock<Vec<Look>> = LazyLock::new(|| {
+static ALL: LazyLock<Vec<ScheduledCheck>> = LazyLock::new(|| {
     let registry = Registry::all();
-    registry.iter().filter_map(|check| Some(Look::new(check, registry.place(check.requirement)?))).collect()
+    registry.iter().filter_map(|check| Some(ScheduledCheck::new(check, registry.place(check.requirement)?))).collect()
 });
 
 /// The checks of one trace.
 pub(super) struct Dispatch {
-    lists: Vec<Looks>,
+    lists: Vec<ChecksOfKind>,
     /// Whether to give each check also inputs of other subjects.
     pub proves_subjects: bool,
 }
 
 /// The checks of one party for one kind of input.
 #[derive(Clone, Default)]
-struct Looks {
-    all: Vec<Look>,
+struct ChecksOfKind {
+    all: Vec<ScheduledCheck>,
     /// The checks for each subject that a check names.
-    by_subject: NameMap<&'static str, Vec<Look>>,
+    by_subject: NameMap<&'static str, Vec<ScheduledCheck>>,
     /// The checks for any other subject.
-    general: Vec<Look>,
+    general: Vec<ScheduledCheck>,
 }
 
-impl Looks {
-    fn new(all: Vec<Look>) -> Self {
-        let subjects = all.iter().filter_map(|look| look.subjects).flatten();
-        let of = |subject: &'static str| all.iter().filter(|look| look.is_about(subject)).copied().collect();
+impl ChecksOfKind {
+    fn new(all: Vec<ScheduledCheck>) -> Self {
+        let subjects = all.iter().filter_map(|check| check.subjects).flatten();
+        let of = |subject: &'static str| all.iter().filter(|check| check.is_about(subject)).copied().collect();
         let by_subject = subjects.map(|subject| (*subject, of(subject))).collect();
-        let general = all.iter().filter(|look| look.subjects.is_none()).copied().collect();
+        let general = all.iter().filter(|check| check.subjects.is_none()).copied().collect();
         Self { all, by_subject, general }
     }
 }
@@ -95,31 +95,31 @@ impl Dispatch {
     /// Returns the checks of these parties and this edition that a trace with these gaps can decide.
     pub(super) fn new(parties: &[Party], lacks: &[Lack], edition: &Edition) -> Self {
         let mut lists = vec![Vec::new(); 2 * KINDS];
-        for look in ALL.iter().filter(|look| parties.contains(&look.party)) {
-            let requirement = edition.catalogue.find(look.requirement).filter(|found| found.is_decided());
-            let Some(requirement) = requirement.filter(|_| !lacks.contains(&Lack::Order) || look.alone) else {
+        for check in ALL.iter().filter(|check| parties.contains(&check.party)) {
+            let requirement = edition.catalogue.find(check.requirement).filter(|found| found.is_decided());
+            let Some(requirement) = requirement.filter(|_| !lacks.contains(&Lack::Order) || check.alone) else {
                 continue;
             };
             if lacks.iter().all(|lack| can_decide(requirement, *lack)) {
-                let versionless = look.versionless || requirement.flags.contains(&Flag::AnyVersion);
-                let look = Look { versionless, needs: requires(requirement).bits(), ..*look };
-                lists[index(look.party, look.on.kind())].push(look);
+                let versionless = check.versionless || requirement.flags.contains(&Flag::AnyVersion);
+                let check = ScheduledCheck { versionless, needs: requires(requirement).bits(), ..*check };
+                lists[index(check.party, check.on.kind())].push(check);
             }
         }
-        Self { lists: lists.into_iter().map(Looks::new).collect(), proves_subjects: false }
+        Self { lists: lists.into_iter().map(ChecksOfKind::new).collect(), proves_subjects: false }
     }
 
     /// Returns the checks of one party for this input.
-    pub(super) fn of(&self, party: Party, seen: Seen<'_>) -> &[Look] {
-        let looks = &self.lists[index(party, seen.kind())];
-        let named = seen.subject().and_then(|subject| looks.by_subject.get(subject));
-        named.unwrap_or(&looks.general)
+    pub(super) fn of(&self, party: Party, seen: Seen<'_>) -> &[ScheduledCheck] {
+        let checks = &self.lists[index(party, seen.kind())];
+        let named = seen.subject().and_then(|subject| checks.by_subject.get(subject));
+        named.unwrap_or(&checks.general)
     }
 
     /// Returns the checks of one party for this kind of input that are about other subjects.
-    pub(super) fn not_about(&self, party: Party, seen: Seen<'_>) -> impl Iterator<Item = &Look> {
-        let looks = &self.lists[index(party, seen.kind())];
-        looks.all.iter().filter(move |look| !seen.subject().map_or(look.subjects.is_none(), |it| look.is_about(it)))
+    pub(super) fn not_about(&self, party: Party, seen: Seen<'_>) -> impl Iterator<Item = &ScheduledCheck> {
+        let checks = &self.lists[index(party, seen.kind())];
+        checks.all.iter().filter(move |check| !seen.subject().map_or(check.subjects.is_none(), |it| check.is_about(it)))
     }
 }
 

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::by_case::CaseShares;
 use super::conditions::Conditions;
-use super::dispatch::{Dispatch, Look};
+use super::dispatch::{Dispatch, ScheduledCheck};
 use super::fences::Fences;
 use super::judgement::{Judgement, NotCovered};
 use super::tallies::Tallies;
 use super::{script, shapes};
-use crate::areas::{self, Areas, Moment, Seen};
+use crate::areas::{self, Areas, CheckContext, Seen};
 use crate::conversation::{
     Answer, CallSeen, Conversation, Introduction, LineSeen, Logins, Memory, Outcome, Payload, UpdateSeen,
 };
@@ -47,7 +47,7 @@ pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
 /// Checks a trace event by event, in memory that does not grow with its length.
 pub struct Judge {
     /// The conversation on the current connection.
-    talk: Conversation,
+    conversation: Conversation,
     /// What the areas remember of it.
     areas: Areas,
     /// The conversations on the other connections.
@@ -81,7 +81,8 @@ pub struct Judge {
     turned_down: Option<u64>,
 }
 
-/// The most conversations that are remembered in addition to the current one, since a recording may hold many in sequence.
+/// The most conversations that are remembered in addition to the current one, since a recording may hold many in
+/// sequence.
 const MOST_PARKED: usize = 64;
 
 impl Judge {
@@ -90,7 +91,7 @@ impl Judge {
     pub fn new(header: &Header, edition: &'static Edition) -> Self {
         let parties = header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]);
         Self {
-            talk: Conversation::new(edition, header.is_of_cases()),
+            conversation: Conversation::new(edition, header.is_of_cases()),
             areas: Areas::default(),
             parked: BTreeMap::new(),
             connection: 0,
@@ -135,8 +136,8 @@ impl Judge {
     pub fn event(&mut self, event: &Event) {
         self.now = (event.n, event.us);
         if let What::Process(ProcessEvent::AgentStarted(start)) = &event.what {
-            let parked = |number| self.parked.get(&number).map(|(talk, _)| talk);
-            let own = |number| if number == self.connection { Some(&self.talk) } else { parked(number) };
+            let parked = |number| self.parked.get(&number).map(|(conversation, _)| conversation);
+            let own = |number| if number == self.connection { Some(&self.conversation) } else { parked(number) };
             self.logins.started(event, start, own);
         }
         if self.logins.take_in(event) {
@@ -147,35 +148,35 @@ impl Judge {
             What::Line { from, bytes, end, deliberate } => {
                 if *end == LineEnd::Eof && self.tallies.lacks(Lack::Processes) {
                     // The subject may have been killed in the middle of the line, as at the end of the output.
-                    self.talk.shut_down(event.n, event.us);
+                    self.conversation.shut_down(event.n, event.us);
                 }
-                self.talk.heard += bytes.len() as u64;
+                self.conversation.heard += bytes.len() as u64;
                 if self.is_a_piece(*from, bytes, *end) {
-                    self.talk.unreadable.insert(*from, event.n);
+                    self.conversation.unreadable.insert(*from, event.n);
                     return;
                 }
                 let content = read_line(bytes);
                 let line = LineSeen { bytes, is_ascii: bytes.is_ascii(), end: *end, content: &content };
                 self.show(*from, Seen::Line(&line));
                 if content.is_cut() {
-                    self.talk.cut = Some(event.n);
+                    self.conversation.cut = Some(event.n);
                 }
                 self.observe(*from, Seen::Line(&line));
                 if let Content::NotUtf8(_) | Content::NotJson { .. } = content {
                     self.broken_line(*from, bytes);
                 }
                 self.content(*from, &content, *deliberate);
-                self.talk.last_line.insert(*from, self.now);
+                self.conversation.last_line.insert(*from, self.now);
             }
             What::Unattributed(bytes) => self.unattributed(bytes),
             What::Stderr(bytes) => {
                 self.show_both(Seen::Stderr(bytes));
-                self.talk.note_stderr(event.n);
+                self.conversation.note_stderr(event.n);
             }
             What::Stdout(_) => {}
             What::Model(model) => {
                 if model.has_called(CALL_MCP_TOOL) {
-                    self.talk.note_tool_report(event.n);
+                    self.conversation.note_tool_report(event.n);
                 }
             }
             What::Fence(_) => self.fences.announce(event.connection),
@@ -184,31 +185,38 @@ impl Judge {
             What::Visit(visit) => self.show_both(Seen::Visit(visit)),
             What::Case(CaseMark::Begins(case)) => {
                 self.show_both(Seen::CaseEnd());
-                self.talk.begin_case(event.n);
+                self.conversation.begin_case(event.n);
                 let requirements = case.requirements.clone();
                 self.shares.begin(event.n, requirements.clone(), self.tallies.take());
                 self.case_requirements = requirements;
             }
             What::Case(CaseMark::Ends) => {}
             What::Step(step) => {
-                self.tallies.unread = self.talk.cut.map(Unread::Before);
+                self.tallies.unread = self.conversation.cut.map(Unread::Before);
                 let subject = self.parties.first().copied().unwrap_or(Party::Agent);
-                script::judge_step(&self.talk, subject, step, &self.case_requirements, event.n, &mut self.tallies);
-                self.talk.apply_step(self.now, step);
-                if self.talk.fence == Some(event.n) {
+                script::judge_step(
+                    &self.conversation,
+                    subject,
+                    step,
+                    &self.case_requirements,
+                    event.n,
+                    &mut self.tallies,
+                );
+                self.conversation.apply_step(self.now, step);
+                if self.conversation.fence == Some(event.n) {
                     self.logins.fenced(self.connection, event.n);
                 }
             }
         }
-        if self.shares.wants_start() && self.talk.initialized.is_some() {
+        if self.shares.wants_start() && self.conversation.initialized.is_some() {
             self.shares.started(self.tallies.found());
         }
         // A case is short, and the checks of its own steps need all of it.
-        if !self.talk.whole && event.n.is_multiple_of(self.memory.every) {
-            let before = self.talk.holes;
-            self.talk.forget_old(self.memory);
-            self.talk.holes.sessions |= self.areas.forget(&self.talk, self.memory);
-            self.forgot = self.forgot.or(Some(event.n).filter(|_| self.talk.holes != before));
+        if !self.conversation.whole && event.n.is_multiple_of(self.memory.every) {
+            let before = self.conversation.holes;
+            self.conversation.forget_old(self.memory);
+            self.conversation.holes.sessions |= self.areas.forget(&self.conversation, self.memory);
+            self.forgot = self.forgot.or(Some(event.n).filter(|_| self.conversation.holes != before));
         }
     }
 
@@ -229,17 +237,17 @@ impl Judge {
         let (n, us) = self.now;
         if *process == ProcessEvent::StdoutEnded && self.tallies.lacks(Lack::Processes) {
             // Its client may have killed it, and then unfinished work is not a failure.
-            self.talk.shut_down(n, us);
+            self.conversation.shut_down(n, us);
         }
         self.show_both(Seen::Process(process));
         match process {
-            ProcessEvent::StdoutEnded => self.talk.stdout_ended = self.talk.stdout_ended.or(Some(n)),
+            ProcessEvent::StdoutEnded => self.conversation.stdout_ended = self.conversation.stdout_ended.or(Some(n)),
             ProcessEvent::StdinClosed | ProcessEvent::AgentExited(_) | ProcessEvent::AgentKilled => {
-                self.talk.shut_down(n, us);
+                self.conversation.shut_down(n, us);
             }
             ProcessEvent::Signalled(_) | ProcessEvent::Flooded => {
-                self.talk.shut_down(n, us);
-                self.parked.values_mut().for_each(|(talk, _)| talk.shut_down(n, us));
+                self.conversation.shut_down(n, us);
+                self.parked.values_mut().for_each(|(conversation, _)| conversation.shut_down(n, us));
             }
             _ => {}
         }
@@ -252,37 +260,40 @@ impl Judge {
         }
         let known = self.parked.remove(&connection);
         let is_agents = self.parties == [Party::Agent];
-        let (talk, areas) = known.unwrap_or_else(|| match self.talk.on_next_connection(is_agents) {
-            talk if talk.has_earlier_sessions() => (talk, self.areas.on_next_connection()),
-            talk => (talk, Areas::default()),
+        let (conversation, areas) = known.unwrap_or_else(|| match self.conversation.on_next_connection(is_agents) {
+            conversation if conversation.has_earlier_sessions() => (conversation, self.areas.on_next_connection()),
+            conversation => (conversation, Areas::default()),
         });
-        let before = (std::mem::replace(&mut self.talk, talk), std::mem::replace(&mut self.areas, areas));
+        let before =
+            (std::mem::replace(&mut self.conversation, conversation), std::mem::replace(&mut self.areas, areas));
         self.parked.insert(std::mem::replace(&mut self.connection, connection), before);
         self.evaluate_conditions();
         if self.parked.len() > MOST_PARKED
             && let Some((_, oldest)) = self.parked.pop_first()
         {
-            let (talk, areas) = oldest;
-            let at_hand = (std::mem::replace(&mut self.talk, talk), std::mem::replace(&mut self.areas, areas));
+            let (conversation, areas) = oldest;
+            let at_hand =
+                (std::mem::replace(&mut self.conversation, conversation), std::mem::replace(&mut self.areas, areas));
             self.end();
-            (self.talk, self.areas) = at_hand;
+            (self.conversation, self.areas) = at_hand;
         }
     }
 
-    /// Handles an answer whose sender is unknown. It makes the earlier history uncertain, so from now on the recording counts
-    /// as if it began in the middle.
+    /// Handles an answer whose sender is unknown. It makes the earlier history uncertain, so from now on the recording
+    /// counts as if it began in the middle.
     fn unattributed(&mut self, bytes: &[u8]) {
-        if self.talk.other_version().is_some() {
+        if self.conversation.other_version().is_some() {
             // The conversation is not covered by this edition, no matter who sent this.
             return;
         }
         let Content::One { value, .. } = read_line(bytes) else { return };
         match Envelope::of(&value) {
-            Envelope::Call(Call { id: Some(id), .. }) => self.talk.note_stray_request(RpcId::new(id)),
-            Envelope::Response { id: Some(id), .. } if self.talk.may_await(&RpcId::new(id)) => {
+            Envelope::Call(Call { id: Some(id), .. }) => self.conversation.note_stray_request(RpcId::new(id)),
+            Envelope::Response { id: Some(id), .. } if self.conversation.may_await(&RpcId::new(id)) => {
                 self.learn_introductions();
-                (self.talk, self.areas) = (Conversation::new(self.talk.edition, false), Areas::default());
-                (self.talk.begun, self.talk.holes.anywhere) = (true, true);
+                (self.conversation, self.areas) =
+                    (Conversation::new(self.conversation.edition, false), Areas::default());
+                (self.conversation.begun, self.conversation.holes.anywhere) = (true, true);
                 self.evaluate_conditions();
             }
             _ => {}
@@ -291,42 +302,42 @@ impl Judge {
 
     /// Evaluates the preconditions of the requirements again, after something on which they depend.
     fn evaluate_conditions(&mut self) {
-        self.tallies.conditions = Conditions::of(&self.talk);
+        self.tallies.conditions = Conditions::of(&self.conversation);
     }
 
     /// The same after a message that changed at most this session.
     fn evaluate_conditions_after(&mut self, session: Option<&str>) {
-        let changed = session.and_then(|id| self.talk.session(id));
-        self.tallies.conditions = self.tallies.conditions.after_change(changed, &self.talk);
+        let changed = session.and_then(|id| self.conversation.session(id));
+        self.tallies.conditions = self.tallies.conditions.after_change(changed, &self.conversation);
     }
 
     fn content(&mut self, from: Party, content: &Content, deliberate: bool) {
         if deliberate {
-            self.talk.deliberate.insert(self.now.0);
+            self.conversation.deliberate.insert(self.now.0);
         }
         match content {
             Content::One { value, refused, .. } => {
                 if *refused {
                     // The other party may answer it like a line that it cannot read.
-                    self.talk.unreadable.insert(from, self.now.0);
+                    self.conversation.unreadable.insert(from, self.now.0);
                 }
                 self.message(from, value, deliberate);
             }
             Content::Several { values, .. } => values.iter().for_each(|value| self.message(from, value, deliberate)),
             Content::Blank => {}
             Content::NotUtf8(_) | Content::NotJson { .. } => {
-                self.talk.unreadable.insert(from, self.now.0);
+                self.conversation.unreadable.insert(from, self.now.0);
             }
         }
     }
 
     fn message(&mut self, from: Party, value: &Value, deliberate: bool) {
         if !value.is_object() {
-            self.talk.unreadable.insert(from, self.now.0);
+            self.conversation.unreadable.insert(from, self.now.0);
             return;
         }
         let envelope = Envelope::of(value);
-        if self.fences.claim(self.connection, self.now, from, envelope, &mut self.talk) {
+        if self.fences.claim(self.connection, self.now, from, envelope, &mut self.conversation) {
             return;
         }
         self.notice_beginning(from, envelope);
@@ -335,57 +346,59 @@ impl Judge {
         match envelope {
             Envelope::Call(call) => self.call(from, &call, deliberate, failures),
             Envelope::Response { id, result, error } => {
-                // With both members the error counts, as JSON-RPC gives it precedence; another check reports the duplicate.
+                // With both members the error counts, as JSON-RPC gives it precedence; another check reports the
+                // duplicate.
                 let outcome = error.filter(|e| !e.is_null()).map(Outcome::Error).or(result.map(Outcome::Result));
                 let outcome = outcome.unwrap_or(Outcome::Error(&Value::Null));
                 self.response(from, id.map(RpcId::new).as_ref(), outcome, failures);
             }
             Envelope::Unclear => {
-                self.talk.unreadable.insert(from, self.now.0);
+                self.conversation.unreadable.insert(from, self.now.0);
             }
         }
     }
 
-    /// Handles the beginning of a conversation, which is `initialize`. A recording that begins with another message began late.
+    /// Handles the beginning of a conversation, which is `initialize`. A recording that begins with another message
+    /// began late.
     fn notice_beginning(&mut self, from: Party, envelope: Envelope<'_>) {
-        if self.talk.whole || std::mem::replace(&mut self.talk.begun, true) {
+        if self.conversation.whole || std::mem::replace(&mut self.conversation.begun, true) {
             return;
         }
         let opening = matches!(envelope, Envelope::Call(call) if call.method == "initialize" && call.id.is_some());
         let late = !(opening && from == Party::Client);
         self.begins_late |= late && !self.tallies.lacks(Lack::Order);
         // A program that rewrites messages leaves out invalid ones, such as an answer that could not be read.
-        self.talk.holes.anywhere = late || self.tallies.lacks(Lack::Bytes);
-        self.talk.holes.order = self.tallies.lacks(Lack::Order);
+        self.conversation.holes.anywhere = late || self.tallies.lacks(Lack::Bytes);
+        self.conversation.holes.order = self.tallies.lacks(Lack::Order);
     }
 
-    /// Whether the checks found a violation in this message. A recording does not mark deliberate violations, so every message
-    /// with a violation counts as one: consequences of it are not failures of the other party.
+    /// Whether the checks found a violation in this message. A recording does not mark deliberate violations, so every
+    /// message with a violation counts as one: consequences of it are not failures of the other party.
     fn is_found_wrong(&self, failures: usize) -> bool {
-        !self.talk.whole && self.parties.len() > 1 && self.tallies.n_failures() > failures
+        !self.conversation.whole && self.parties.len() > 1 && self.tallies.n_failures() > failures
     }
 
-    /// Whether the schema forbids a message of this unchecked party in a recording. Only the tester of a case marks deliberate
-    /// violations; in a recording, consequences of the message are not failures of the subject either.
+    /// Whether the schema forbids a message of this unchecked party in a recording. Only the tester of a case marks
+    /// deliberate violations; in a recording, consequences of the message are not failures of the subject either.
     fn is_unmarked_breach(&self, from: Party, definition: &str, method: &str, value: &Value) -> bool {
-        let edition = self.talk.edition;
-        !self.talk.whole
+        let edition = self.conversation.edition;
+        !self.conversation.whole
             && !self.parties.contains(&from)
             // Separate requirements cover a null or another version in `initialize`.
             && method != "initialize"
             && !edition.differences(definition, value).problems.is_empty()
     }
 
-    /// Returns the version whose schema applies to a payload. A party that requests another version, or agrees to one, may use
-    /// the payload of that version.
+    /// Returns the version whose schema applies to a payload. A party that requests another version, or agrees to one,
+    /// may use the payload of that version.
     fn version_of(&self, method: &str, value: &Value) -> Option<u64> {
         let named = value.member("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
-        named.filter(|&version| version <= u64::from(u16::MAX)).or(self.talk.version())
+        named.filter(|&version| version <= u64::from(u16::MAX)).or(self.conversation.version())
     }
 
     fn call(&mut self, from: Party, call: &Call<'_>, deliberate: bool, failures: usize) {
         let kind = if call.id.is_some() { Kind::Request } else { Kind::Notification };
-        let edition = self.talk.edition;
+        let edition = self.conversation.edition;
         let form = edition.methods.kind_of(from, call.method);
         let seen = CallSeen { kind, id: call.id, method: call.method, params: call.params, known: form.is_some() };
         self.show(from, Seen::Call(&seen));
@@ -406,17 +419,23 @@ impl Judge {
         };
         let deliberate = deliberate || self.is_found_wrong(failures) || stable.is_some_and(breach);
         if deliberate {
-            self.talk.deliberate.insert(self.now.0);
+            self.conversation.deliberate.insert(self.now.0);
         } else {
             self.show(from.other(), Seen::ReceivedCall(&seen));
         }
         self.observe(from, Seen::Call(&seen));
         if let Some(update) = update.filter(|_| from == Party::Agent && call.id.is_none()) {
-            let known = self.talk.session(update.session);
+            let known = self.conversation.session(update.session);
             let (seen, (n, us)) = (UpdateSeen { update, known }, self.now);
-            self.areas.observe(&areas::Event { conversation: &self.talk, n, us, from, seen: Seen::Update(&seen) });
+            self.areas.observe(&areas::Event {
+                conversation: &self.conversation,
+                n,
+                us,
+                from,
+                seen: Seen::Update(&seen),
+            });
         }
-        self.talk.apply_call(self.now, from, call, update.as_ref(), deliberate);
+        self.conversation.apply_call(self.now, from, call, update.as_ref(), deliberate);
         let sets = |update: &Update<'_>| matches!(update.variant, "config_option_update" | "current_mode_update");
         if call.id.is_some() && decides_conditions(call.method) || update.as_ref().is_some_and(sets) {
             let changed = update.as_ref().map(|update| update.session);
@@ -425,39 +444,40 @@ impl Judge {
     }
 
     fn response(&mut self, from: Party, id: Option<&RpcId>, outcome: Outcome<'_>, failures: usize) {
-        let exchange = id.and_then(|id| self.talk.open.get(&(from.other(), id.clone()))).cloned();
+        let exchange = id.and_then(|id| self.conversation.open.get(&(from.other(), id.clone()))).cloned();
         let answer = Answer { id, exchange: exchange.as_deref(), outcome };
-        let unannounced = exchange.as_ref().and_then(|exchange| self.talk.unannounced_area(&exchange.method));
-        let agreed = answer.exchange.and_then(|exchange| exchange.other_version(self.talk.edition, answer.outcome));
+        let unannounced = exchange.as_ref().and_then(|exchange| self.conversation.unannounced_area(&exchange.method));
+        let agreed =
+            answer.exchange.and_then(|exchange| exchange.other_version(self.conversation.edition, answer.outcome));
         self.agrees_otherwise = agreed.is_some();
-        self.show_if(from, Seen::Response(&answer), |look| unannounced.is_none_or(|area| look.area() != area));
+        self.show_if(from, Seen::Response(&answer), |check| unannounced.is_none_or(|area| check.area() != area));
         let mut breach = false;
         if let (Some(exchange), Outcome::Result(result)) = (&exchange, outcome) {
-            let methods = &self.talk.edition.methods;
+            let methods = &self.conversation.edition.methods;
             let method = methods.find(from.other(), Kind::Request, &exchange.method);
             if let Some(definition) = method.and_then(|method| method.result.as_deref()) {
-                // The checks of the single methods cover a null instead of an empty object; the table knows which results of a
-                // client may be empty.
+                // The checks of the single methods cover a null instead of an empty object; the table knows which
+                // results of a client may be empty.
                 breach = self.is_unmarked_breach(from, definition, &exchange.method, result);
                 let judged =
-                    !result.is_null() || from == Party::Client || !self.talk.edition.adapter.has_null_results();
-                if judged && unannounced.is_none() && !self.talk.is_unoffered(&exchange.method) {
+                    !result.is_null() || from == Party::Client || !self.conversation.edition.adapter.has_null_results();
+                if judged && unannounced.is_none() && !self.conversation.is_unoffered(&exchange.method) {
                     self.payload(from, definition, &exchange.method, true, result);
                 }
             }
         }
         if breach || self.is_found_wrong(failures) {
-            self.talk.deliberate.insert(self.now.0);
+            self.conversation.deliberate.insert(self.now.0);
         } else {
             self.show(from.other(), Seen::ReceivedResponse(&answer));
         }
         self.agrees_otherwise = false;
         if let Some(exchange) = &exchange {
-            self.talk.note_trial(self.now, exchange, outcome);
+            self.conversation.note_trial(self.now, exchange, outcome);
         }
         self.observe(from, Seen::Response(&answer));
         if let Some(id) = id {
-            self.talk.apply_response(self.now, from, id, outcome);
+            self.conversation.apply_response(self.now, from, id, outcome);
         }
         if let Some(exchange) = exchange.as_ref().filter(|exchange| decides_conditions(&exchange.method)) {
             let opened = match outcome {
@@ -467,32 +487,32 @@ impl Judge {
             self.evaluate_conditions_after(opened.or(exchange.session()));
         }
         if let (Some(exchange), Some(code)) = (exchange, outcome.error_code()) {
-            self.talk.errors.insert(self.now.0, (exchange.method.clone(), code));
+            self.conversation.errors.insert(self.now.0, (exchange.method.clone(), code));
         }
     }
 
     /// Handles an answer in a line that is not JSON in UTF-8, without its checks.
     fn broken_line(&mut self, from: Party, bytes: &[u8]) {
-        let Some(value) = self.talk.broken_line(from, bytes) else { return };
+        let Some(value) = self.conversation.broken_line(from, bytes) else { return };
         let Envelope::Response { id: Some(id), result, error } = Envelope::of(&value) else { return };
         let outcome = error.filter(|error| !error.is_null()).map(Outcome::Error).or(result.map(Outcome::Result));
         let id = RpcId::new(id);
-        let exchange = self.talk.open.get(&(from.other(), id.clone())).cloned();
+        let exchange = self.conversation.open.get(&(from.other(), id.clone())).cloned();
         if let (Some(exchange), Some(outcome)) = (exchange, outcome) {
-            self.talk.deliberate.insert(self.now.0);
+            self.conversation.deliberate.insert(self.now.0);
             self.observe(from, Seen::Response(&Answer { id: Some(&id), exchange: Some(&exchange), outcome }));
-            self.talk.apply_response(self.now, from, &id, outcome);
+            self.conversation.apply_response(self.now, from, &id, outcome);
         }
     }
 
     /// Hands an event to the areas, after its checks.
     fn observe(&mut self, from: Party, seen: Seen<'_>) {
         let (n, us) = self.now;
-        self.areas.observe(&areas::Event { conversation: &self.talk, n, us, from, seen });
+        self.areas.observe(&areas::Event { conversation: &self.conversation, n, us, from, seen });
     }
 
     fn payload(&mut self, from: Party, definition: &str, method: &str, is_result: bool, value: &Value) {
-        let edition = self.talk.edition;
+        let edition = self.conversation.edition;
         if self.version_of(method, value).is_some_and(|version| version != u64::from(edition.major)) {
             return;
         }
@@ -517,13 +537,13 @@ impl Judge {
             shapes::table::judge(&payload, (edition.major, from), self.now.0, &mut self.tallies);
         }
         if from == Party::Agent && !(drafts.is_empty() && newer.is_empty()) {
-            self.talk.learn_newer_sessions(method, value);
+            self.conversation.learn_newer_sessions(method, value);
         }
     }
 
     /// Returns the version that the current connection agreed on, if it exists and is not that of the edition.
     pub(super) const fn other_version(&self) -> Option<u64> {
-        self.talk.other_version()
+        self.conversation.other_version()
     }
 
     fn show_both(&mut self, seen: Seen<'_>) {
@@ -537,19 +557,19 @@ impl Judge {
     }
 
     /// Passes an input to the checks of one party that `fits` accepts.
-    fn show_if(&mut self, party: Party, seen: Seen<'_>, fits: impl Fn(&Look) -> bool) {
+    fn show_if(&mut self, party: Party, seen: Seen<'_>, fits: impl Fn(&ScheduledCheck) -> bool) {
         let (n, us) = self.now;
-        let moment = Moment { talk: &self.talk, areas: &self.areas, n, us, from: party };
+        let ctx = CheckContext { conversation: &self.conversation, areas: &self.areas, n, us, from: party };
         let agrees = self.agrees_otherwise;
-        let fits = |look: &Look| (!agrees || look.versionless) && fits(look);
-        look_at(&moment, seen, fits, &self.checks, &mut self.tallies);
+        let fits = |check: &ScheduledCheck| (!agrees || check.versionless) && fits(check);
+        run_checks(&ctx, seen, fits, &self.checks, &mut self.tallies);
     }
 
     fn show_update(&mut self, party: Party, update: Update<'_>) {
         let (n, us) = self.now;
-        let moment = Moment { talk: &self.talk, areas: &self.areas, n, us, from: party };
-        let seen = UpdateSeen { update, known: self.talk.session(update.session) };
-        look_at(&moment, Seen::Update(&seen), |_| true, &self.checks, &mut self.tallies);
+        let ctx = CheckContext { conversation: &self.conversation, areas: &self.areas, n, us, from: party };
+        let seen = UpdateSeen { update, known: self.conversation.session(update.session) };
+        run_checks(&ctx, Seen::Update(&seen), |_| true, &self.checks, &mut self.tallies);
     }
 }
 
@@ -559,33 +579,33 @@ fn decides_conditions(method: &str) -> bool {
 }
 
 /// Passes an input to the checks of the current party that `fits` accepts.
-fn look_at(
-    moment: &Moment<'_>,
+fn run_checks(
+    ctx: &CheckContext<'_>,
     seen: Seen<'_>,
-    fits: impl Fn(&Look) -> bool,
+    fits: impl Fn(&ScheduledCheck) -> bool,
     checks: &Dispatch,
     tallies: &mut Tallies,
 ) {
-    let (talk, n, party) = (moment.talk, moment.n, moment.from);
-    if talk.is_uncovered(party) {
+    let (conversation, n, party) = (ctx.conversation, ctx.n, ctx.from);
+    if conversation.is_uncovered(party) {
         return;
     }
-    tallies.unread = match (seen, talk.cut) {
+    tallies.unread = match (seen, conversation.cut) {
         // A line is checked by its bytes, and the trace contains all of them.
         (Seen::Line(_), _) | (_, None) => None,
         (Seen::Payload(_) | Seen::Update(_), Some(cut)) if cut == n => Some(Unread::Here),
         (_, Some(cut)) => Some(Unread::Before(cut)),
     };
-    let (foreign, holes) = (talk.is_foreign(), talk.holes.bits());
-    for look in checks.of(party, seen) {
-        if (!foreign || look.is_timeless()) && look.needs & holes == 0 && fits(look) {
-            look.on.look(moment, seen, &mut tallies.ruling_at(look.place, n));
+    let (foreign, holes) = (conversation.is_foreign(), conversation.holes.bits());
+    for check in checks.of(party, seen) {
+        if (!foreign || check.is_timeless()) && check.needs & holes == 0 && fits(check) {
+            check.on.run(ctx, seen, &mut tallies.ruling_at(check.place, n));
         }
     }
     if checks.proves_subjects {
-        for look in checks.not_about(party, seen) {
-            let found = look.on.try_out(moment, seen);
-            assert_eq!(found, Tally::default(), "{} is about {:?} as well", look.requirement, seen.subject());
+        for check in checks.not_about(party, seen) {
+            let found = check.on.dry_run(ctx, seen);
+            assert_eq!(found, Tally::default(), "{} is about {:?} as well", check.requirement, seen.subject());
         }
     }
 }

@@ -13,9 +13,11 @@ use crate::verdict::Verdict;
 pub struct Judgement {
     /// The tally of each requirement that has findings.
     pub tallies: BTreeMap<String, Tally>,
-    /// Whether each requirement with a precondition applies, as far as that is known: in one of the conversations, or in none.
+    /// Whether each requirement with a precondition applies, as far as that is known: in one of the conversations, or
+    /// in none.
     pub applies: Arc<BTreeMap<&'static str, bool>>,
-    /// The conversations that negotiated another version of the protocol, by connection: this edition does not cover them.
+    /// The conversations that negotiated another version of the protocol, by connection: this edition does not cover
+    /// them.
     pub not_covered: Vec<NotCovered>,
     /// The number of conversations that were checked by this edition.
     pub covered: usize,
@@ -42,8 +44,8 @@ pub struct NotCovered {
 
 impl NotCovered {
     /// Reads which party of a conversation speaks the other version that was agreed on.
-    pub(super) fn of(talk: &Conversation, connection: usize, version: u64) -> Self {
-        let party = (!talk.is_uncovered(Party::Client)).then_some(Party::Agent);
+    pub(super) fn of(conversation: &Conversation, connection: usize, version: u64) -> Self {
+        let party = (!conversation.is_uncovered(Party::Client)).then_some(Party::Agent);
         Self { connection, version, party }
     }
 
@@ -71,14 +73,15 @@ impl Judgement {
         }
     }
 
-    /// Lists the differences from another judgement in verdict, evidence or number of findings; the sentences may differ.
+    /// Lists the differences from another judgement in verdict, evidence or number of findings; the sentences may
+    /// differ.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let none = Tally::default();
         let ids: BTreeSet<&String> = self.tallies.keys().chain(other.tallies.keys()).collect();
-        let told =
+        let both =
             ids.into_iter().map(|id| (id, [self, other].map(|one| one.tallies.get(id).unwrap_or(&none).outline())));
-        let changed = told.filter(|(_, [mine, others])| mine != others);
+        let changed = both.filter(|(_, [mine, others])| mine != others);
         changed.map(|(id, [mine, others])| format!("{id}: {mine}; {others}")).collect()
     }
 }

@@ -40,7 +40,8 @@ struct CaseOutline {
     last_us: u64,
     unattributed: usize,
     fences: BTreeMap<String, usize>,
-    /// The last lines on standard error of the current process, or of the first one that exited without being asked to.
+    /// The last lines on standard error of the current process, or of the first one that exited without being asked
+    /// to.
     stderr: VecDeque<String>,
 }
 
@@ -190,8 +191,8 @@ impl JudgedTrace {
 
     /// Returns the line in the case file of the step at the time of the first of these events.
     ///
-    /// Steps are recorded when they are over, and forbidden lines at the end. So it is the step that is itself the evidence or
-    /// names the event, or else the next step.
+    /// Steps are recorded when they are over, and forbidden lines at the end. So it is the step that is itself the
+    /// evidence or names the event, or else the next step.
     #[must_use]
     pub fn line_of(&self, evidence: &[usize]) -> Option<usize> {
         let deciding = *evidence.first()?;
@@ -224,8 +225,8 @@ impl JudgedTrace {
         self.outline.trace.events.iter().filter(spawned).count()
     }
 
-    /// Returns the last lines on standard error, if the subject exited in the case without being asked to. A client may have its
-    /// reasons to exit, unless it was in the middle of something.
+    /// Returns the last lines on standard error, if the subject exited in the case without being asked to. A client may
+    /// have its reasons to exit, unless it was in the middle of something.
     #[must_use]
     pub fn last_stderr(&self, party: Party) -> Vec<String> {
         let exited = match party {

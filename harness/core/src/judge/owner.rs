@@ -1,4 +1,5 @@
-//! Gives each mistake one owner: a failing finding of a general requirement names the more specific one that it also violates.
+//! Gives each mistake one owner: a failing finding of a general requirement names the more specific one that it also
+//! violates.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +14,8 @@ type Place = (String, usize);
 
 /// Fills in [`Finding::same_as`] for the findings of one trace.
 ///
-/// A general requirement names more specific ones in `refers-to`. The specific one owns the mistake, unless it binds less than
-/// the general one: a MUST never refers to a SHOULD.
+/// A general requirement names more specific ones in `refers-to`. The specific one owns the mistake, unless it binds
+/// less than the general one: a MUST never refers to a SHOULD.
 pub(super) fn assign(tallies: &mut BTreeMap<String, Tally>, catalogue: &Catalogue) {
     let mut owners: BTreeMap<Place, Place> = BTreeMap::new();
     for general in catalogue.iter().filter(|requirement| !requirement.refers_to.is_empty()) {
@@ -50,9 +51,9 @@ fn failures<'t>(
 }
 
 impl Finding {
-    /// Returns whether this finding and one of a more specific requirement are at the same place: both have the same deciding
-    /// event, and the pointer of one is that of the other or leads into it. A finding without a pointer concerns the whole
-    /// message; a specific one without a pointer shares only the mistake of a finding like this.
+    /// Returns whether this finding and one of a more specific requirement are at the same place: both have the same
+    /// deciding event, and the pointer of one is that of the other or leads into it. A finding without a pointer
+    /// concerns the whole message; a specific one without a pointer shares only the mistake of a finding like this.
     #[must_use]
     pub fn is_same_mistake(&self, specific: &Self) -> bool {
         let is_within = |inner: &str, outer: &str| {
@@ -66,7 +67,8 @@ impl Finding {
             }
     }
 
-    /// Returns the pointer relative to the payload: some checks count from the message, and some from its params or result.
+    /// Returns the pointer relative to the payload: some checks count from the message, and some from its params or
+    /// result.
     fn pointer(&self) -> Option<&str> {
         let pointer = self.fact.field("pointer")?.as_str()?;
         let inner = ["/params", "/result"].into_iter().find_map(|root| pointer.strip_prefix(root));

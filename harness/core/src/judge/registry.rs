@@ -10,7 +10,8 @@ use crate::areas::Check;
 /// All checks.
 pub struct Registry {
     checks: Vec<Check>,
-    /// The requirements that a function checks or that the shape table owns, each with its place in a list of them all.
+    /// The requirements that a function checks or that the shape table owns, each with its place in a list of them
+    /// all.
     places: HashMap<&'static str, usize>,
 }
 
@@ -32,7 +33,8 @@ impl Registry {
         self.checks.iter()
     }
 
-    /// Returns the requirements that a function checks or that the shape table owns; a case may decide others by its steps.
+    /// Returns the requirements that a function checks or that the shape table owns; a case may decide others by its
+    /// steps.
     #[must_use]
     pub fn requirements(&self) -> BTreeSet<&'static str> {
         self.places.keys().copied().collect()

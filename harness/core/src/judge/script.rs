@@ -16,7 +16,7 @@ const REFUSALS: [i64; 3] = [-32600, -32601, -32602];
 
 /// Turns the outcome of a step into findings on the requirements that it decides.
 pub(in crate::judge) fn judge_step(
-    talk: &Conversation,
+    conversation: &Conversation,
     subject: Party,
     step: &StepEvent,
     case_requirements: &[String],
@@ -29,19 +29,20 @@ pub(in crate::judge) fn judge_step(
         }
     }
     for requirement in &step.decides {
-        let has = |flag| talk.edition.catalogue.has_flag(requirement, flag);
-        if has(Flag::KnownMethod) && is_unknown_method(talk, step) {
+        let has = |flag| conversation.edition.catalogue.has_flag(requirement, flag);
+        if has(Flag::KnownMethod) && is_unknown_method(conversation, step) {
             continue;
         }
         let event = step.events.first().copied().unwrap_or(n);
         let mut ruling = tallies.ruling(requirement, event);
         match step.outcome {
-            _ if talk.edition.catalogue.is_probe(requirement) => ruling.note(told(step, subject)),
+            _ if conversation.edition.catalogue.is_probe(requirement) => ruling.note(probe_fact(step, subject)),
             Outcome::Done => ruling.pass(),
             Outcome::NotApplicable => ruling.not_applicable(step_fact(step, subject)),
-            // An agent need not support the version of the case, and then the case expects what another version forbids.
-            _ if talk.is_uncovered(subject) => ruling.not_applicable(step_fact(step, subject)),
-            Outcome::Contradicted if step.kind == StepKind::Mcp && !shows_attempt(talk, step) => {
+            // An agent need not support the version of the case, and then the case expects what another version
+            // forbids.
+            _ if conversation.is_uncovered(subject) => ruling.not_applicable(step_fact(step, subject)),
+            Outcome::Contradicted if step.kind == StepKind::Mcp && !shows_attempt(conversation, step) => {
                 let fact = fact!(
                     "no-tool-call",
                     "{step}; the agent did not report a call of a tool of that server",
@@ -51,14 +52,14 @@ pub(in crate::judge) fn judge_step(
                 );
                 ruling.inconclusive(fact, &step.events);
             }
-            Outcome::Contradicted => match outside_cause(talk, step) {
+            Outcome::Contradicted => match outside_cause(conversation, step) {
                 Some(cause) => ruling.inconclusive(cause, &step.events),
                 None => ruling.fail(step_fact(step, subject), &step.events),
             },
-            Outcome::Ended if talk.initialized.is_some() && ended_unexplained(step, subject) => {
+            Outcome::Ended if conversation.initialized.is_some() && ended_unexplained(step, subject) => {
                 ruling.fail(step_fact(step, subject), &step.events);
             }
-            Outcome::TimedOut if was_passed_over(talk, step, has(Flag::AnyRequest)) => {
+            Outcome::TimedOut if was_passed_over(conversation, step, has(Flag::AnyRequest)) => {
                 let fact = fact!(
                     "unanswered-before-later",
                     "{step}; the {party} answered a later request",
@@ -69,7 +70,7 @@ pub(in crate::judge) fn judge_step(
                 );
                 ruling.fail(fact, &step.events);
             }
-            Outcome::TimedOut if has_stalled(talk, step) => {
+            Outcome::TimedOut if has_stalled(conversation, step) => {
                 let fact = fact!(
                     "stalled",
                     "{step}; the {party} answered such a request before, and sent nothing since",
@@ -93,46 +94,51 @@ pub(in crate::judge) fn judge_step(
 }
 
 /// Whether the step shows that the subject does not know the method; then its answer to wrong params stays unknown.
-fn is_unknown_method(talk: &Conversation, step: &StepEvent) -> bool {
-    step.events.iter().any(|event| matches!(talk.errors.get(event), Some((_, NO_METHOD))))
+fn is_unknown_method(conversation: &Conversation, step: &StepEvent) -> bool {
+    step.events.iter().any(|event| matches!(conversation.errors.get(event), Some((_, NO_METHOD))))
 }
 
-/// Whether the step waited for the answer to a request that needs no user and no model, and a later one was answered. Only a
-/// requirement on any request counts requests that some programs leave unanswered.
-fn was_passed_over(talk: &Conversation, step: &StepEvent, of_any: bool) -> bool {
+/// Whether the step waited for the answer to a request that needs no user and no model, and a later one was answered.
+/// Only a requirement on any request counts requests that some programs leave unanswered.
+fn was_passed_over(conversation: &Conversation, step: &StepEvent, of_any: bool) -> bool {
     let waited_for = |open: &Exchange| step.events.contains(&open.n) && !open.deliberate;
     // A client that did the same before without its user does not wait for its user now.
-    let alone = |method: &str| !waits_for_others(method) && (!asks_first(method) || talk.served.contains(method));
-    let usual = |open: &Exchange| of_any || is_usually_answered(talk, open.from.other(), &open.method);
-    let passed = |open: &Exchange| alone(&open.method) && usual(open) && talk.fence.is_some_and(|n| n > open.n);
+    let alone =
+        |method: &str| !waits_for_others(method) && (!asks_first(method) || conversation.served.contains(method));
+    let usual = |open: &Exchange| of_any || is_usually_answered(conversation, open.from.other(), &open.method);
+    let passed = |open: &Exchange| alone(&open.method) && usual(open) && conversation.fence.is_some_and(|n| n > open.n);
     // Only the tester's requests are awaited, whichever party it is.
-    talk.open.values().any(|open| waited_for(open) && passed(open))
+    conversation.open.values().any(|open| waited_for(open) && passed(open))
 }
 
-/// Whether the subject sent nothing after the awaited request, although it answered a fence before. Then it is not a subject
-/// that ignores such requests.
-fn has_stalled(talk: &Conversation, step: &StepEvent) -> bool {
-    let Some(open) = talk.open.values().find(|open| step.events.contains(&open.n)) else { return false };
-    let last = talk.last_line.get(&open.from.other());
-    let silent = last.is_none_or(|&(n, _)| n < open.n) && talk.stdout_ended.is_none() && talk.shutting_down.is_none();
-    silent && talk.fence.is_some_and(|fence| fence < open.n)
+/// Whether the subject sent nothing after the awaited request, although it answered a fence before. Then it is not a
+/// subject that ignores such requests.
+fn has_stalled(conversation: &Conversation, step: &StepEvent) -> bool {
+    let Some(open) = conversation.open.values().find(|open| step.events.contains(&open.n)) else { return false };
+    let last = conversation.last_line.get(&open.from.other());
+    let silent = last.is_none_or(|&(n, _)| n < open.n)
+        && conversation.stdout_ended.is_none()
+        && conversation.shutting_down.is_none();
+    silent && conversation.fence.is_some_and(|fence| fence < open.n)
 }
 
-/// Whether the agent tried to call the tool that the case asked for. An agent may connect to a server only then, and a model
-/// may not do what it was asked.
-fn shows_attempt(talk: &Conversation, step: &StepEvent) -> bool {
-    step.events.iter().any(|event| talk.tool_reports.contains(event))
+/// Whether the agent tried to call the tool that the case asked for. An agent may connect to a server only then, and a
+/// model may not do what it was asked.
+fn shows_attempt(conversation: &Conversation, step: &StepEvent) -> bool {
+    step.events.iter().any(|event| conversation.tool_reports.contains(event))
 }
 
-/// Whether this event ends a turn in which the agent did anything. It accepted the prompt then, whatever its error says.
-fn ended_accepted_turn(talk: &Conversation, event: usize) -> bool {
-    talk.turn_logs().any(|(_, turn)| turn.acted && turn.ended.is_some_and(|(n, _)| n == event))
+/// Whether this event ends a turn in which the agent did anything. It accepted the prompt then, whatever its error
+/// says.
+fn ended_accepted_turn(conversation: &Conversation, event: usize) -> bool {
+    conversation.turn_logs().any(|(_, turn)| turn.acted && turn.ended.is_some_and(|(n, _)| n == event))
 }
 
 /// Returns an error that may not be the subject's own: a missing login, or an unreachable model.
-fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<Fact> {
-    let (event, (method, code)) = step.events.iter().find_map(|event| Some((*event, talk.errors.get(event)?)))?;
-    if talk.edition.methods.knows(Party::Agent, method) {
+fn outside_cause(conversation: &Conversation, step: &StepEvent) -> Option<Fact> {
+    let (event, (method, code)) =
+        step.events.iter().find_map(|event| Some((*event, conversation.errors.get(event)?)))?;
+    if conversation.edition.methods.knows(Party::Agent, method) {
         // A client needs neither a login nor a model for its services.
         return None;
     }
@@ -144,14 +150,19 @@ fn outside_cause(talk: &Conversation, step: &StepEvent) -> Option<Fact> {
             code
         ));
     }
-    let refuses = REFUSALS.contains(code) && !ended_accepted_turn(talk, event);
+    let refuses = REFUSALS.contains(code) && !ended_accepted_turn(conversation, event);
     let from_the_model = method == "session/prompt" && !refuses;
     from_the_model.then(|| {
-        fact!("maybe-model-error", "the agent ended the turn with error {code}, which may come from its model", code; method = method)
+        fact!(
+            "maybe-model-error",
+            "the agent ended the turn with error {code}, which may come from its model",
+            code;
+            method = method
+        )
     })
 }
 
 /// Returns the observation of a step about something that the specification leaves open.
-fn told(step: &StepEvent, subject: Party) -> Fact {
+fn probe_fact(step: &StepEvent, subject: Party) -> Fact {
     if step.outcome == Outcome::Done { holds() } else { step_fact(step, subject) }
 }

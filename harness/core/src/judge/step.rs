@@ -31,8 +31,8 @@ pub enum EndCause {
 }
 
 impl EndCause {
-    /// Classifies the end from the facts. An agent should exit only when its input ends. A client may have reasons to exit
-    /// while it waits for an answer, and reports that by its exit code: 0, or one that its profile lists.
+    /// Classifies the end from the facts. An agent should exit only when its input ends. A client may have reasons to
+    /// exit while it waits for an answer, and reports that by its exit code: 0, or one that its profile lists.
     #[must_use]
     pub fn of(end: &SubjectEnd, subject: Party) -> Self {
         let crashed = match &end.exit {

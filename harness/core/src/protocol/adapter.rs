@@ -41,8 +41,8 @@ pub trait Adapter: Send + Sync + std::fmt::Debug {
     /// Returns the name of the required member of a permission request that says what it is about.
     fn permission_member(&self) -> &'static str;
 
-    /// Returns the capabilities of a party: of a client in the params of `initialize`, of an agent in its result; `None` if absent
-    /// or null.
+    /// Returns the capabilities of a party: of a client in the params of `initialize`, of an agent in its result;
+    /// `None` if absent or null.
     fn capabilities<'v>(&self, party: Party, initialize: &'v Value) -> Option<&'v Value> {
         initialize.member(self.capabilities_member(party)).filter(|value| !value.is_null())
     }
@@ -84,8 +84,8 @@ pub trait Adapter: Send + Sync + std::fmt::Debug {
     /// Returns the stop reason, if the result of this method ends a turn.
     fn turn_end<'v>(&self, method: &str, result: &'v Value) -> Option<&'v str>;
 
-    /// Whether the response to a prompt ends its turn; otherwise it is a receipt, and the agent reports the end by a state
-    /// update.
+    /// Whether the response to a prompt ends its turn; otherwise it is a receipt, and the agent reports the end by a
+    /// state update.
     fn response_ends_turn(&self) -> bool;
 
     /// Splits the params of a `session/update`; `None` if a part is missing.

@@ -1,5 +1,5 @@
-//! The capabilities on which parts of the protocol depend: one table for each major. The schema names the capabilities; only its texts
-//! name what depends on them.
+//! The capabilities on which parts of the protocol depend: one table for each major. The schema names the capabilities;
+//! only its texts name what depends on them.
 
 use crate::requirement::Party;
 
@@ -48,7 +48,8 @@ pub struct Capability {
     pub feature: Feature<'static>,
     /// The members of the capabilities of the party that lead to it.
     pub path: &'static [&'static str],
-    /// Whether only drafts and newer revisions define the feature. Its capability may have other names and places then.
+    /// Whether only drafts and newer revisions define the feature. Its capability may have other names and places
+    /// then.
     pub is_draft: bool,
 }
 
@@ -111,8 +112,8 @@ pub(super) const V1: &[Capability] = &[
     client(Feature::Update("notice"), &["session", "notices"]),
     client(Feature::Update("compaction_update"), &["session", "compaction"]),
     client(Feature::Update("compaction_summary_chunk"), &["session", "compaction"]),
-    // Drafts: "Agents MUST NOT send this update unless the Client advertised `plan`", "Agents MUST only send this update when the
-    // Client advertised the `subagents` Client capability".
+    // Drafts: "Agents MUST NOT send this update unless the Client advertised `plan`", "Agents MUST only send this
+    // update when the Client advertised the `subagents` Client capability".
     client(Feature::Update("plan_update"), &["plan"]).draft(),
     client(Feature::Update("plan_removed"), &["plan"]).draft(),
     client(Feature::Update("subagent_update"), &["subagents"]).draft(),

@@ -50,13 +50,13 @@ pub struct Edition {
     pub methods: MethodTable,
     /// The methods of the unstable schema.
     pub draft_methods: MethodTable,
-    /// Names of members that only drafts use, in any place. Drafts move members more often than they are published, so a
-    /// draft's name in an unexpected place was not invented by the sender.
+    /// Names of members that only drafts use, in any place. Drafts move members more often than they are published, so
+    /// a draft's name in an unexpected place was not invented by the sender.
     pub draft_names: BTreeSet<&'static str>,
     /// Names of all members in the two schemas.
     pub member_names: BTreeSet<&'static str>,
-    /// The newest known schema of the major, if it is newer than that of the edition: it decides no verdict, but what it defines is
-    /// no violation.
+    /// The newest known schema of the major, if it is newer than that of the edition: it decides no verdict, but what
+    /// it defines is no violation.
     pub newer: Option<NewerSchema>,
     /// The differences between majors that the schema does not contain.
     pub adapter: &'static dyn Adapter,
@@ -169,8 +169,8 @@ impl Edition {
         Some(version).filter(|&version| (1..=NEWEST_MAJOR).contains(&version) && version != u64::from(self.major))
     }
 
-    /// Returns the version that an agent supports which refused this edition's, by the rules of version 2: error -32022, whose
-    /// data lists only later versions.
+    /// Returns the version that an agent supports which refused this edition's, by the rules of version 2: error
+    /// -32022, whose data lists only later versions.
     #[must_use]
     pub fn refused_for(&self, params: &Value, error: &Value) -> Option<u64> {
         const UNSUPPORTED: i64 = -32022;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The environment variable that a client's profile configures for the agent, so that a check can recognise the configuration.
+/// The environment variable that a client's profile configures for the agent, so that a check can recognise the
+/// configuration.
 pub const CONFIGURED: &str = "ACP_CONFORMANCE_AGENT";
 
 /// The arguments and variables that a method of the type `terminal` adds to the start of the agent's program.

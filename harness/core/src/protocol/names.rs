@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are names from a schema or from this program. A lookup costs a third of that with the standard hash. Only
-/// the standard hash resists hostile keys, so names that a subject chooses need it.
+/// A map whose keys are names from a schema or from this program. A lookup costs a third of that with the standard
+/// hash. Only the standard hash resists hostile keys, so names that a subject chooses need it.
 pub(crate) type NameMap<K, V> = HashMap<K, V, BuildHasherDefault<NameHasher>>;
 
 /// Multiplies and rotates eight bytes at a time, as the hash of the Rust compiler does.

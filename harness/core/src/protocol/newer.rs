@@ -1,4 +1,5 @@
-//! The newest known schema of a major. What an edition does not define, a newer revision may define; then it violates nothing.
+//! The newest known schema of a major. What an edition does not define, a newer revision may define; then it violates
+//! nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,8 +23,8 @@ pub struct NewerSource {
     pub unstable: fn() -> Cow<'static, str>,
 }
 
-/// The newest known schema of a major: its stable and its unstable file. Both are read when they are first needed, since most
-/// conversations never need them.
+/// The newest known schema of a major: its stable and its unstable file. Both are read when they are first needed,
+/// since most conversations never need them.
 pub struct NewerSchema {
     source: NewerSource,
     has_open_sets: bool,

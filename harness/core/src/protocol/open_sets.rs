@@ -1,7 +1,7 @@
 //! The open sets of strings of a schema: each member with the values that the schema defines for it.
 //!
-//! Version 2 lets a party add values of its own to these sets, with a leading underscore. JSON Schema accepts any string
-//! there, so the rule is checked here.
+//! Version 2 lets a party add values of its own to these sets, with a leading underscore. JSON Schema accepts any
+//! string there, so the rule is checked here.
 
 use serde_json::Value;
 

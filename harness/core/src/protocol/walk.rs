@@ -1,7 +1,7 @@
 //! Walks through a payload together with its definition, and lists every member with the definition that owns it.
 //!
-//! JSON Schema alone cannot report a member in the wrong place, because the published schema never closes its objects. The walk
-//! can: it follows references and unions to the definitions, which contain the names of the members.
+//! JSON Schema alone cannot report a member in the wrong place, because the published schema never closes its objects.
+//! The walk can: it follows references and unions to the definitions, which contain the names of the members.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -166,8 +166,8 @@ impl Nodes {
         }
     }
 
-    /// Returns the shape of an object with these members, or of a list, by a node. Most nodes have at most one union, and the
-    /// branch that its tag chooses determines the shape, so these shapes are cached.
+    /// Returns the shape of an object with these members, or of a list, by a node. Most nodes have at most one union,
+    /// and the branch that its tag chooses determines the shape, so these shapes are cached.
     fn shape(&self, described: Described, object: Option<&Map<String, Value>>) -> Cow<'_, Shape> {
         let collected = || {
             let (mut shape, mut definitions) = (Shape::default(), Vec::new());
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
     use crate::testing::v1;
 
-    fn strangers(definition: &str, value: &Value) -> Vec<String> {
+    fn unknown_members(definition: &str, value: &Value) -> Vec<String> {
         let parts = v1().stable.parts(definition, value);
         parts.members.iter().filter(|m| m.known != Site::Defined).map(|m| format!("{} {:?}", m.at(), m.known)).collect()
     }
@@ -331,7 +331,7 @@ mod tests {
             "content": [{ "type": "diff", "path": "/a", "newText": "", "old_text": "" }],
             "locations": [{ "path": "/a", "lineNumber": 3 }] } });
         assert_eq!(
-            strangers("SessionNotification", &update),
+            unknown_members("SessionNotification", &update),
             [
                 "/session_id Misspelt(\"sessionId\")",
                 "/update/vendor Custom",
@@ -358,21 +358,21 @@ mod tests {
         let option = json!({ "value": "a", "name": "A", "own": 1 });
         let group = json!({ "group": "g", "name": "G", "options": [{ "value": "b", "name": "B" }] });
         let select = |options: Value| json!({ "currentValue": "a", "options": options });
-        assert_eq!(strangers("SessionConfigSelect", &select(json!([option]))), ["/options/0/own Custom"]);
-        assert!(strangers("SessionConfigSelect", &select(json!([group]))).is_empty());
+        assert_eq!(unknown_members("SessionConfigSelect", &select(json!([option]))), ["/options/0/own Custom"]);
+        assert!(unknown_members("SessionConfigSelect", &select(json!([group]))).is_empty());
     }
 
     #[test]
     fn members_of_other_variants_are_not_custom() {
         let declined = json!({ "action": "decline", "content": null, "own": 1 });
-        assert_eq!(strangers("CreateElicitationResponse", &declined), ["/content OtherVariant", "/own Custom"]);
+        assert_eq!(unknown_members("CreateElicitationResponse", &declined), ["/content OtherVariant", "/own Custom"]);
         let cancelled = json!({ "outcome": { "outcome": "cancelled", "optionId": "yes", "_meta": {} } });
-        assert_eq!(strangers("RequestPermissionResponse", &cancelled), ["/outcome/optionId OtherVariant"]);
+        assert_eq!(unknown_members("RequestPermissionResponse", &cancelled), ["/outcome/optionId OtherVariant"]);
     }
 
     #[test]
     fn an_unknown_variant_is_not_entered() {
         let update = json!({ "sessionId": "s", "update": { "sessionUpdate": "_mine", "free": 1 } });
-        assert!(strangers("SessionNotification", &update).is_empty());
+        assert!(unknown_members("SessionNotification", &update).is_empty());
     }
 }

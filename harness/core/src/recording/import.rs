@@ -29,8 +29,8 @@ pub(super) trait Importer {
     fn next(&mut self, lines: &mut Lines) -> Result<Option<Item>, RecordingProblem>;
 }
 
-/// One message per line, of both parties and without the sender, as `acpx --format json` prints them. Tools append to it, so
-/// each `initialize` begins a connection.
+/// One message per line, of both parties and without the sender, as `acpx --format json` prints them. Tools append to
+/// it, so each `initialize` begins a connection.
 pub(super) struct Ndjson {
     sides: Sides,
     edition: &'static Edition,
@@ -67,7 +67,8 @@ impl Importer for Ndjson {
     }
 }
 
-/// Lines after an arrow, as `sacp-tee` writes them. The tool appends to its log, so each `initialize` begins a connection.
+/// Lines after an arrow, as `sacp-tee` writes them. The tool appends to its log, so each `initialize` begins a
+/// connection.
 #[derive(Default)]
 pub(super) struct Tee {
     connection: usize,
@@ -137,8 +138,8 @@ impl Split {
     }
 }
 
-/// The trace of the conductor of the Rust SDK (`--trace FILE.jsons`): one entry per line. With proxies it contains several
-/// conversations, of which only the requested party's count.
+/// The trace of the conductor of the Rust SDK (`--trace FILE.jsons`): one entry per line. With proxies it contains
+/// several conversations, of which only the requested party's count.
 pub(super) struct Conductor {
     party: Option<Party>,
     /// Requests of other protocols that are carried over this one; their answers are not marked.
@@ -280,8 +281,8 @@ pub(super) fn zed(from: impl BufRead) -> Result<Vec<Item>, RecordingProblem> {
     Ok(items.collect())
 }
 
-/// Reads the export of acp-devtools (`acp-devtools export`, and its recorded handshakes). An export has secrets removed, so its
-/// lines may differ from those on the wire.
+/// Reads the export of acp-devtools (`acp-devtools export`, and its recorded handshakes). An export has secrets
+/// removed, so its lines may differ from those on the wire.
 pub(super) fn devtools(from: impl BufRead) -> Result<Vec<Item>, RecordingProblem> {
     #[derive(Deserialize)]
     struct Export {

@@ -1,5 +1,5 @@
-//! Two files with the lines of one party each. The order of lines in different files is unknown, except that an answer comes
-//! after its request. So one party is read until it answers a request that the other has not sent yet.
+//! Two files with the lines of one party each. The order of lines in different files is unknown, except that an answer
+//! comes after its request. So one party is read until it answers a request that the other has not sent yet.
 
 use std::collections::BTreeSet;
 

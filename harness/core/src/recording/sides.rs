@@ -1,5 +1,5 @@
-//! Infers the sender of a message if the recording does not contain it: a method belongs to one party, and an answer to a
-//! request.
+//! Infers the sender of a message if the recording does not contain it: a method belongs to one party, and an answer to
+//! a request.
 
 use std::collections::HashMap;
 
@@ -98,8 +98,8 @@ impl Sides {
     }
 }
 
-/// Whether a result could answer this request. Results that do not fit the schema of a known method cannot; for an unknown
-/// method, any result can.
+/// Whether a result could answer this request. Results that do not fit the schema of a known method cannot; for an
+/// unknown method, any result can.
 fn may_answer(edition: &Edition, sender: Option<Party>, method: &str, result: Option<&Value>) -> bool {
     let Some(result) = result else { return true };
     let found = sender.and_then(|sender| edition.methods.find(sender, Kind::Request, method));

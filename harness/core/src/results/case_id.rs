@@ -1,4 +1,5 @@
-//! The ids of cases: `FILE`, `FILE@SHAPE` for a shape of the case in a file, `FILE@CONTEXT` or `FILE@SHAPE,CONTEXT` in a context.
+//! The ids of cases: `FILE`, `FILE@SHAPE` for a shape of the case in a file, `FILE@CONTEXT` or `FILE@SHAPE,CONTEXT` in
+//! a context.
 
 /// Returns the id without shape and context: that of the case file.
 #[must_use]

@@ -115,7 +115,8 @@ impl Collector {
         }
     }
 
-    /// Checks the trace of a case or of a conversation, which was saved to the file. Returns the ids of its cases, in their order.
+    /// Checks the trace of a case or of a conversation, which was saved to the file. Returns the ids of its cases, in
+    /// their order.
     pub fn add(&mut self, trace: &Trace, file: Option<&str>) -> Vec<String> {
         let mut session = JudgingSession::new(&trace.header, self.edition);
         trace.events.iter().for_each(|event| session.event(event));
@@ -241,8 +242,8 @@ impl Collector {
         counted.map(|(_, _, failure)| failure.requirement.clone()).collect()
     }
 
-    /// Returns the failures that no process has confirmed, one of each kind: those of MUSTs first, and of each the one with the fewest
-    /// cases before it.
+    /// Returns the failures that no process has confirmed, one of each kind: those of MUSTs first, and of each the one
+    /// with the fewest cases before it.
     #[must_use]
     pub fn unconfirmed(&self) -> Vec<UnconfirmedFailure> {
         let mut found: BTreeMap<(Option<Level>, &str, &str), UnconfirmedFailure> = BTreeMap::new();
@@ -385,8 +386,8 @@ impl Collector {
     }
 }
 
-/// Returns the run of a case that counts: the last one alone, or else the last one. One that was cut short counts only if there is no
-/// other.
+/// Returns the run of a case that counts: the last one alone, or else the last one. One that was cut short counts only
+/// if there is no other.
 fn counting(runs: &[CaseRun]) -> &CaseRun {
     let whole = |run: &&CaseRun| !run.is_cut_short();
     let alone = runs.iter().filter(whole).rfind(|run| run.is_alone).or_else(|| runs.iter().rfind(whole));

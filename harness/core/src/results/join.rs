@@ -8,8 +8,8 @@ use super::model::{FindingReport, Partial, ProbeReport, RequirementReport, RunRe
 use super::reasons::reasons;
 use super::requirement::unless_open;
 
-/// Joins two reports of shards of one run. The expected failures must be applied again, since only all cases show the result of
-/// an entry.
+/// Joins two reports of shards of one run. The expected failures must be applied again, since only all cases show the
+/// result of an entry.
 #[must_use]
 pub fn join(one: RunReport, other: RunReport) -> RunReport {
     let pairs = one.requirements.into_iter().zip(other.requirements);

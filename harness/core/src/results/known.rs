@@ -1,7 +1,8 @@
 //! What the runs of cases prove together.
 //!
-//! A failure in a conversation of several cases may come from the cases before, so it counts only if another process shows it: a run
-//! of any case alone, or the same case once more, after the same cases or others. Then it counts wherever it was seen.
+//! A failure in a conversation of several cases may come from the cases before, so it counts only if another process
+//! shows it: a run of any case alone, or the same case once more, after the same cases or others. Then it counts
+//! wherever it was seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +34,8 @@ pub struct KnownSymptoms {
     refuted: BTreeMap<Outcome, usize>,
 }
 
-/// The number of cases that show alone what they showed in a shared conversation, all of them, after which the same result of a step
-/// needs no further run. It only leaves cases undecided, so nothing fails by it.
+/// The number of cases that show alone what they showed in a shared conversation, all of them, after which the same
+/// result of a step needs no further run. It only leaves cases undecided, so nothing fails by it.
 const ENOUGH_ALONE: usize = 6;
 
 /// The place of a run of a case.
@@ -74,7 +75,8 @@ impl KnownSymptoms {
                 (_, Symptom::FailedOnce(_)) => false,
                 (Place::Alone, _) => true,
                 (_, Symptom::Unmet { .. }) => {
-                    // The first case of a conversation is alone with its process. A machine under load may have made that slow, though.
+                    // The first case of a conversation is alone with its process. A machine under load may have made
+                    // that slow, though.
                     let is_first = place == Place::First;
                     let is_second_time = is_first && !self.of_first.insert(symptom.clone());
                     is_second_time || (is_first || is_again) && symptom.shows_in_any_conversation()
@@ -129,7 +131,8 @@ impl KnownSymptoms {
         }
     }
 
-    /// Returns the symptoms of a case that need a further run. An exit that is confirmed explains why the case went no further.
+    /// Returns the symptoms of a case that need a further run. An exit that is confirmed explains why the case went no
+    /// further.
     #[must_use]
     pub fn open(&self, case: &str, symptoms: &BTreeSet<Symptom>) -> BTreeSet<Symptom> {
         let is_exit = |symptom: &Symptom| matches!(symptom, Symptom::Unmet { outcome: Outcome::Ended, .. });
@@ -163,8 +166,8 @@ impl KnownSymptoms {
 }
 
 impl Symptom {
-    /// Whether it fails nothing, and neither a time limit nor the end of the process led to it. Then a second shared conversation is
-    /// proof enough.
+    /// Whether it fails nothing, and neither a time limit nor the end of the process led to it. Then a second shared
+    /// conversation is proof enough.
     #[must_use]
     pub const fn shows_in_any_conversation(&self) -> bool {
         match self {

@@ -16,8 +16,8 @@ impl CaseReport {
     }
 }
 
-/// Decides which requirements and which cases fail because of a mistake. Both are sorted; the result does not depend on the
-/// order in which cases ended, and is the same for the joined reports of shards.
+/// Decides which requirements and which cases fail because of a mistake. Both are sorted; the result does not depend on
+/// the order in which cases ended, and is the same for the joined reports of shards.
 pub(super) fn settle(requirements: &mut [RequirementReport], cases: &mut [CaseReport]) {
     own(requirements);
     let for_it: BTreeMap<&str, BTreeSet<&str>> = cases
@@ -48,9 +48,9 @@ fn own(requirements: &mut [RequirementReport]) {
     }
 }
 
-/// Makes one case fail for a violation that several show: the one that needs the fewest cases before it; of these the first that names
-/// the requirement, or else the first that passes without the violation, or else the first. Every case that names the requirement
-/// fails by itself, and so does every recording, which names none.
+/// Makes one case fail for a violation that several show: the one that needs the fewest cases before it; of these the
+/// first that names the requirement, or else the first that passes without the violation, or else the first. Every case
+/// that names the requirement fails by itself, and so does every recording, which names none.
 fn count_once(requirement: &mut RequirementReport, for_it: &BTreeMap<&str, BTreeSet<&str>>, passing: &BTreeSet<&str>) {
     let id = requirement.id.as_str();
     let is_own = |case: &str| for_it.get(case).is_some_and(|own| own.contains(id));

@@ -57,8 +57,8 @@ pub struct RunReport {
     pub probes: Vec<ProbeReport>,
     /// Every case, in the order of the ids.
     pub cases: Vec<CaseReport>,
-    /// The reasons why cases are undecided or do not apply: cases with the same reason together, the most frequent reason of a
-    /// verdict first.
+    /// The reasons why cases are undecided or do not apply: cases with the same reason together, the most frequent
+    /// reason of a verdict first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonReport>,
     /// The random walks of the run, if there were any.
@@ -78,13 +78,16 @@ pub struct RunReport {
     /// Why the run ended before all of its cases had run, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Partial>,
-    /// The reason why the subject could not be tested, if there is one; then the report contains only the first contact.
+    /// The reason why the subject could not be tested, if there is one; then the report contains only the first
+    /// contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
-    /// Whether the obstacle is that the command most likely starts another program, whose violations say nothing. No report has it.
+    /// Whether the obstacle is that the command most likely starts another program, whose violations say nothing. No
+    /// report has it.
     #[serde(skip)]
     pub is_wrong_program: bool,
-    /// Steps by which the user can make the next run decide more, a sentence each; other versions may word them differently.
+    /// Steps by which the user can make the next run decide more, a sentence each; other versions may word them
+    /// differently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_steps: Vec<String>,
 }
@@ -98,8 +101,8 @@ impl RunReport {
 
     /// Whether there are cases and each passed or does not apply.
     ///
-    /// A case counts as passed if some of its requirements passed, and nothing happened to which the others apply: after a fix, a
-    /// program need not do more than before.
+    /// A case counts as passed if some of its requirements passed, and nothing happened to which the others apply:
+    /// after a fix, a program need not do more than before.
     #[must_use]
     pub fn all_passed(&self) -> bool {
         let verdict = |id: &String| self.requirements.iter().find(|known| known.id == *id).map(|known| known.verdict);
@@ -163,8 +166,8 @@ pub struct SuiteInfo {
     pub transport: String,
     /// SHA-256 of the stable schema file, in lower-case hexadecimal.
     pub schema_sha256: String,
-    /// SHA-256 over the requirements and cases of the edition; only in certificates. It is that of the output of `sha256sum` for their
-    /// files, in the order of their paths.
+    /// SHA-256 over the requirements and cases of the edition; only in certificates. It is that of the output of
+    /// `sha256sum` for their files, in the order of their paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_sha256: Option<String>,
 }
@@ -304,8 +307,8 @@ pub struct Summary {
     /// The number of cases that did not pass in a shared conversation and ran again alone.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub again: usize,
-    /// The proofs that nothing more would come, with their number: the method of the request that the subject answered, or
-    /// `time limit` if it answered none.
+    /// The proofs that nothing more would come, with their number: the method of the request that the subject
+    /// answered, or `time limit` if it answered none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fences: BTreeMap<String, usize>,
 }

@@ -8,8 +8,8 @@ use crate::judge::{Cause, EndCause};
 use crate::requirement::{Area, Party};
 use crate::verdict::Verdict;
 
-/// Groups the cases that neither passed nor failed by their reasons. The most frequent reasons come first, and those that leave
-/// cases undecided before those for which cases do not apply.
+/// Groups the cases that neither passed nor failed by their reasons. The most frequent reasons come first, and those
+/// that leave cases undecided before those for which cases do not apply.
 pub(super) fn reasons(party: Party, requirements: &[RequirementReport], cases: &[CaseReport]) -> Vec<ReasonReport> {
     let mut groups: BTreeMap<Key, Vec<(&CaseReport, &Cause)>> = BTreeMap::new();
     let is_explained = |case: &&CaseReport| {

@@ -52,8 +52,8 @@ pub fn alone<'t>(
     Some(join(edition, requirement, vec![seen], Vec::new(), (&BTreeSet::new(), None)))
 }
 
-/// Joins the results of all runs for one requirement. `fit` are the ids of the cases that apply to the subject; `applies` says whether
-/// the precondition was true in a conversation, or false in all that show it.
+/// Joins the results of all runs for one requirement. `fit` are the ids of the cases that apply to the subject;
+/// `applies` says whether the precondition was true in a conversation, or false in all that show it.
 pub(super) fn join(
     edition: &Edition,
     requirement: &Requirement,
@@ -63,7 +63,8 @@ pub(super) fn join(
 ) -> RequirementReport {
     let is_exercised = |seen: &&SeenIn| !matches!(seen.tally.verdict(), Verdict::NotExercised | Verdict::NotApplicable);
     let is_unfit = |seen: &SeenIn| seen.tally.verdict() == Verdict::NotApplicable;
-    // The requirement applies if the case does in its first use. That a context of it does not apply means nothing here.
+    // The requirement applies if the case does in its first use. That a context of it does not apply means nothing
+    // here.
     let is_context = |seen: &SeenIn| case_id::without_last(&seen.case).is_some_and(|first_use| fit.contains(first_use));
     let counted: Vec<&SeenIn> = seen.iter().filter(|seen| !(is_unfit(seen) && is_context(seen))).collect();
     let inapplicable: BTreeSet<String> =
@@ -98,8 +99,8 @@ pub(super) fn join(
     }
 }
 
-/// Returns the verdict over all cases: no pass if the subject stopped answering in one of them, or if a failure was seen and not
-/// confirmed.
+/// Returns the verdict over all cases: no pass if the subject stopped answering in one of them, or if a failure was
+/// seen and not confirmed.
 pub(super) fn unless_open(verdict: Verdict, findings: &[FindingReport]) -> Verdict {
     let is_open = findings.iter().any(|finding| finding.stalled || finding.unconfirmed);
     if verdict == Verdict::Pass && is_open { Verdict::Inconclusive } else { verdict }

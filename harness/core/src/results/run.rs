@@ -107,8 +107,8 @@ impl CaseRun {
         self.judged.judgement.verdict(requirement)
     }
 
-    /// Returns the MUSTs of the subject with failures that do not count yet, each with the sentence about one of them. What the
-    /// other party of a recording did softens no case of the subject.
+    /// Returns the MUSTs of the subject with failures that do not count yet, each with the sentence about one of them.
+    /// What the other party of a recording did softens no case of the subject.
     pub(super) fn unconfirmed<'r>(
         &'r self,
         known: &'r KnownSymptoms,
@@ -131,8 +131,8 @@ impl CaseRun {
         })
     }
 
-    /// Returns the report on the case if this run counts. What fails in other runs of the case fails it too; `unconfirmed` are the
-    /// MUSTs with failures, in any run, that do not count yet.
+    /// Returns the report on the case if this run counts. What fails in other runs of the case fails it too;
+    /// `unconfirmed` are the MUSTs with failures, in any run, that do not count yet.
     pub(super) fn report(
         &self,
         runs: &[Self],
@@ -166,8 +166,8 @@ impl CaseRun {
         }
     }
 
-    /// Adds the findings by requirement. Of a run that does not count, only failures and passes are kept. `shown` are the failures that
-    /// better runs of the case showed already.
+    /// Adds the findings by requirement. Of a run that does not count, only failures and passes are kept. `shown` are
+    /// the failures that better runs of the case showed already.
     pub(super) fn add_to<'r>(
         &'r self,
         by_requirement: &mut BTreeMap<&'r str, RequirementRuns>,

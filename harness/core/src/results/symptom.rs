@@ -1,5 +1,5 @@
-//! The reasons why a case does not pass, as data, so that two runs of a case can be compared, and repeated behaviour of the
-//! subject recognized.
+//! The reasons why a case does not pass, as data, so that two runs of a case can be compared, and repeated behaviour of
+//! the subject recognized.
 
 use std::collections::BTreeSet;
 
@@ -117,8 +117,8 @@ const fn may_be_optional(kind: StepKind) -> bool {
     matches!(kind, StepKind::Optional | StepKind::Reply | StepKind::Mcp)
 }
 
-/// Returns the expectation of a step; equal expectations of different cases are equal. Texts and files differ from case to
-/// case.
+/// Returns the expectation of a step; equal expectations of different cases are equal. Texts and files differ from case
+/// to case.
 fn expectation(step: &StepEvent) -> String {
     match step.kind {
         StepKind::Reply | StepKind::File | StepKind::Process | StepKind::Mcp => format!("{:?}", step.kind),

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum CaseMark {
     /// The case begins. In the first case of a conversation, the subject is started after it.
     Begins(CaseInfo),
-    /// The transcript of the case is over. A fence of the tester follows; later messages of the subject still count for this
-    /// case.
+    /// The transcript of the case is over. A fence of the tester follows; later messages of the subject still count for
+    /// this case.
     Ends,
 }
 

@@ -40,8 +40,8 @@ pub enum What {
     Unattributed(Vec<u8>),
     /// Output of the subject on standard error, one line or a piece of one.
     Stderr(Vec<u8>),
-    /// Output of a client on standard output, one line or a piece of one. The standard output of an agent is its protocol
-    /// stream.
+    /// Output of a client on standard output, one line or a piece of one. The standard output of an agent is its
+    /// protocol stream.
     Stdout(Vec<u8>),
     /// An event of the subject's process.
     Process(ProcessEvent),
@@ -51,8 +51,9 @@ pub enum What {
     Visit(Visit),
     /// A request to the scripted model of the case.
     Model(ModelEvent),
-    /// A mark that the tester's next line on the connection is a fence by a request of the protocol, such as `session/list`: it
-    /// only needs an answer, and the judge ignores the two otherwise. A fence by [`FENCE`] needs no such mark.
+    /// A mark that the tester's next line on the connection is a fence by a request of the protocol, such as
+    /// `session/list`: it only needs an answer, and the judge ignores the two otherwise. A fence by [`FENCE`] needs
+    /// no such mark.
     Fence(String),
     /// The result of a step of the case.
     Step(StepEvent),
@@ -71,14 +72,16 @@ pub enum ProcessEvent {
     },
     /// It could not be started; the reason.
     NotSpawned(String),
-    /// The tester ended its protocol stream to the subject: the standard input of an agent, or the stream that a client reads
-    /// from its agent.
+    /// The tester ended its protocol stream to the subject: the standard input of an agent, or the stream that a client
+    /// reads from its agent.
     StdinClosed,
-    /// The subject's protocol stream ended: the standard output of an agent, or the stream that a client writes to its agent.
+    /// The subject's protocol stream ended: the standard output of an agent, or the stream that a client writes to its
+    /// agent.
     StdoutEnded,
     /// The subject closed its input.
     StdinBroken,
-    /// A client started its agent, which opens a connection; or it started the agent's program for a login in a terminal.
+    /// A client started its agent, which opens a connection; or it started the agent's program for a login in a
+    /// terminal.
     AgentStarted(AgentStart),
     /// A client sent its agent a signal.
     AgentSignalled(String),
@@ -97,8 +100,8 @@ pub enum ProcessEvent {
     },
     /// It sent more than the trace may hold, and was stopped.
     Flooded,
-    /// It exceeded the limit of the trace for one kind of event outside the protocol. Later events of that kind are missing in
-    /// the trace, without other consequences for the subject.
+    /// It exceeded the limit of the trace for one kind of event outside the protocol. Later events of that kind are
+    /// missing in the trace, without other consequences for the subject.
     Unrecorded(Aside),
 }
 
@@ -201,8 +204,8 @@ pub struct ModelEvent {
     /// The API of the request; absent if it did not ask for an answer of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<String>,
-    /// The action of the model, such as `read-file: called Read`. It contains only the names of the intent and of tools, and no
-    /// other text of the case or of the agent.
+    /// The action of the model, such as `read-file: called Read`. It contains only the names of the intent and of
+    /// tools, and no other text of the case or of the agent.
     pub did: String,
 }
 
@@ -251,7 +254,8 @@ pub struct AgentStart {
 
 impl AgentStart {
     /// Whether this start is a login that adds these arguments and variables to `base`, the start of a connection. The
-    /// arguments identify a login anywhere, the variables only in a terminal, since a later connection may have kept them.
+    /// arguments identify a login anywhere, the variables only in a terminal, since a later connection may have kept
+    /// them.
     #[must_use]
     pub fn is_login(&self, base: &Self, args: &[String], env: &BTreeMap<String, String>) -> bool {
         let added = |start: &Self| !args.is_empty() && start.args.windows(args.len()).any(|window| window == args);
@@ -275,6 +279,6 @@ pub const OTHERS: &str = "; the others are ";
 /// The intent of a prompt that asks for a tool of an MCP server.
 pub const CALL_MCP_TOOL: &str = "call-mcp-tool";
 
-/// The method of the request that is tried first as a fence. No program knows it, and JSON-RPC requires an answer to every
-/// request. If it gets none, requests of the protocol follow; see [`What::Fence`].
+/// The method of the request that is tried first as a fence. No program knows it, and JSON-RPC requires an answer to
+/// every request. If it gets none, requests of the protocol follow; see [`What::Fence`].
 pub const FENCE: &str = "_acp-conformance/fence";

@@ -104,8 +104,8 @@ pub struct Trace {
     pub events: Vec<Event>,
 }
 
-/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit`, `model`,
-/// `step` and `case`, exactly one is present; a line without any of them has an unknown sender.
+/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit`,
+/// `model`, `step` and `case`, exactly one is present; a line without any of them has an unknown sender.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct EventLine {

@@ -25,8 +25,8 @@ impl Header {
 impl Trace {
     /// Returns the name of a file for the trace, in a folder of many.
     ///
-    /// The name for a conversation is that of its first case: shards count their conversations from the same number, but no two
-    /// have the same case.
+    /// The name for a conversation is that of its first case: shards count their conversations from the same number,
+    /// but no two have the same case.
     #[must_use]
     pub fn file_name(&self) -> String {
         let begun = self.events.iter().find_map(|event| match &event.what {
@@ -43,8 +43,8 @@ impl Trace {
 
     /// Returns the part of the trace that belongs to each case, in their order: the trace itself if it holds one case.
     ///
-    /// A part has the header of its case, and begins with the start of the process up to the answer to `initialize`. Its events keep
-    /// their positions, so there is a gap after that.
+    /// A part has the header of its case, and begins with the start of the process up to the answer to `initialize`.
+    /// Its events keep their positions, so there is a gap after that.
     #[must_use]
     pub fn by_case(&self) -> Vec<Self> {
         let mut parts: Vec<Self> = Vec::new();

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 /// The result of one step of a transcript.
 ///
-/// `outcome` is the result of the step; `expected` and `observed` hold the facts. Only the judge decides who is responsible,
-/// and only [`crate::judge`] renders sentences from the facts.
+/// `outcome` is the result of the step; `expected` and `observed` hold the facts. Only the judge decides who is
+/// responsible, and only [`crate::judge`] renders sentences from the facts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepEvent {
@@ -96,7 +96,8 @@ pub enum Outcome {
     Contradicted,
     /// Nothing came before the time limit.
     TimedOut,
-    /// A weak fence: the tester had no request that the subject answers, and only waited. Missing messages may still come.
+    /// A weak fence: the tester had no request that the subject answers, and only waited. Missing messages may still
+    /// come.
     Quiet,
     /// The subject's stream ended first.
     Ended,
@@ -333,8 +334,8 @@ pub struct SubjectEnd {
     pub input_closed: bool,
     /// Whether the subject had opened a connection; an agent always has.
     pub connected: bool,
-    /// The methods of the subject's requests on this connection that had no answer. In version 2 `session/prompt` is among
-    /// them until the work of a session has ended.
+    /// The methods of the subject's requests on this connection that had no answer. In version 2 `session/prompt` is
+    /// among them until the work of a session has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<String>,
 }

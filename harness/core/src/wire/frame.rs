@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// The longest line that is kept in one piece, in bytes.
 ///
-/// A legal message may carry a large file. This is twice the 64 MiB that a correct subject might send, and still fits into the
-/// memory of a small machine. A longer line continues in the next frame.
+/// A legal message may carry a large file. This is twice the 64 MiB that a correct subject might send, and still fits
+/// into the memory of a small machine. A longer line continues in the next frame.
 pub const LONGEST_LINE: usize = 128 << 20;
 
 /// The bytes after a line.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// Finds members by comparing their names. A map lookup would hash the name, which costs ten times as much in an object with
-/// few members, and many checks ask for the same members.
+/// Finds members by comparing their names. A map lookup would hash the name, which costs ten times as much in an object
+/// with few members, and many checks ask for the same members.
 pub trait Members {
     /// Returns the member of this name; `None` as well if this is not an object.
     fn member(&self, name: &str) -> Option<&Value>;

@@ -7,8 +7,8 @@ use super::readable::{FEW_VALUES, MOST_VALUES, Readable, readable};
 
 /// The content of a line.
 ///
-/// All JSON of RFC 8259 is read, of any depth and size. JSON that `serde_json` cannot decode is read as described in the module
-/// `readable`.
+/// All JSON of RFC 8259 is read, of any depth and size. JSON that `serde_json` cannot decode is read as described in
+/// the module `readable`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Only white space.
@@ -39,8 +39,8 @@ pub enum Content {
         doubled: Vec<String>,
         /// Whether `serde_json` refuses the line. Other readers may refuse it too, and answer with a parse error.
         refused: bool,
-        /// Whether the line has more values than this program reads, so that some are missing in `value`. Their absence proves
-        /// nothing.
+        /// Whether the line has more values than this program reads, so that some are missing in `value`. Their
+        /// absence proves nothing.
         cut: bool,
     },
 }
@@ -128,8 +128,8 @@ impl std::fmt::Display for RpcId {
     }
 }
 
-/// The integer that a number without a fractional part denotes, however it is spelled (JSON Schema 2020-12, section 6.1.1).
-/// From 2^53 on, a double cannot distinguish neighbours, and is not converted.
+/// The integer that a number without a fractional part denotes, however it is spelled (JSON Schema 2020-12, section
+/// 6.1.1). From 2^53 on, a double cannot distinguish neighbours, and is not converted.
 fn integer(value: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     #[expect(clippy::cast_possible_truncation, reason = "it has no fraction, and is small enough")]
@@ -207,8 +207,8 @@ pub fn read_line(bytes: &[u8]) -> Content {
     }
 }
 
-/// Classifies a text that `serde_json` does not decode. It skips values without recursion or limit, and with one byte of memory
-/// per level.
+/// Classifies a text that `serde_json` does not decode. It skips values without recursion or limit, and with one byte
+/// of memory per level.
 fn scan(text: &str) -> Content {
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => {
@@ -255,8 +255,8 @@ fn read_readable(text: &str, room: &mut usize) -> (Value, Vec<String>, bool) {
     (value, doubled, cut)
 }
 
-/// Reads a text as one value, with the places of duplicate keys; `None` if `serde_json` refuses it, or if it has more than
-/// `most_values` values.
+/// Reads a text as one value, with the places of duplicate keys; `None` if `serde_json` refuses it, or if it has more
+/// than `most_values` values.
 fn read_value(text: &str, most_values: usize) -> Option<(Value, Vec<String>)> {
     let (value, doubled) = parse(text, None, most_values)?;
     // Duplicate keys are rare, so only lines that have some are parsed again for their places.

@@ -1,23 +1,24 @@
 //! Rewrites valid JSON that `serde_json` cannot decode into JSON that it can.
 //!
-//! RFC 8259 allows more than `serde_json` decodes: escapes of lone surrogates, numbers of any size, any depth and any number of
-//! values. A program that sends these violates no requirement, so the message must stay readable.
+//! RFC 8259 allows more than `serde_json` decodes: escapes of lone surrogates, numbers of any size, any depth and any
+//! number of values. A program that sends these violates no requirement, so the message must stay readable.
 //!
-//! - A lone surrogate U+D800..=U+DFFF becomes the private-use character U+10D800..=U+10DFFF. This loses nothing: two strings
-//!   stay equal or different, the halves of one character can be joined again ([`push_text`]), and an id, a path or a text
-//!   returns to its sender unchanged ([`write_json`]). U+FFFD would make different ids equal.
+//! - A lone surrogate U+D800..=U+DFFF becomes the private-use character U+10D800..=U+10DFFF. This loses nothing: two
+//!   strings stay equal or different, the halves of one character can be joined again ([`push_text`]), and an id, a
+//!   path or a text returns to its sender unchanged ([`write_json`]). U+FFFD would make different ids equal.
 //! - A number that overflows a double becomes the largest double, as other numbers are rounded.
 //! - A list or object below [`MOST_LEVELS`] levels becomes null. No definition of the schema is nested that deep, so
 //!   only free-form data is shortened.
-//! - Of a line with more than [`MOST_VALUES`] values only some are read, the members of the outer levels first. Only this
-//!   is reported as `cut`.
+//! - Of a line with more than [`MOST_VALUES`] values only some are read, the members of the outer levels first. Only
+//!   this is reported as `cut`.
 
 use serde_json::Value;
 
 /// The number of levels of lists and objects that `serde_json` reads.
 pub(super) const MOST_LEVELS: usize = 127;
 
-/// The most values that are read from one line. Each needs about a hundred bytes of memory, and no real message comes close.
+/// The most values that are read from one line. Each needs about a hundred bytes of memory, and no real message comes
+/// close.
 pub(super) const MOST_VALUES: usize = 1 << 20;
 
 /// The number of values that are read from a line with more of them.

@@ -21,8 +21,8 @@ impl Layer for MergeDirectories {
     fn inward(&mut self, mut message: Value, onward: &mut Onward) {
         for session in listed(&mut message).into_iter().flatten() {
             let known = self.known.entry(session["sessionId"].to_string()).or_default();
-            let told = session["additionalDirectories"].as_array().cloned().unwrap_or_default();
-            known.extend(told.into_iter().filter(|path| !known.contains(path)).collect::<Vec<_>>());
+            let listed = session["additionalDirectories"].as_array().cloned().unwrap_or_default();
+            known.extend(listed.into_iter().filter(|path| !known.contains(path)).collect::<Vec<_>>());
             session["additionalDirectories"] = known.clone().into();
         }
         onward.inward(message);

@@ -15,8 +15,8 @@ pub(super) fn take(message: &mut Value, pointer: &str) -> Option<Value> {
     }
 }
 
-/// Sets the value at a pointer, and returns whether that changed the message; it creates missing objects on the way, but no
-/// lists.
+/// Sets the value at a pointer, and returns whether that changed the message; it creates missing objects on the way,
+/// but no lists.
 pub(super) fn put(message: &mut Value, pointer: &str, value: Value) -> bool {
     let Some((parent, key)) = split(pointer) else { return false };
     let item = key == "-" || key.parse::<usize>().is_ok();

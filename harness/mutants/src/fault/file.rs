@@ -14,8 +14,8 @@ pub fn schema() -> Value {
     shape::schema::<FaultFile>()
 }
 
-/// A fault is one deliberate deviation, with `title`, `kills`, `case`, and the deviation: `match` and `do`, or `edits`, or
-/// `agent` or `client`.
+/// A fault is one deliberate deviation, with `title`, `kills`, `case`, and the deviation: `match` and `do`, or `edits`,
+/// or `agent` or `client`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(title = "acp-conformance-fault/1")]
@@ -113,9 +113,9 @@ pub struct MatchFile {
 
 /// The change of a message: members are changed first, then lines.
 ///
-/// In `before`, `after`, `replace` and `reply`, `{id}` is the id of the message, `{session}` the id of its session as written between
-/// quotes, `{params}` its params, `{message}` the message itself, `{pretty}` the message over several lines, and `{count}` the number of messages
-/// changed so far, including this one.
+/// In `before`, `after`, `replace` and `reply`, `{id}` is the id of the message, `{session}` the id of its session as
+/// written between quotes, `{params}` its params, `{message}` the message itself, `{pretty}` the message over several
+/// lines, and `{count}` the number of messages changed so far, including this one.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ChangeFile {
@@ -154,8 +154,8 @@ pub struct ChangeFile {
     pub before: Option<String>,
     /// A line after it.
     pub after: Option<String>,
-    /// The message, or the end, until which all of this is held back; a match selected by `nth` is not awaited if it has
-    /// already come.
+    /// The message, or the end, until which all of this is held back; a match selected by `nth` is not awaited if it
+    /// has already come.
     pub delay_until: Option<MatchFile>,
 }
 

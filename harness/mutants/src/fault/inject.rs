@@ -1,9 +1,10 @@
 //! Applies the edits of a fault to the messages of a program: lines in, lines out.
 //!
-//! The injector also gets the messages of the other side: it needs their ids and methods for the answers of the program, and
-//! an edit may change them before the program gets them. The program must not get confused by answers to requests that the
-//! fault invented, or whose id it changed: the first do not reach the program, and the second get its own id back. The
-//! injector has no clock; it releases a held message after another message or at the end of the stream.
+//! The injector also gets the messages of the other side: it needs their ids and methods for the answers of the
+//! program, and an edit may change them before the program gets them. The program must not get confused by answers to
+//! requests that the fault invented, or whose id it changed: the first do not reach the program, and the second get its
+//! own id back. The injector has no clock; it releases a held message after another message or at the end of the
+//! stream.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::OpenOptions;
@@ -360,7 +361,8 @@ mod tests {
         Injector::new(&Fault::parse("x.yaml", text.as_bytes()).expect("a fault").edits, None)
     }
 
-    /// Sends the tester's line and the program's lines through an injector, and returns its output and the count of changes.
+    /// Sends the tester's line and the program's lines through an injector, and returns its output and the count of
+    /// changes.
     fn through(edits: &str, asked: &str, said: &[&str]) -> (Vec<String>, usize) {
         let mut injector = injector(edits);
         injector.inward(asked.into());

@@ -1,10 +1,10 @@
-//! Redaction and recording, on the traces of the reference programs: a redacted trace fails no further requirement, and a
-//! case recorded from a trace passes.
+//! Redaction and recording, on the traces of the reference programs: a redacted trace fails no further requirement, and
+//! a case recorded from a trace passes.
 
 use std::sync::Arc;
 
 use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
-use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{Tally, judge, judge_case};
 use acp_conformance::record::record;
@@ -74,7 +74,7 @@ fn check_recorded(case: &Case) -> Result<(), Failed> {
     let text = record(&trace, "a run", V1.edition()).ok_or("it cannot become a case")?;
     let (recorded, problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
     let ([recorded], []) = (recorded.as_slice(), problems.as_slice()) else {
-        return Err(format!("{text}\n{}", render_all(&problems, Look::Plain)).into());
+        return Err(format!("{text}\n{}", render_all(&problems, RenderStyle::Plain)).into());
     };
     let again = run_case(recorded, &subject);
     let verdict = judge_case(&again, &judge(&again, V1.edition()), V1.catalogue());

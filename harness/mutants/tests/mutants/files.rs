@@ -1,5 +1,5 @@
-//! The files of the faults are correct: every name in them is known, and each checked requirement has a fault or the reason
-//! why it has none.
+//! The files of the faults are correct: every name in them is known, and each checked requirement has a fault or the
+//! reason why it has none.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Proves that the checks can fail: every mutant must violate exactly the requirements that its fault names, in every case
-//! that could notice it. The tests of version 2 begin with `v2/`.
+//! Proves that the checks can fail: every mutant must violate exactly the requirements that its fault names, in every
+//! case that could notice it. The tests of version 2 begin with `v2/`.
 //!
 //! A case could notice a fault if the fault names it, or if the correct program exercises the requirement in its first
 //! use. Requirements that nearly every case exercises are tested in one case of each area, and in all of them by
@@ -27,8 +27,8 @@ use crate::reference;
 /// The editions, each with the number of cases from which on a requirement counts as exercised by nearly every case.
 static EDITIONS: [(&Bundle, usize); 2] = [(&V1, 80), (&V2, 30)];
 
-/// The time limits of a program with a fault in the cases that the fault names, unless it sets others. No turn of the reference
-/// programs takes longer.
+/// The time limits of a program with a fault in the cases that the fault names, unless it sets others. No turn of the
+/// reference programs takes longer.
 const USUAL: LimitOverrides =
     LimitOverrides { start: None, answer: None, turn: Some(Duration::from_secs(25)), exit: None };
 
@@ -40,8 +40,8 @@ const HURRIED: LimitOverrides = LimitOverrides {
     exit: None,
 };
 
-/// Returns a test for each fault, and one with all cases for each that nearly every case could notice. If the tests are only
-/// listed, nothing is run for that.
+/// Returns a test for each fault, and one with all cases for each that nearly every case could notice. If the tests are
+/// only listed, nothing is run for that.
 pub fn trials(threads: usize, is_list: bool) -> Vec<Trial> {
     EDITIONS.into_iter().flat_map(|(bundle, many)| trials_of(bundle, many, (threads, is_list))).collect()
 }
@@ -123,7 +123,7 @@ fn killed(fault: &Fault, field: &Field, elsewhere: impl Fn(&Case) -> bool) -> Re
         field.cases.iter().filter(|case| case.subject == fault.party).partition(|case| fault.names(case));
     let (mut broken, effects) = (Broken::default(), TempDir::new()?);
     let effects = effects.path().join("effects");
-    broken.look(field.bundle, fault, USUAL.with(&fault.limits()), &named, Some(&effects));
+    broken.run(field.bundle, fault, USUAL.with(&fault.limits()), &named, Some(&effects));
     let shown = fs::read_to_string(&effects).unwrap_or_default();
     if let Some(idle) = (0..fault.file.edits.len()).find(|edit| shown.lines().all(|line| line != edit.to_string())) {
         return Err(format!("edit {} of the fault changed no message", idle + 1).into());
@@ -132,7 +132,7 @@ fn killed(fault: &Fault, field: &Field, elsewhere: impl Fn(&Case) -> bool) -> Re
         return Err(format!("not broken in its own cases: {}{}", fault.file.kills, broken.story).into());
     }
     let further: Vec<&Case> = further.into_iter().filter(|case| elsewhere(case)).collect();
-    broken.look(field.bundle, fault, HURRIED, &further, None);
+    broken.run(field.bundle, fault, HURRIED, &further, None);
     let wanted: BTreeSet<String> = fault.file.also.keys().chain([&fault.file.kills]).cloned().collect();
     let missing: Vec<_> = wanted.difference(&broken.requirements).collect();
     let unexpected: Vec<_> = broken.requirements.iter().filter(|id| !fault.may_break(id)).collect();
@@ -152,7 +152,7 @@ struct Broken {
 
 impl Broken {
     /// Runs the mutant in these cases, with these limits instead of theirs.
-    fn look(
+    fn run(
         &mut self,
         bundle: &'static Bundle,
         fault: &Fault,

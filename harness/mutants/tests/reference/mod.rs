@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::profile;
 use acp_conformance::requirement::Party;
@@ -21,7 +21,7 @@ pub fn subject(party: Party, options: &[String]) -> Subject {
             let file = root().join("profiles/acp-reference-client.toml");
             let (profile, problems) =
                 profile::load_file(&file, V1.catalogue()).expect("the profile of the reference client");
-            let profile = profile.unwrap_or_else(|| panic!("{}", render_all(&problems, Look::Plain)));
+            let profile = profile.unwrap_or_else(|| panic!("{}", render_all(&problems, RenderStyle::Plain)));
             let mut subject = Subject::of_profile(profile, here);
             subject.command.splice(..1, program.into_iter().chain(options.iter().cloned()));
             subject

@@ -5,9 +5,9 @@ use acp_conformance::requirement::Party;
 use acp_conformance::trace::Trace;
 
 use crate::choices::Choices;
+use crate::conversation::{Conversation, Entry};
 use crate::kinds::ids::Renamed;
 use crate::kinds::{Around, How, Kind};
-use crate::talk::{Entry, Talk};
 
 /// The party whose lines are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,40 +26,42 @@ pub fn variant(
     whose: Whose,
     choices: &mut Choices,
 ) -> Trace {
-    let mut talk = Talk::of(trace, edition);
-    let subject = talk.subject;
+    let mut conversation = Conversation::of(trace, edition);
+    let subject = conversation.subject;
     let changed = |party: Party| party == subject || whose == Whose::Both;
     match kind.how {
         How::Spelling(spell) => {
-            for entry in &mut talk.entries {
+            for entry in &mut conversation.entries {
                 let message = entry.message.as_ref().filter(|message| changed(message.from) && !message.deliberate);
                 entry.spelled =
                     message.and_then(|message| choices.site().map(|mut rng| spell(&message.value, &mut rng)));
             }
         }
         How::Edit(edit) => {
-            let messages = talk.entries.iter_mut().filter_map(|entry| entry.message.as_mut());
+            let messages = conversation.entries.iter_mut().filter_map(|entry| entry.message.as_mut());
             messages
                 .filter(|message| changed(message.from) && !message.deliberate)
                 .for_each(|message| edit(message, choices));
         }
-        How::Around(make) => talk.entries = around(talk.entries, subject, make, choices),
+        How::Around(make) => conversation.entries = around(conversation.entries, subject, make, choices),
         How::Rename(renaming) => {
             if choices.site().is_some() {
                 let mut renamed = Renamed::new(renaming, subject);
-                talk.entries
+                conversation
+                    .entries
                     .iter()
                     .filter_map(|entry| entry.message.as_ref())
                     .for_each(|message| renamed.note(message));
-                talk.entries
+                conversation
+                    .entries
                     .iter_mut()
                     .filter_map(|entry| entry.message.as_mut())
                     .for_each(|message| renamed.forward(message));
             }
         }
-        How::Whole(change) => change(&mut talk, &Talk::of(other, edition), choices),
+        How::Whole(change) => change(&mut conversation, &Conversation::of(other, edition), choices),
     }
-    talk.into_trace()
+    conversation.into_trace()
 }
 
 fn around(entries: Vec<Entry>, subject: Party, make: fn() -> Box<dyn Around>, choices: &mut Choices) -> Vec<Entry> {

@@ -6,9 +6,9 @@ use fastrand::Rng;
 
 /// Decides for each site of a trace whether the transformation changes it.
 ///
-/// A transformation asks [`Choices::site`] once for every place that it could change, in an order that does not depend on
-/// the answers. So a site has the same number and the same random values in every run with the same seed, and a failing
-/// variant can be repeated with fewer sites.
+/// A transformation asks [`Choices::site`] once for every place that it could change, in an order that does not depend
+/// on the answers. So a site has the same number and the same random values in every run with the same seed, and a
+/// failing variant can be repeated with fewer sites.
 pub struct Choices {
     seed: u64,
     wanted: Wanted,

@@ -23,7 +23,7 @@ use serde_json::Value;
 pub use illegal::ILLEGAL;
 
 use crate::choices::Choices;
-use crate::talk::{Message, Talk};
+use crate::conversation::{Conversation, Message};
 
 /// A transformation that the specification allows.
 pub struct Kind {
@@ -47,7 +47,7 @@ pub enum How {
     /// Gives ids other names, in the whole conversation.
     Rename(ids::Renaming),
     /// Changes a whole trace, and may use another one of the same party.
-    Whole(fn(&mut Talk, &Talk, &mut Choices)),
+    Whole(fn(&mut Conversation, &Conversation, &mut Choices)),
 }
 
 /// Writes a message in another way.

@@ -1,19 +1,22 @@
 //! Legal variants of the reference programs' messages: no requirement may fail for them.
 //!
-//! A transformation changes a conforming conversation into another one that the specification also allows ([`kinds`]). Each is
-//! applied to the recorded trace of every case ([`offline`]), and most also to the messages of a reference program while a
-//! sample of the cases runs ([`live`]); `--ignored` adds further samples. The tests of version 2 have `v2/` in their names.
+//! A transformation changes a conforming conversation into another one that the specification also allows ([`kinds`]).
+//! Each is applied to the recorded trace of every case ([`offline`]), and most also to the messages of a reference
+//! program while a sample of the cases runs ([`live`]); `--ignored` adds further samples. The tests of version 2 have
+//! `v2/` in their names.
 //!
 //! ```text
 //! ACP_SEED=7 cargo test -p acp-conformance-mutants --test variants -- agent/chunks-split   # one transformation
-//! ACP_CASE=v1/agent/cancel …                                                             # only cases with that in their id
-//! ACP_ROUNDS=10 …                                                                        # ten times as many variants
-//! ACP_VARIANTS_TABLE=variants.md …                                                       # variants per requirement, as Markdown,
+//! ACP_CASE=v1/agent/cancel …                                                             # only cases with that in
+//! their id ACP_ROUNDS=10 …                                                                        # ten times as many
+//! variants ACP_VARIANTS_TABLE=variants.md …                                                       # variants per
+//! requirement, as Markdown,
 //!                                                                                        # and variants-v2.md
 //! ```
 
 mod apply;
 mod choices;
+mod conversation;
 mod kinds;
 mod live;
 mod offline;
@@ -22,7 +25,6 @@ mod reference;
 mod rewrite;
 mod survey;
 mod table;
-mod talk;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

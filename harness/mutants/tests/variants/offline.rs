@@ -16,7 +16,8 @@ use crate::kinds::{ILLEGAL, Kind};
 use crate::survey::{Recording, Survey};
 use crate::table::Seen;
 
-/// The strength of a change: one site in so many, and the party whose lines change. A variant takes one of them by its seed.
+/// The strength of a change: one site in so many, and the party whose lines change. A variant takes one of them by its
+/// seed.
 const STRENGTHS: [(u32, Whose); 3] = [(1, Whose::Subjects), (2, Whose::Both), (6, Whose::Subjects)];
 
 /// A variant to test.
@@ -114,7 +115,7 @@ pub fn check(kind: &'static Kind, party: Party, survey: &Survey, seeds: Range<u6
             }
             for failure in new_failures(survey.edition(), &judgement, &recording.failures) {
                 if known.insert(failure.requirement.clone()) {
-                    tell(&mut story, &one, &choices.taken, &failure.requirement, &case.id);
+                    add_to_story(&mut story, &one, &choices.taken, &failure.requirement, &case.id);
                 }
             }
         }
@@ -145,7 +146,7 @@ pub fn count(survey: &Survey, recording: &Recording, judgement: &Judgement, case
 }
 
 /// Describes a false failure with the fewest sites that cause it.
-fn tell(story: &mut String, one: &Try<'_>, taken: &[usize], requirement: &str, case: &str) {
+fn add_to_story(story: &mut String, one: &Try<'_>, taken: &[usize], requirement: &str, case: &str) {
     let sites = one.shrunk(taken, requirement);
     let (trace, failures) = one.failures(&sites);
     let Some(failure) = failures.iter().find(|failure| failure.requirement == requirement) else { return };

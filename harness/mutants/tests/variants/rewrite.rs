@@ -1,7 +1,7 @@
 //! This program as a layer around a reference program: it forwards its lines, changed by a transformation.
 //!
-//! `variants --rewrite EDITION KIND SEED ONE_IN PARTY -- COMMAND…` replaces COMMAND: for an agent between the tester and the agent, for
-//! a client between the client and its agent.
+//! `variants --rewrite EDITION KIND SEED ONE_IN PARTY -- COMMAND…` replaces COMMAND: for an agent between the tester
+//! and the agent, for a client between the client and its agent.
 
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -17,11 +17,11 @@ use acp_conformance::wire::{Content, LineEnd, read_line};
 use serde_json::Value;
 
 use crate::choices::{Choices, mix};
+use crate::conversation::{Message, Pending};
 use crate::kinds::extension::ADDED;
 use crate::kinds::ids::Renamed;
 use crate::kinds::{self, Around, How, Kind};
 use crate::live::Delivery;
-use crate::talk::{Message, Pending};
 
 /// The argument that makes this program a layer.
 pub const REWRITE: &str = "--rewrite";
@@ -138,7 +138,8 @@ struct Writer {
     delivery: Delivery,
     rng: fastrand::Rng,
     waiting: Vec<u8>,
-    /// When the waiting lines are written: a program that holds them longer while it streams does not deliver its answers.
+    /// When the waiting lines are written: a program that holds them longer while it streams does not deliver its
+    /// answers.
     due: Option<Instant>,
 }
 
@@ -156,7 +157,8 @@ impl Writer {
             }
             Delivery::Slow => {
                 let longest = if self.rng.u8(..10) == 0 { 1_000 } else { 100 };
-                // The delay counts from the arrival: a slow line delays those behind it, and not each one after the other.
+                // The delay counts from the arrival: a slow line delays those behind it, and not each one after the
+                // other.
                 let due = read + Duration::from_millis(self.rng.u64(..longest));
                 thread::sleep(due.saturating_duration_since(Instant::now()));
                 write_to(&line, outer, inner);

@@ -5,7 +5,7 @@ use std::env;
 use std::sync::{Mutex, OnceLock};
 
 use acp_conformance::case::{self, Case};
-use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::Bundle;
 use acp_conformance::judge::judge;
 use acp_conformance::protocol::Edition;
@@ -44,7 +44,7 @@ impl Survey {
     /// Reads all cases of the edition.
     pub fn new(bundle: &'static Bundle) -> Self {
         let (cases, problems) = case::load_dir(&reference::root().join("cases"), bundle);
-        assert!(problems.is_empty(), "{}", render_all(&problems, Look::Plain));
+        assert!(problems.is_empty(), "{}", render_all(&problems, RenderStyle::Plain));
         Self {
             bundle,
             cases: cases.into_iter().map(|case| (case, OnceLock::new())).collect(),

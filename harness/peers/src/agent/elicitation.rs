@@ -1,7 +1,7 @@
 //! Elicitations: a form for a name, and pages for the user to visit.
 //!
-//! The server of a page usually reports a visit to its agent. This agent has no server: the client sends the notification
-//! `_acp-reference/visited`. At the end of the turn, the agent explains how it understood the answer.
+//! The server of a page usually reports a visit to its agent. This agent has no server: the client sends the
+//! notification `_acp-reference/visited`. At the end of the turn, the agent explains how it understood the answer.
 
 use agent_client_protocol::{Error, UntypedMessage};
 use serde_json::{Value, json};

@@ -50,8 +50,8 @@ pub(super) enum Intent {
     Compact,
     ToolKinds,
     FailTool,
-    /// Fails as if the model did. In version 1 the second model replaces the first, and its failure ends the turn with an error;
-    /// version 2 has a stop reason for it.
+    /// Fails as if the model did. In version 1 the second model replaces the first, and its failure ends the turn with
+    /// an error; version 2 has a stop reason for it.
     ModelError,
     /// Runs a command that goes on after the turn; only version 2 can report it.
     RunInBackground(RunCommand),

@@ -62,7 +62,8 @@ pub(super) async fn ask_once(
     if turn.client.is_v2() {
         return Ok(turn.ask(request).await?.map_or(Answer::Rejected, |answer| read(turn, tool, &answer)));
     }
-    // In version 1 the client must answer with the outcome `cancelled` after a cancel; the agent waits a short time for it.
+    // In version 1 the client must answer with the outcome `cancelled` after a cancel; the agent waits a short time for
+    // it.
     let response = match request {
         Ok(request) => turn.request_to_end::<UntypedMessage>(request).await,
         Err(error) => Some(Err(error)),

@@ -34,8 +34,8 @@ impl Ran {
     }
 }
 
-/// Runs a command to its end, or kills it: at once if the intent requires that, else on a stop. `output` collects what the
-/// command printed, and `show` gets each part of it.
+/// Runs a command to its end, or kills it: at once if the intent requires that, else on a stop. `output` collects what
+/// the command printed, and `show` gets each part of it.
 pub(super) async fn run(
     intent: &RunCommand,
     cwd: &Path,

@@ -200,8 +200,8 @@ impl Agent {
 
     /// Runs the turn of a prompt.
     ///
-    /// Version 1 refuses a prompt during a turn, and answers when the turn has ended. In version 2 such a prompt waits, and the
-    /// answer confirms its insertion.
+    /// Version 1 refuses a prompt during a turn, and answers when the turn has ended. In version 2 such a prompt waits,
+    /// and the answer confirms its insertion.
     fn prompt<P: Protocol>(
         self: &Arc<Self>,
         turn: Turn,

@@ -90,7 +90,8 @@ impl Session {
         std::iter::once(&self.cwd).chain(&self.roots).any(|root| path.starts_with(normalize(root)))
     }
 
-    /// Returns a receiver that sees the cancels from now on. A cancel is for all prompts before it, also those that wait.
+    /// Returns a receiver that sees the cancels from now on. A cancel is for all prompts before it, also those that
+    /// wait.
     pub(super) fn cancels(&self) -> watch::Receiver<()> {
         self.cancels.subscribe()
     }

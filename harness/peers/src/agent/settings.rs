@@ -55,7 +55,8 @@ pub(super) fn switch_mode(session: &Session, mode: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Replaces the failed model by the second one, announces that, and returns its id; `None` if no other model can take over.
+/// Replaces the failed model by the second one, announces that, and returns its id; `None` if no other model can take
+/// over.
 ///
 /// Version 2 has a stop reason for a failed model, so the agent lets the turn end there.
 pub(super) fn fall_back(turn: &Turn) -> Option<&'static str> {

@@ -46,7 +46,8 @@ impl Tool<'_> {
         self.turn.session.update(Update::ToolBegins(ToolBegins { id: self.id.clone(), ..begins }));
     }
 
-    /// Reports that the execution starts in a terminal, and that the client may cancel it; its runner waits for that notice.
+    /// Reports that the execution starts in a terminal, and that the client may cancel it; its runner waits for that
+    /// notice.
     pub(super) fn begin_cancellable(&self, terminal: String) -> Arc<Notify> {
         let stop = self.turn.session.tools.offer(&self.id);
         self.begin_with(ToolBegins { terminal: Some(terminal), can_cancel: true, ..ToolBegins::default() });

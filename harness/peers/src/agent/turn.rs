@@ -1,7 +1,7 @@
 //! A turn: the foreground work for one prompt.
 //!
-//! A turn runs in parallel to the dispatch of messages, so the agent handles cancels and other sessions while the turn waits.
-//! Every wait on the client ends when the turn is cancelled.
+//! A turn runs in parallel to the dispatch of messages, so the agent handles cancels and other sessions while the turn
+//! waits. Every wait on the client ends when the turn is cancelled.
 
 use std::{
     sync::{Arc, Mutex},

@@ -1,4 +1,5 @@
-//! What the agent shows its client, in the terms of no version of the protocol. The history of a session consists of it too.
+//! What the agent shows its client, in the terms of no version of the protocol. The history of a session consists of it
+//! too.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! The border between the agent and the versions of the protocol.
 //!
-//! The versions name most members of their messages alike. The agent reads those as JSON, after the SDK has checked that they
-//! fit their version. What differs is written by `v1` and `v2` through [`Wire`].
+//! The versions name most members of their messages alike. The agent reads those as JSON, after the SDK has checked
+//! that they fit their version. What differs is written by `v1` and `v2` through [`Wire`].
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Questions of the agent to the user: `session/request_permission` and `elicitation/create`.
 //!
-//! The answers are the same in all versions of the protocol. A URL is never opened: this user agrees to a visit and does not
-//! make it.
+//! The answers are the same in all versions of the protocol. A URL is never opened: this user agrees to a visit and
+//! does not make it.
 
 use std::time::Duration;
 

@@ -49,7 +49,8 @@ pub(super) struct ConfigOption {
 }
 
 impl ConfigOption {
-    /// Reads a list of options, which differs between the versions only in the name of the id; leaves out unknown types.
+    /// Reads a list of options, which differs between the versions only in the name of the id; leaves out unknown
+    /// types.
     pub(super) fn read_all(options: &Value, id: &str) -> Vec<Self> {
         let read = |option: &Value| {
             let values = match option["type"].as_str()? {

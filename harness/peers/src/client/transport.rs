@@ -1,8 +1,8 @@
 //! The agent's pipes as lines for the SDK.
 //!
-//! The SDK uses UUIDs as ids of requests; on the wire they are integers from 0, which are easier to read in a log. It answers
-//! malformed messages with `id: null`, even if their id is readable, drops malformed responses, and ends the connection at a
-//! line that is not UTF-8. This module handles such lines itself.
+//! The SDK uses UUIDs as ids of requests; on the wire they are integers from 0, which are easier to read in a log. It
+//! answers malformed messages with `id: null`, even if their id is readable, drops malformed responses, and ends the
+//! connection at a line that is not UTF-8. This module handles such lines itself.
 
 use std::{
     future::ready,

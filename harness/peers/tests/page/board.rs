@@ -1,5 +1,5 @@
-//! Tests the board of many subjects. Its subjects are the reference agent with two runs, the same over another transport, and
-//! the two parties of a recording with hostile names.
+//! Tests the board of many subjects. Its subjects are the reference agent with two runs, the same over another
+//! transport, and the two parties of a recording with hostile names.
 
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use acp_conformance::case::{Case, embedded};
-use acp_conformance::diagnostic::{Look, render_all};
+use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::{Bundle, V1};
 use acp_conformance::profile;
 use acp_conformance::requirement::Party;
@@ -36,7 +36,7 @@ pub fn subject(party: Party, options: &[String]) -> Subject {
             let file = root().join("profiles/acp-reference-client.toml");
             let (profile, problems) =
                 profile::load_file(&file, V1.catalogue()).expect("the profile of the reference client");
-            let profile = profile.unwrap_or_else(|| panic!("{}", render_all(&problems, Look::Plain)));
+            let profile = profile.unwrap_or_else(|| panic!("{}", render_all(&problems, RenderStyle::Plain)));
             let mut subject = Subject::of_profile(profile, here);
             CLIENT.clone_into(&mut subject.command[0]);
             // After `--` comes the command line of the agent.

@@ -23,7 +23,8 @@ pub struct UserFile {
     pub directories: Vec<String>,
 }
 
-/// How the user of a client answers requests for permission; elicitations are accepted, declined or left open in the same way.
+/// How the user of a client answers requests for permission; elicitations are accepted, declined or left open in the
+/// same way.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserPermissionFile {

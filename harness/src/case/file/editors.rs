@@ -9,8 +9,8 @@ use crate::case::matrix::reference::PATTERN as REFERENCE;
 use crate::case::vocabulary::{INTENTS, Vocabulary};
 use crate::edition::Editions;
 
-/// Lists the known words where a case names a requirement, a context, a method, an include or an intent. Other methods and
-/// includes stay allowed: a line may violate the protocol, and a folder of cases may have includes.
+/// Lists the known words where a case names a requirement, a context, a method, an include or an intent. Other methods
+/// and includes stay allowed: a line may violate the protocol, and a folder of cases may have includes.
 pub(super) fn list_words(schema: &mut Value) {
     let built_in = Editions::built_in();
     let editions = || built_in.all().iter().copied();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::case::model::{
-    Action, AgentProcess, Body, Ids, IncomingBody, McpLook, NeedRoot, Presence, UserPermission, WireSetup,
+    Action, AgentProcess, Body, Ids, IncomingBody, McpCheck, NeedRoot, Presence, UserPermission, WireSetup,
 };
 use crate::document::yaml;
 use crate::edition::V1;
@@ -29,18 +29,18 @@ fn one(path: &str, text: &str) -> (Option<Case>, Vec<Diagnostic>) {
 #[test]
 fn a_case_with_everything_is_lowered() {
     let (case, problems) = read(EVERYTHING);
-    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::RenderStyle::Plain));
     let case = case.expect("a sound case");
     assert_eq!(case.id, "v1/agent/good");
     assert_eq!(case.needs.iter().map(|need| need.root).collect::<Vec<_>>(), [NeedRoot::Agent, NeedRoot::Session]);
     assert_eq!(case.tester.by_hand.iter().collect::<Vec<_>>(), ["fs/read_text_file"]);
     assert_eq!(case.limits.turn, Some(Duration::from_secs(20)));
     assert_eq!(case.tester.mcp, ["files"]);
-    let look = case.steps.iter().find(|step| step.text.starts_with("mcp")).expect("a look at an MCP server");
-    let Action::Mcp(McpLook { server, methods, presence: Presence::Must, .. }) = &look.action else {
-        panic!("{look:?}")
+    let check = case.steps.iter().find(|step| step.text.starts_with("mcp")).expect("a look at an MCP server");
+    let Action::Mcp(McpCheck { server, methods, presence: Presence::Must, .. }) = &check.action else {
+        panic!("{check:?}")
     };
-    assert_eq!((server.as_str(), look.within), ("files", Some(Duration::from_secs(2))));
+    assert_eq!((server.as_str(), check.within), ("files", Some(Duration::from_secs(2))));
     assert_eq!(methods, &["tools/call"]);
     let Action::Send(first) = &case.steps[0].action else { panic!("{:?}", case.steps[0]) };
     assert!(matches!(&first[0].body, Body::Request { label, .. } if label == "initialize"));
@@ -70,7 +70,7 @@ fn an_answer_of_any_kind_is_a_line_of_the_subject_alone() {
     };
     for line in ["client: { id: ask }", "client?: { id: ask }", "never: { id: ask }"] {
         let (case, problems) = case(line);
-        assert!(problems.is_empty(), "{line}: {}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+        assert!(problems.is_empty(), "{line}: {}", diagnostic::render_all(&problems, diagnostic::RenderStyle::Plain));
         let case = case.expect("a sound case");
         let Some(Action::Expect { line, .. } | Action::Never(line)) = case.steps.last().map(|step| &step.action) else {
             panic!("{:?}", case.steps)
@@ -90,7 +90,7 @@ fn an_answer_of_any_kind_is_a_line_of_the_subject_alone() {
 #[test]
 fn a_case_of_a_client_is_lowered() {
     let (case, problems) = one("cases/v1/client/good.yaml", CLIENT);
-    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::RenderStyle::Plain));
     let case = case.expect("a sound case");
     assert_eq!(case.needs[0].root, NeedRoot::Client);
     assert_eq!(case.tester.by_hand.iter().collect::<Vec<_>>(), ["session/prompt"]);
@@ -121,11 +121,11 @@ fn a_case_of_a_client_is_lowered() {
     assert!(matches!(order("linger:"), Some(Action::AgentProcess(AgentProcess::Linger))));
     assert!(matches!(order("close: stdout"), Some(Action::AgentProcess(AgentProcess::CloseStdout))));
     assert!(matches!(order("exit: 3"), Some(Action::AgentProcess(AgentProcess::Exit(3)))));
-    let look = case.steps.iter().find(|step| step.text.starts_with("process")).expect("a look at a process");
+    let check = case.steps.iter().find(|step| step.text.starts_with("process")).expect("a look at a process");
     assert!(
-        matches!(&look.action, Action::Process(look) if !look.running && look.pid_file.render(&bindings) == "/w/pid")
+        matches!(&check.action, Action::Process(check) if !check.running && check.pid_file.render(&bindings) == "/w/pid")
     );
-    assert_eq!(look.within, Some(Duration::from_secs(5)));
+    assert_eq!(check.within, Some(Duration::from_secs(5)));
 }
 
 const MATRIX: &str = r#"title: Ids come back
@@ -146,7 +146,7 @@ transcript:
 fn each_shape_of_a_matrix_is_a_case_of_its_own() {
     let path = "cases/v1/agent/jsonrpc/echo.yaml";
     let (cases, problems) = load_text(path, MATRIX, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
-    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::RenderStyle::Plain));
     let shapes = ["zero,none", "zero,null", "zero,read", "text,none", "text,null", "text,read"];
     let ids: Vec<_> = cases.iter().map(|case| case.id.as_str()).collect();
     assert_eq!(ids, shapes.map(|shape| format!("v1/agent/jsonrpc/echo@{shape}")));
@@ -240,7 +240,9 @@ fn no_broken_file_makes_it_panic() {
         changed[at] = junk[at % junk.len()];
         for bytes in [&text[..at], &changed] {
             let (_, problems) = load_bytes("x.yaml", bytes, &vocabulary, &includes);
-            assert!(problems.is_empty() || !diagnostic::render_all(&problems, diagnostic::Look::Styled).is_empty());
+            assert!(
+                problems.is_empty() || !diagnostic::render_all(&problems, diagnostic::RenderStyle::Styled).is_empty()
+            );
         }
     }
 }
@@ -252,7 +254,7 @@ fn the_samples_of_the_manual_are_yaml_and_its_cases_are_sound() {
     let cases = samples.iter().filter(|sample| sample.contains("\nsubject: "));
     let sides = cases.map(|sample| {
         let (case, problems) = one("x.yaml", sample);
-        assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+        assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::RenderStyle::Plain));
         case.expect("a sound case").subject
     });
     assert_eq!(sides.collect::<Vec<_>>(), [Party::Agent, Party::Client]);
@@ -297,5 +299,5 @@ fn a_directory_adds_cases_and_includes() {
 #[test]
 fn the_embedded_cases_are_sound() {
     let (_, problems) = embedded(&V1);
-    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::Look::Plain));
+    assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::RenderStyle::Plain));
 }

@@ -10,8 +10,8 @@ use crate::report::Detail;
 /// Expected failures, for every command that checks.
 #[derive(Debug, Default, clap::Args)]
 pub struct ExpectedArgs {
-    /// A TOML file with known failures as `[[expected]]` tables. Listed failures do not fail the run; an entry that no longer
-    /// fails, or has expired, does
+    /// A TOML file with known failures as `[[expected]]` tables. Listed failures do not fail the run; an entry that no
+    /// longer fails, or has expired, does
     #[arg(long, value_name = "FILE")]
     pub expected: Option<PathBuf>,
     /// Update that file: add new failures and remove entries that no longer fail
@@ -81,8 +81,8 @@ impl ResultArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = MERGE_HELP)]
 pub struct MergeArgs {
-    /// The JSON reports of all shards. For the charts of a page, also name folders of traces that are neither where the
-    /// reports say nor next to them
+    /// The JSON reports of all shards. For the charts of a page, also name folders of traces that are neither where
+    /// the reports say nor next to them
     #[arg(required = true, value_name = "REPORT|TRACES")]
     pub files: Vec<PathBuf>,
     /// Merge even if a shard is missing
@@ -107,7 +107,8 @@ Example:
 #[derive(Debug, clap::Args)]
 #[command(after_help = DIFF_HELP)]
 pub struct DiffArgs {
-    /// The earlier run: a JSON report, a folder of traces, or a folder with report.json and traces, such as a certificate
+    /// The earlier run: a JSON report, a folder of traces, or a folder with report.json and traces, such as a
+    /// certificate
     pub old: PathBuf,
     /// The later run, in one of these forms
     pub new: PathBuf,

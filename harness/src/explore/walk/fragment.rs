@@ -101,7 +101,8 @@ impl<'c> Fragment<'c> {
         (1..=steps.len() - opened).filter(is_possible).collect()
     }
 
-    /// Whether other moves can follow in the session, and which turns of a client are running then; `cases` are all cases.
+    /// Whether other moves can follow in the session, and which turns of a client are running then; `cases` are all
+    /// cases.
     #[must_use]
     pub(super) fn leaves(&self, cases: &[Case]) -> Left {
         let steps = &self.case.steps[self.initialized..];
@@ -136,8 +137,9 @@ fn is_in_context(case: &Case, context: &str, cases: &[Case]) -> bool {
     cases.iter().any(|other| other.context.as_deref() == Some(context) && other.first_use() == Some(first))
 }
 
-/// Whether one tester can play both cases: it behaves the same and declares the same, or one case declares more than a case
-/// usually does, and the other what is usual. A case that forbids something may do so because nothing more is declared.
+/// Whether one tester can play both cases: it behaves the same and declares the same, or one case declares more than a
+/// case usually does, and the other what is usual. A case that forbids something may do so because nothing more is
+/// declared.
 fn have_one_tester(one: &Case, other: &Case) -> bool {
     let (a, b) = (&one.tester.capabilities, &other.tester.capabilities);
     let usual = default_capabilities(one.subject.other(), one.edition);
@@ -158,8 +160,8 @@ fn have_one_tester(one: &Case, other: &Case) -> bool {
     is_enough && if one.subject == Party::Client { is_same } else { one.tester == tester }
 }
 
-/// Whether one user of a client can play both cases. A client may remember a permission that was decided, and a mode or an option
-/// that was set; so only one case of a walk does such a thing.
+/// Whether one user of a client can play both cases. A client may remember a permission that was decided, and a mode or
+/// an option that was set; so only one case of a walk does such a thing.
 fn have_one_user(one: &Case, other: &Case) -> bool {
     let sets = |case: &Case| acts(&case.steps).any(|act| act.starts_with("set-"));
     let remembers = one.user.permission != UserPermission::Allow || sets(one) && sets(other);

@@ -64,7 +64,8 @@ pub(super) fn stays_in_session(steps: &[Step]) -> bool {
     acts(steps).all(|act| ACTS_IN_SESSION.contains(&act))
 }
 
-/// Returns the running turn after these steps of the subject's case, if there is exactly one and its prompt has a label.
+/// Returns the running turn after these steps of the subject's case, if there is exactly one and its prompt has a
+/// label.
 pub(super) fn running_turn(steps: &[Step], subject: Party) -> Option<Turn> {
     match subject {
         Party::Agent => turn_of_agent(steps),
@@ -104,8 +105,8 @@ fn turn_of_agent(steps: &[Step]) -> Option<Turn> {
     running.filter(|turn| turn.session.is_string())
 }
 
-/// Returns the turns that the client began, and that the tester has not ended; `None` if something else is unfinished: a request
-/// of the tester without an answer, or messages in an order that only the run shows.
+/// Returns the turns that the client began, and that the tester has not ended; `None` if something else is unfinished:
+/// a request of the tester without an answer, or messages in an order that only the run shows.
 pub(super) fn turns_of_client(steps: &[Step]) -> Option<Vec<Turn>> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut asked = BTreeSet::new();

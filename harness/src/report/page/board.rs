@@ -1,5 +1,5 @@
-//! The board: a row for each requirement, a column for the newest run of each subject, and the history of each subject. Cells
-//! lead to the pages of the runs.
+//! The board: a row for each requirement, a column for the newest run of each subject, and the history of each subject.
+//! Cells lead to the pages of the runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

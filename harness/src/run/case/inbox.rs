@@ -109,7 +109,8 @@ impl Inbox {
         line.body.answers().and_then(|label| self.requests.get(label))
     }
 
-    /// Takes the first call that the line expects, after the cursor and from position `from` on, for the step with this index.
+    /// Takes the first call that the line expects, after the cursor and from position `from` on, for the step with this
+    /// index.
     pub fn take_call(
         &mut self,
         line: &Incoming,
@@ -152,8 +153,8 @@ impl Inbox {
         self.messages[last.max(from)..].iter().any(|message| answers(&message.value, &request.id))
     }
 
-    /// Returns the events of all messages that match the forbidden line of the step with this index. A line without a label
-    /// also matches requests. A request that an earlier step awaited is not forbidden.
+    /// Returns the events of all messages that match the forbidden line of the step with this index. A line without a
+    /// label also matches requests. A request that an earlier step awaited is not forbidden.
     pub fn forbidden(&self, line: &Incoming, step: usize, bindings: &Bindings) -> Vec<usize> {
         let request = self.request_of(line);
         let matches = |value: &Value| {

@@ -78,14 +78,15 @@ impl Conversation {
         }
     }
 
-    /// Whether a client has exited and can start no agent any more. An agent that it started just before may still connect.
+    /// Whether a client has exited and can start no agent any more. An agent that it started just before may still
+    /// connect.
     pub(super) fn has_left(&self) -> bool {
         let on_its_way = || self.last_output.is_some_and(|last| Instant::now() < last) && self.link.runs();
         self.state.exit.is_some() && !(self.connections.is_empty() && on_its_way())
     }
 
-    /// Starts an agent again, whose process has ended. The next process has a connection of its own, and finds the folders as the
-    /// one before left them.
+    /// Starts an agent again, whose process has ended. The next process has a connection of its own, and finds the
+    /// folders as the one before left them.
     pub(super) fn restart(&mut self, launch: &Launch) -> Option<Vec<usize>> {
         self.state.connections.iter_mut().for_each(|connection| connection.ended = true);
         // Requests that no service has seen yet came from a process that reads no answer.

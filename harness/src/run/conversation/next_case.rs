@@ -76,8 +76,8 @@ fn session_in(value: &Value) -> Option<String> {
 }
 
 impl Conversation {
-    /// Continues with another case and prepares the tester's side for it; `mark` is recorded as its beginning. `services` makes
-    /// what an agent may use.
+    /// Continues with another case and prepares the tester's side for it; `mark` is recorded as its beginning.
+    /// `services` makes what an agent may use.
     pub(in crate::run) fn go_on(
         self,
         services: impl FnOnce(&TesterSetup) -> Services,
@@ -126,8 +126,8 @@ impl Conversation {
         self.model.as_mut().map_or(Ok(()), |model| model.turn_to(case))
     }
 
-    /// Delivers what the subject sent at `initialize` to the next case as well: its request, or its answer. It counts for the
-    /// connection of the next case, also if a case before started the agent again.
+    /// Delivers what the subject sent at `initialize` to the next case as well: its request, or its answer. It counts
+    /// for the connection of the next case, also if a case before started the agent again.
     fn deliver_initialize(&mut self) {
         let connection = self.connections.len().saturating_sub(1);
         let mut lines = self.state.recorder.of_case().filter_map(|event| match &event.what {

@@ -78,8 +78,8 @@ impl Conversation {
         }
     }
 
-    /// Serves the agent's next request, at once or when its answer is ready. It serves one at a time, so that answers cannot
-    /// exceed the room in the trace.
+    /// Serves the agent's next request, at once or when its answer is ready. It serves one at a time, so that answers
+    /// cannot exceed the room in the trace.
     pub(super) fn serve_next(&mut self) {
         let Role::Client(services) = &self.role else { return };
         let Some(OpenRequest { connection, id, method, params, .. }) = self.waiting.pop_front() else { return };
@@ -184,7 +184,7 @@ impl Conversation {
             self.end_turns();
             if !self.edition.adapter.response_ends_turn() {
                 for (connection, session) in std::mem::take(&mut self.prompted) {
-                    self.tell_idle(connection, session, "end_turn");
+                    self.send_idle(connection, session, "end_turn");
                 }
             }
         }
@@ -215,11 +215,11 @@ impl Conversation {
             let echo = json!({ "sessionUpdate": "user_message", "messageId": message, "content": content });
             let running = json!({ "sessionUpdate": "state_update", "state": "running" });
             for update in [running, echo] {
-                self.tell(connection, session.as_deref(), update);
+                self.send_update(connection, session.as_deref(), update);
             }
             self.send_result(connection, &id, "session/prompt", json!({ "messageId": message }));
             self.prompted.remove(&(connection, session.clone()));
-            self.tell_idle(connection, session, reason);
+            self.send_idle(connection, session, reason);
         }
     }
 
@@ -230,13 +230,13 @@ impl Conversation {
     }
 
     /// Reports to a client that the work in a session has ended.
-    fn tell_idle(&mut self, connection: usize, session: Option<String>, reason: &str) {
+    fn send_idle(&mut self, connection: usize, session: Option<String>, reason: &str) {
         let idle = json!({ "sessionUpdate": "state_update", "state": "idle", "stopReason": reason });
-        self.tell(connection, session.as_deref(), idle);
+        self.send_update(connection, session.as_deref(), idle);
     }
 
     /// Sends a client an update of a session.
-    fn tell(&mut self, connection: usize, session: Option<&str>, update: Value) {
+    fn send_update(&mut self, connection: usize, session: Option<&str>, update: Value) {
         let params = json!({ "sessionId": session, "update": update });
         self.answer_with(connection, &json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
     }
@@ -257,8 +257,8 @@ impl Conversation {
         }
     }
 
-    /// Tells the services about a session: they start its commands in its working directory and permit files below all of its
-    /// roots.
+    /// Tells the services about a session: they start its commands in its working directory and permit files below all
+    /// of its roots.
     pub(super) fn learn_session(&mut self, value: &Value) {
         let (Role::Client(services), Some(id), Some(result)) = (&self.role, value.get("id"), value.get("result"))
         else {

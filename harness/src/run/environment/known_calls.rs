@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::sync::lock;
 
-/// The kinds of requests that an agent sends, as observed in this run. This only saves time: cases that await a request of a kind
-/// which never came give it less time. No requirement fails because an optional request does not come.
+/// The kinds of requests that an agent sends, as observed in this run. This only saves time: cases that await a request
+/// of a kind which never came give it less time. No requirement fails because an optional request does not come.
 #[derive(Debug, Clone, Default)]
 pub struct KnownCalls(Arc<Mutex<BTreeMap<String, Seen>>>);
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::sync::lock;
 
-/// The requests that the subject answers as a fence, as observed in this run. They only save time: the result of a fence is the
-/// same without them, in any order of cases.
+/// The requests that the subject answers as a fence, as observed in this run. They only save time: the result of a
+/// fence is the same without them, in any order of cases.
 #[derive(Debug, Clone, Default)]
 pub struct KnownFences(Arc<Mutex<BTreeMap<&'static str, bool>>>);
 

@@ -13,8 +13,8 @@ use crate::sync::lock;
 use crate::trace::{Event, Outcome, What};
 use crate::wire::{Content, Envelope, read_line};
 
-/// How an agent takes the `initialize` requests of a run. This only saves time: no case can do more than its `initialize` with a request
-/// that the agent refuses or leaves unanswered.
+/// How an agent takes the `initialize` requests of a run. This only saves time: no case can do more than its
+/// `initialize` with a request that the agent refuses or leaves unanswered.
 #[derive(Debug, Clone, Default)]
 pub struct KnownOpenings(Arc<Mutex<Known>>);
 
@@ -103,8 +103,9 @@ impl KnownOpenings {
         known.slowest = known.slowest.max(took);
     }
 
-    /// Returns the limits that fit a program which starts as slowly as this one did. A case that need not be alone waits less for an
-    /// answer to `initialize` once the agent has left such a request unanswered and has shown how fast it agrees to others.
+    /// Returns the limits that fit a program which starts as slowly as this one did. A case that need not be alone
+    /// waits less for an answer to `initialize` once the agent has left such a request unanswered and has shown how
+    /// fast it agrees to others.
     pub(in crate::run) fn limits(&self, usual: Limits, is_alone: bool) -> Limits {
         let known = self.known();
         // A lower limit than usual is a wish of the user.

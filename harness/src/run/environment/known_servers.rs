@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Whether the subject uses MCP servers, as observed in this run. This only saves time: a subject that sent no message during
-/// one wait gets less time later, unless it tries to call a tool of a server. Without such an attempt, no requirement fails.
+/// Whether the subject uses MCP servers, as observed in this run. This only saves time: a subject that sent no message
+/// during one wait gets less time later, unless it tries to call a tool of a server. Without such an attempt, no
+/// requirement fails.
 #[derive(Debug, Clone, Default)]
 pub struct KnownServers(Arc<AtomicU8>);
 

@@ -74,8 +74,8 @@ impl CaseModel {
         if let Some(record) = &mut self.record
             && exchange.write(record).is_err()
         {
-            // The folder was writable when the run began. The trace keeps its part of the exchange, so no case fails because of
-            // this.
+            // The folder was writable when the run began. The trace keeps its part of the exchange, so no case fails
+            // because of this.
             self.record = None;
         }
         ModelEvent { api: exchange.api.map(str::to_owned), did: exchange.did.clone() }
@@ -85,7 +85,8 @@ impl CaseModel {
 /// The end of the name of a log, next to the trace of its case.
 pub const MODEL_LOG: &str = "model.ndjson";
 
-/// Returns the name of the file next to the trace of a case. It must not end in `.jsonl`, since such files are read as traces.
+/// Returns the name of the file next to the trace of a case. It must not end in `.jsonl`, since such files are read as
+/// traces.
 fn file_name(case: &str) -> String {
     Path::new(&trace::file_name(case)).with_extension(MODEL_LOG).display().to_string()
 }

@@ -13,7 +13,8 @@ use crate::run::tester::{McpServers, Policy, Services};
 use crate::transport::process::Launch;
 use crate::transport::web::Web;
 
-/// The environment of a process of the subject, which lasts as long as the process. The workspace belongs to the current case.
+/// The environment of a process of the subject, which lasts as long as the process. The workspace belongs to the
+/// current case.
 pub struct CaseEnv {
     /// The folders.
     pub sandbox: Sandbox,

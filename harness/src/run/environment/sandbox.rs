@@ -1,4 +1,5 @@
-//! The folders of one case: a fresh HOME and workspace that are removed after the case, or the lasting folders of a person.
+//! The folders of one case: a fresh HOME and workspace that are removed after the case, or the lasting folders of a
+//! person.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -50,8 +51,8 @@ pub struct Sandbox {
     number: usize,
 }
 
-/// The folder that all cases of a run share, for files that a program unpacks at its first start. It is made at the first use
-/// and removed with the run.
+/// The folder that all cases of a run share, for files that a program unpacks at its first start. It is made at the
+/// first use and removed with the run.
 #[derive(Debug, Clone, Default)]
 pub struct Cache(Arc<OnceLock<Scratch>>);
 
@@ -98,8 +99,8 @@ impl Sandbox {
         Self { _scratch: None, root, home, shared: workspace.clone(), workspace, number: 0 }
     }
 
-    /// Gives another case of the same process its working directory; with `is_own`, one that no case had before. Those of
-    /// earlier cases stay.
+    /// Gives another case of the same process its working directory; with `is_own`, one that no case had before. Those
+    /// of earlier cases stay.
     ///
     /// Other cases share one as long as it is empty, since many agents spend a second or more on each new directory.
     ///
@@ -119,8 +120,8 @@ impl Sandbox {
         std::fs::create_dir(&self.workspace)
     }
 
-    /// Removes these paths below the workspace, as far as they exist, with the folders that are empty after that. What a subject keeps
-    /// there for itself stays.
+    /// Removes these paths below the workspace, as far as they exist, with the folders that are empty after that. What
+    /// a subject keeps there for itself stays.
     pub fn clear_workspace<'p>(&self, paths: impl IntoIterator<Item = &'p Path>) {
         for path in paths {
             let path = self.workspace.join(path);
@@ -187,9 +188,9 @@ impl Sandbox {
         self.root().join("bin").join(name)
     }
 
-    /// Returns the environment of a process of the case: a marker that finds processes which left the group, a HOME, and
-    /// folders for temporary files and for sockets of per-user daemons, such as tmux. In shared folders, parallel cases would
-    /// end each other's daemons.
+    /// Returns the environment of a process of the case: a marker that finds processes which left the group, a HOME,
+    /// and folders for temporary files and for sockets of per-user daemons, such as tmux. In shared folders,
+    /// parallel cases would end each other's daemons.
     #[must_use]
     pub fn environment(&self) -> Environment {
         let (temporary, runtime) = temporary_folders(&self.root);
@@ -215,8 +216,8 @@ fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Returns the folders for temporary files and for sockets. Their names are short, since the path of a socket has room for
-/// about 100 bytes.
+/// Returns the folders for temporary files and for sockets. Their names are short, since the path of a socket has room
+/// for about 100 bytes.
 fn temporary_folders(root: &Path) -> (PathBuf, PathBuf) {
     (root.join("tmp"), root.join("run"))
 }

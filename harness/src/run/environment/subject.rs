@@ -131,8 +131,9 @@ impl Subject {
         }
     }
 
-    /// Returns the environment of every process of a case, including the commands that the tester runs for the subject. With
-    /// the caller's HOME, or folders of a person, everything is inherited, and only the marker of the case is added.
+    /// Returns the environment of every process of a case, including the commands that the tester runs for the subject.
+    /// With the caller's HOME, or folders of a person, everything is inherited, and only the marker of the case is
+    /// added.
     #[must_use]
     pub fn surroundings(&self, sandbox: &Sandbox) -> Environment {
         if self.keep_home || self.agent_folder.is_some() { sandbox.marked() } else { sandbox.environment() }
@@ -176,7 +177,8 @@ impl Subject {
         self.has_place(&["{prompt}", "{prompt_json}"])
     }
 
-    /// Whether one process of it can serve several cases. A client needs acts for that, and a person operates one case at a time.
+    /// Whether one process of it can serve several cases. A client needs acts for that, and a person operates one case
+    /// at a time.
     #[must_use]
     pub fn shares(&self) -> bool {
         self.person.is_none() && (self.party == Party::Agent || self.controls.can_share())
@@ -210,7 +212,8 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// The client does not know which agent to start, or no setting makes it send a prompt. The message includes the remedy.
+    /// The client does not know which agent to start, or no setting makes it send a prompt. The message includes the
+    /// remedy.
     pub fn check_client(&self) -> Result<(), String> {
         if !self.has_place(&["{agent}", "{agent_json}", "{agent_dir}"]) {
             return Err(
@@ -231,7 +234,8 @@ impl Subject {
         Ok(())
     }
 
-    /// Returns the values of the placeholders in this case. `model` is the origin of the scripted model, if there is one.
+    /// Returns the values of the placeholders in this case. `model` is the origin of the scripted model, if there is
+    /// one.
     ///
     /// # Errors
     ///

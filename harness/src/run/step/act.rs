@@ -17,8 +17,8 @@ use crate::run::environment::Places;
 use crate::trace::{Observed, Outcome, StepKind};
 use crate::transport::process::{Launch, MergedProcess};
 
-/// Gives the first prompt to a client that did not get it at its start. In a process that served another case, it opens a session
-/// first.
+/// Gives the first prompt to a client that did not get it at its start. In a process that served another case, it opens
+/// a session first.
 ///
 /// # Errors
 ///
@@ -118,8 +118,8 @@ fn check_placeholders(act: &Act, text: &str) -> Result<(), Observed> {
     }
 }
 
-/// Returns the placeholders of an act: each argument by its name, as JSON with `_json` and for people with `_name`, in addition
-/// to those of the case.
+/// Returns the placeholders of an act: each argument by its name, as JSON with `_json` and for people with `_name`, in
+/// addition to those of the case.
 fn places_of<C: Channel>(running: &RunningCase<'_, C>, act: &Act) -> Places {
     let mut places = running.env.places.clone();
     if let Some(cwd) = places.get("cwd").map(|cwd| Value::from(cwd.as_str())) {

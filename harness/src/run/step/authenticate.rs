@@ -15,10 +15,11 @@ use crate::wire::{LineEnd, RpcId, read_line, write_json};
 const LOGINS: [&str; 4] = ["authenticate", "logout", "auth/login", "auth/logout"];
 
 impl<C: Channel> RunningCase<'_, C> {
-    /// Sends the request whose answer the line expects again, after a login: one for each process of the agent. Returns false if the
-    /// harness may not log in, or the login did not help.
+    /// Sends the request whose answer the line expects again, after a login: one for each process of the agent. Returns
+    /// false if the harness may not log in, or the login did not help.
     ///
-    /// A login may open a browser, so the user or the agent must permit it. A case that logs in or out itself gets no further login.
+    /// A login may open a browser, so the user or the agent must permit it. A case that logs in or out itself gets no
+    /// further login.
     pub(super) async fn log_in_and_repeat(&mut self, line: &Incoming) -> bool {
         let logs_in = |body: &Body| match body {
             Body::Request { method, .. } | Body::Notification { method, .. } => LOGINS.contains(&method.as_str()),
@@ -55,8 +56,8 @@ impl<C: Channel> RunningCase<'_, C> {
         came(self).is_some_and(|at| self.inbox.messages[from + at].value.get("result").is_some())
     }
 
-    /// Returns the id of the method by which the harness may log in: the one that the user names, or, if the agent permits logins by
-    /// an entry in `_meta`, the first that needs no terminal.
+    /// Returns the id of the method by which the harness may log in: the one that the user names, or, if the agent
+    /// permits logins by an entry in `_meta`, the first that needs no terminal.
     fn permitted_login(&self) -> Option<String> {
         let mut messages = self.channel.state().recorder.messages_of(Party::Agent);
         let result =

@@ -9,8 +9,8 @@ use crate::run::channel::Channel;
 use crate::run::timing::FENCE_AFTER_TIMEOUT;
 use crate::trace::{Exit, Expected, Observed, Outcome, StepKind};
 
-/// Waits for the subject to end the connection. If that decides something, a subject that still answers has not ended it. Otherwise
-/// its answer proves as well as the end that no other message comes.
+/// Waits for the subject to end the connection. If that decides something, a subject that still answers has not ended
+/// it. Otherwise its answer proves as well as the end that no other message comes.
 pub(super) async fn end<C: Channel>(running: &mut RunningCase<'_, C>, decides: bool, limit: Duration) -> StepResult {
     let connection = running.connection;
     let ended = running.until(Instant::now() + limit, |running| running.channel.state().ended(connection)).await;

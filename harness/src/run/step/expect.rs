@@ -39,18 +39,18 @@ impl<C: Channel> RunningCase<'_, C> {
         let limit = if self.unmet.is_some() { self.limit_if_known(line, within) } else { self.limit(line, within) };
         let mut deadline = self.begin_of_wait(line) + limit;
         let mut doubt = Some(Instant::now() + self.wait_for_unknown());
-        let (mut looked, mut rest) = (0, Rest::default());
+        let (mut examined, mut rest) = (0, Rest::default());
         loop {
-            match self.look_for(line, looked) {
+            match self.find(line, examined) {
                 Found::Contradicted(result) if result.outcome == Outcome::LoginNeeded => {
                     if !self.log_in_and_repeat(line).await {
                         return result;
                     }
-                    looked = self.inbox.len();
+                    examined = self.inbox.len();
                     deadline = self.begin_of_wait(line) + limit;
                 }
                 Found::Matched(result) | Found::Contradicted(result) => return result,
-                Found::NotYet => looked = self.inbox.len(),
+                Found::NotYet => examined = self.inbox.len(),
             }
             let end = rest.deadline(self, line, deadline);
             let until = doubt.map_or(end, |doubt| doubt.min(end));
@@ -73,9 +73,9 @@ impl<C: Channel> RunningCase<'_, C> {
     pub(super) async fn optional(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> StepResult {
         let limit = self.limit_if_known(line, within);
         let mut deadline = self.begin_of_wait(line) + limit;
-        let (mut looked, mut rest, mut overtaken) = (0, Rest::default(), None);
+        let (mut examined, mut rest, mut overtaken) = (0, Rest::default(), None);
         loop {
-            match self.look_for(line, looked) {
+            match self.find(line, examined) {
                 Found::Matched(result) => {
                     self.note_kind(line);
                     let expected = Some(Expected::Message(self.inbox.describe(line)));
@@ -92,16 +92,16 @@ impl<C: Channel> RunningCase<'_, C> {
                 Found::NotYet => {}
             }
             if self.party() == Party::Agent {
-                for (connection, id) in self.unawaited(index, line, looked) {
+                for (connection, id) in self.unawaited(index, line, examined) {
                     self.channel.send(Order::AnswerUnscripted(connection, id));
                 }
             }
             // Later answers may overtake an answer, but a call that the conversation has passed will not come any more.
-            let passed = line.body.answers().is_none() && self.has_passed(index, looked);
-            if overtaken.is_none() && self.is_overtaken(index, looked) {
+            let passed = line.body.answers().is_none() && self.has_passed(index, examined);
+            if overtaken.is_none() && self.is_overtaken(index, examined) {
                 overtaken = Some(Instant::now() + AT_REST);
             }
-            looked = self.inbox.len();
+            examined = self.inbox.len();
             let until = overtaken.map_or(deadline, |end| deadline.min(end));
             if passed || self.nothing_more(line) || !self.next(rest.deadline(self, line, until)).await {
                 self.note_kind(line);
@@ -123,7 +123,7 @@ impl<C: Channel> RunningCase<'_, C> {
             self.until(Instant::now() + limit, |case| came(case) || case.channel.state().over).await;
         }
         // There is only one answer to a request.
-        while let (Found::Matched(_), None) = (self.look_for(line, 0), line.body.answers()) {}
+        while let (Found::Matched(_), None) = (self.find(line, 0), line.body.answers()) {}
         StepResult::new(StepKind::Optional, Outcome::Done)
     }
 
@@ -145,16 +145,16 @@ impl<C: Channel> RunningCase<'_, C> {
         StepResult { events, ..StepResult::new(StepKind::Must, Outcome::Done) }
     }
 
-    /// Searches the messages so far for the line: calls after the cursor, answers anywhere after their request. Messages before
-    /// `from` were compared earlier.
-    fn look_for(&mut self, line: &Incoming, from: usize) -> Found {
+    /// Searches the messages so far for the line: calls after the cursor, answers anywhere after their request.
+    /// Messages before `from` were compared earlier.
+    fn find(&mut self, line: &Incoming, from: usize) -> Found {
         match line.body.answers() {
-            None => self.look_for_call(line, from),
-            Some(label) => self.look_for_answer(line, label, from),
+            None => self.find_call(line, from),
+            Some(label) => self.find_answer(line, label, from),
         }
     }
 
-    fn look_for_call(&mut self, line: &Incoming, from: usize) -> Found {
+    fn find_call(&mut self, line: &Incoming, from: usize) -> Found {
         if let Some(n) = self.same_snapshot(line) {
             return Found::Matched(StepResult { events: vec![n], ..StepResult::new(StepKind::Must, Outcome::Done) });
         }
@@ -168,8 +168,8 @@ impl<C: Channel> RunningCase<'_, C> {
         Found::Matched(StepResult { events: vec![message.n], ..StepResult::new(StepKind::Must, Outcome::Done) })
     }
 
-    /// Returns the event of the state that the line before took, if it meets this line as well: an agent may report in one snapshot
-    /// what others report in two.
+    /// Returns the event of the state that the line before took, if it meets this line as well: an agent may report in
+    /// one snapshot what others report in two.
     fn same_snapshot(&self, line: &Incoming) -> Option<usize> {
         let before = self.current.checked_sub(1)?;
         let snapshot = |message: &&Received| {
@@ -180,7 +180,7 @@ impl<C: Channel> RunningCase<'_, C> {
         is_call(&message.value, line, &mut self.bindings.clone()).then_some(message.n)
     }
 
-    fn look_for_answer(&mut self, line: &Incoming, label: &str, from: usize) -> Found {
+    fn find_answer(&mut self, line: &Incoming, label: &str, from: usize) -> Found {
         let Some((message, request)) = self.inbox.find_answer(label, from) else { return Found::NotYet };
         let events = vec![message.n, request.n];
         let Err(observed) = compare_answer(line, &message.value, &mut self.bindings) else {
@@ -214,9 +214,9 @@ impl<C: Channel> RunningCase<'_, C> {
         self.inbox.messages[self.inbox.cursor.max(from)..].iter().filter_map(unawaited).collect()
     }
 
-    /// Whether the conversation has passed an optional line: an answer that follows it in the transcript has arrived. Messages
-    /// before `from` were compared earlier. An answer from before the tester's last request belongs to an earlier turn, and a
-    /// line after a further request with its label expects the answer to that one.
+    /// Whether the conversation has passed an optional line: an answer that follows it in the transcript has arrived.
+    /// Messages before `from` were compared earlier. An answer from before the tester's last request belongs to an
+    /// earlier turn, and a line after a further request with its label expects the answer to that one.
     fn has_passed(&self, index: usize, from: usize) -> bool {
         let mut again: Vec<&str> = Vec::new();
         self.case.steps[index + 1..].iter().any(|step| {
@@ -243,8 +243,8 @@ impl<C: Channel> RunningCase<'_, C> {
         is_prompt && !self.case.edition.adapter.response_ends_turn()
     }
 
-    /// Whether the agent worked and reported the end of its work, in the messages after the cursor. An idle state alone may be a
-    /// repeated snapshot. Messages before `from` were compared earlier.
+    /// Whether the agent worked and reported the end of its work, in the messages after the cursor. An idle state alone
+    /// may be a repeated snapshot. Messages before `from` were compared earlier.
     fn has_worked(&self, from: usize) -> bool {
         let state = |message: &Received| {
             let state = message.value.pointer("/params/update/state")?.as_str()?;
@@ -255,8 +255,8 @@ impl<C: Channel> RunningCase<'_, C> {
         states.any(|(_, is_idle)| !is_idle) && states.any(|(at, is_idle)| is_idle && self.inbox.cursor + at >= from)
     }
 
-    /// Whether an agent waits for an answer of the transcript to a request that a line after the optional one awaits. Messages before
-    /// `from` were compared earlier.
+    /// Whether an agent waits for an answer of the transcript to a request that a line after the optional one awaits.
+    /// Messages before `from` were compared earlier.
     fn is_overtaken(&self, index: usize, from: usize) -> bool {
         let after = self.case.steps[index + 1..].iter().take_while(|step| !matches!(step.action, Action::Send(_)));
         let mut lines = after.filter_map(|step| match &step.action {
@@ -300,8 +300,8 @@ impl<C: Channel> RunningCase<'_, C> {
         }
     }
 
-    /// Returns the result for an unknown request without an answer, if the subject answers no unknown request. It proves
-    /// nothing about the line; a separate case covers the silence.
+    /// Returns the result for an unknown request without an answer, if the subject answers no unknown request. It
+    /// proves nothing about the line; a separate case covers the silence.
     fn left_unanswered(&self, line: &Incoming) -> StepResult {
         let events = self.inbox.request_of(line).map(|request| request.n).into_iter().collect();
         let expected = Some(Expected::Message(self.inbox.describe(line)));
@@ -309,7 +309,8 @@ impl<C: Channel> RunningCase<'_, C> {
         StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::Missed) }
     }
 
-    /// Returns the limit for a line that need not come, which is shorter for a request of a kind that the agent never sends.
+    /// Returns the limit for a line that need not come, which is shorter for a request of a kind that the agent never
+    /// sends.
     fn limit_if_known(&self, line: &Incoming, within: Option<Duration>) -> Duration {
         let limit = self.limit(line, within);
         let never_comes = self.request_of_agent(line).is_some_and(|method| self.subject.calls.never_come(method));
@@ -331,8 +332,8 @@ impl<C: Channel> RunningCase<'_, C> {
         if self.depends_on_person(line) { self.for_person(limit) } else { limit }
     }
 
-    /// Returns the start of the wait. The transcript's last line counts, since it may be the reason why the answer comes only
-    /// now, as with a close or a cancel.
+    /// Returns the start of the wait. The transcript's last line counts, since it may be the reason why the answer
+    /// comes only now, as with a close or a cancel.
     fn begin_of_wait(&self, line: &Incoming) -> Instant {
         let request = self.inbox.request_of(line);
         request.map_or_else(Instant::now, |request| self.sent_at.map_or(request.at, |sent| sent.max(request.at)))

@@ -1,7 +1,7 @@
 //! Fences: requests that only need an answer, as proof that the subject has read everything before them.
 //!
-//! A fence proves only as much as the subject's order of work allows. The specification does not promise answers in order, so a
-//! fence shows that the subject *read* the earlier messages, not that it has finished with them.
+//! A fence proves only as much as the subject's order of work allows. The specification does not promise answers in
+//! order, so a fence shows that the subject *read* the earlier messages, not that it has finished with them.
 
 mod choice;
 
@@ -28,8 +28,8 @@ struct Sent {
 }
 
 impl<C: Channel> RunningCase<'_, C> {
-    /// Runs a fence of the case. If a fence that decides something gets an answer, a second one follows: a bad line before it
-    /// may have broken the program, which notices that only at its next read.
+    /// Runs a fence of the case. If a fence that decides something gets an answer, a second one follows: a bad line
+    /// before it may have broken the program, which notices that only at its next read.
     pub(super) async fn fence_step(&mut self, step: &Step) -> StepResult {
         let limit = step.within.unwrap_or(self.limits.answer);
         let first = self.fence(limit).await;
@@ -64,8 +64,8 @@ impl<C: Channel> RunningCase<'_, C> {
         })
     }
 
-    /// Sends an unknown request. If that gets no answer, sends harmless requests of the protocol that the subject advertises
-    /// and the case is not about. The first answer to any of them counts.
+    /// Sends an unknown request. If that gets no answer, sends harmless requests of the protocol that the subject
+    /// advertises and the case is not about. The first answer to any of them counts.
     pub(in crate::run) async fn fence(&mut self, limit: Duration) -> StepResult {
         let deadline = Instant::now() + limit;
         let connection = self.connection;
@@ -120,9 +120,9 @@ impl<C: Channel> RunningCase<'_, C> {
     /// Waits for the answer to one of the requests and returns the position of that request.
     async fn first_answer(&mut self, sent: &[Sent], from: usize, until: Instant) -> Option<usize> {
         let connection = self.connection;
-        let (mut looked, mut found) = (from, None);
+        let (mut examined, mut found) = (from, None);
         let answered = |running: &Self| {
-            let fresh = &running.inbox.messages[std::mem::replace(&mut looked, running.inbox.len())..];
+            let fresh = &running.inbox.messages[std::mem::replace(&mut examined, running.inbox.len())..];
             let fresh = fresh.iter().filter(|message| message.connection == connection);
             let of = |message: &Received| sent.iter().position(|sent| answers(&message.value, &sent.id));
             found = found.or_else(|| fresh.filter_map(of).next());
@@ -156,8 +156,9 @@ impl<C: Channel> RunningCase<'_, C> {
         StepResult { events: all, expected, observed, ..StepResult::new(StepKind::Fence, outcome) }
     }
 
-    /// Whether the subject answers requests of the protocol here, but leaves a fence by an unknown request without an answer.
-    /// Then a wait for the answer to another unknown request is useless. Cases on unknown requests still wait.
+    /// Whether the subject answers requests of the protocol here, but leaves a fence by an unknown request without an
+    /// answer. Then a wait for the answer to another unknown request is useless. Cases on unknown requests still
+    /// wait.
     pub(super) async fn ignores_unknown(&mut self, line: &Incoming) -> bool {
         let is_any = |id: &String| self.case.edition.catalogue.has_flag(id, Flag::AnyRequest);
         let is_own = self.case.requirements.iter().any(|id| Area::of(id) == Area::EXT && is_any(id));

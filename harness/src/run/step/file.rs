@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::case::model::{FileLook, FileWant};
+use crate::case::model::{FileCheck, FileWant};
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::Channel;
 use crate::run::timing::CHECK_AGAIN;
@@ -16,12 +16,12 @@ use crate::transport::folder::read_file;
 /// Compares a file on disk; repeats that until the file matches or the time is up.
 pub(super) async fn compare<C: Channel>(
     running: &mut RunningCase<'_, C>,
-    look: &FileLook,
+    check: &FileCheck,
     within: Option<Duration>,
 ) -> StepResult {
     let deadline = Instant::now() + running.for_check(within.unwrap_or_default());
     loop {
-        let result = compare_now(running, look);
+        let result = compare_now(running, check);
         if result.outcome == Outcome::Done || !wait_a_moment(running, deadline).await {
             return result;
         }
@@ -31,9 +31,9 @@ pub(super) async fn compare<C: Channel>(
 /// Processes events until it is time to check again; false when no time is left.
 pub(super) async fn wait_a_moment<C: Channel>(running: &mut RunningCase<'_, C>, deadline: Instant) -> bool {
     let now = Instant::now();
-    let moment = (now + CHECK_AGAIN).min(deadline);
-    running.until(moment, |_| false).await;
-    tokio::time::sleep_until(moment).await;
+    let ctx = (now + CHECK_AGAIN).min(deadline);
+    running.until(ctx, |_| false).await;
+    tokio::time::sleep_until(ctx).await;
     now < deadline
 }
 
@@ -42,11 +42,11 @@ fn is_absent(path: &Path) -> bool {
     path.symlink_metadata().is_err_and(gone)
 }
 
-fn compare_now<C: Channel>(running: &RunningCase<'_, C>, look: &FileLook) -> StepResult {
-    let path = look.path.render(&running.bindings);
+fn compare_now<C: Channel>(running: &RunningCase<'_, C>, check: &FileCheck) -> StepResult {
+    let path = check.path.render(&running.bindings);
     let found = read_file(Path::new(&path));
     let bindings = &running.bindings;
-    let (good, expected) = match &look.want {
+    let (good, expected) = match &check.want {
         FileWant::Absent => (is_absent(Path::new(&path)), Expected::NoFile(path)),
         FileWant::Content(text) => {
             let text = text.render(bindings);

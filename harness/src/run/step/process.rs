@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::case::model::ProcessLook;
+use crate::case::model::ProcessCheck;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::Channel;
 use crate::trace::{Expected, Observed, Outcome, StepKind};
@@ -15,31 +15,31 @@ use crate::transport::process::is_running;
 /// Checks whether a process runs; repeats that until the result is as expected or the time is up.
 pub(super) async fn check<C: Channel>(
     running: &mut RunningCase<'_, C>,
-    look: &ProcessLook,
+    check: &ProcessCheck,
     within: Option<Duration>,
 ) -> StepResult {
     let deadline = Instant::now() + running.for_check(within.unwrap_or(running.limits.answer));
     loop {
-        let result = check_now(running, look);
+        let result = check_now(running, check);
         if result.outcome == Outcome::Done || !super::file::wait_a_moment(running, deadline).await {
             return result;
         }
     }
 }
 
-fn check_now<C: Channel>(running: &RunningCase<'_, C>, look: &ProcessLook) -> StepResult {
-    let path = look.pid_file.render(&running.bindings);
+fn check_now<C: Channel>(running: &RunningCase<'_, C>, check: &ProcessCheck) -> StepResult {
+    let path = check.pid_file.render(&running.bindings);
     let text = read_file(Path::new(&path)).unwrap_or_default();
     let Ok(pid) = String::from_utf8_lossy(&text).trim().parse::<u32>() else {
         let observed = Some(Observed::NoProcessId { path });
         return StepResult { observed, ..StepResult::new(StepKind::Process, Outcome::Missed) };
     };
     let runs = is_running(pid);
-    if runs == look.running {
+    if runs == check.running {
         return StepResult::new(StepKind::Process, Outcome::Done);
     }
     StepResult {
-        expected: Some(Expected::Process { pid, running: look.running }),
+        expected: Some(Expected::Process { pid, running: check.running }),
         observed: Some(Observed::Process { running: runs }),
         ..StepResult::new(StepKind::Process, Outcome::Contradicted)
     }

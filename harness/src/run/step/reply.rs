@@ -12,22 +12,23 @@ use crate::trace::{Excerpt, Expected, ExpectedText, Observed, Outcome, StepKind}
 use crate::wire::push_text;
 
 /// Compares the text that the agent streamed in a turn.
-pub(super) fn compare<C: Channel>(running: &RunningCase<'_, C>, look: &ReplyText) -> StepResult {
-    let whole = text_of_turn(running, &look.label);
-    let text = without_prompt(running, &look.label, &whole);
+pub(super) fn compare<C: Channel>(running: &RunningCase<'_, C>, check: &ReplyText) -> StepResult {
+    let whole = text_of_turn(running, &check.label);
+    let text = without_prompt(running, &check.label, &whole);
     let rendered = |template: &Option<Template>| template.as_ref().map(|template| template.render(&running.bindings));
     let wanted = [
-        rendered(&look.contains).map(|t| (text.contains(&t), Expected::Reply(ExpectedText::Contains(Excerpt::of(&t))))),
-        rendered(&look.equals).map(|t| (text == t, Expected::Reply(ExpectedText::Equals(Excerpt::of(&t))))),
-        rendered(&look.lacks).map(|t| (!text.contains(&t), Expected::Reply(ExpectedText::Lacks(Excerpt::of(&t))))),
+        rendered(&check.contains)
+            .map(|t| (text.contains(&t), Expected::Reply(ExpectedText::Contains(Excerpt::of(&t))))),
+        rendered(&check.equals).map(|t| (text == t, Expected::Reply(ExpectedText::Equals(Excerpt::of(&t))))),
+        rendered(&check.lacks).map(|t| (!text.contains(&t), Expected::Reply(ExpectedText::Lacks(Excerpt::of(&t))))),
         // A repeated prompt is a reply, too: a program may do nothing but echo.
-        look.empty.map(|empty| (whole.is_empty() == empty, Expected::AnyReply(!empty))),
+        check.empty.map(|empty| (whole.is_empty() == empty, Expected::AnyReply(!empty))),
     ];
-    let events = running.inbox.requests.get(&look.label).map(|asked| asked.n).into_iter().collect();
+    let events = running.inbox.requests.get(&check.label).map(|asked| asked.n).into_iter().collect();
     match wanted.into_iter().flatten().find(|(good, _)| !good) {
         None => StepResult { events, ..StepResult::new(StepKind::Reply, Outcome::Done) },
         Some((_, expected)) => {
-            let outcome = if look.presence == Presence::Must { Outcome::Contradicted } else { Outcome::Missed };
+            let outcome = if check.presence == Presence::Must { Outcome::Contradicted } else { Outcome::Missed };
             StepResult {
                 events,
                 expected: Some(expected),
@@ -85,7 +86,8 @@ fn text_of<'t, 'v>(messages: &'t mut Vec<(Option<&'v Value>, String)>, id: Optio
     &mut messages[at].1
 }
 
-/// Removes the parts of a text that repeat the whole prompt: the words of an intent prove nothing if they only come back.
+/// Removes the parts of a text that repeat the whole prompt: the words of an intent prove nothing if they only come
+/// back.
 fn without_prompt<C: Channel>(running: &RunningCase<'_, C>, label: &str, text: &str) -> String {
     let prompt = running.inbox.requests.get(label).and_then(|asked| asked.params.get("prompt")?.as_array());
     let blocks = prompt.into_iter().flatten().filter_map(|block| block.get("text")?.as_str());

@@ -14,7 +14,7 @@ use crate::run::timing::AT_REST;
 /// The work of an agent while a line is awaited.
 #[derive(Default)]
 pub(super) struct Rest {
-    looked: usize,
+    examined: usize,
     /// Whether each session, tool call and terminal with a state goes on, by its kind and id.
     works: BTreeMap<(&'static str, String), bool>,
     since: Option<Instant>,
@@ -28,10 +28,10 @@ impl Rest {
         line: &Incoming,
         deadline: Instant,
     ) -> Instant {
-        for message in &running.inbox.messages[self.looked..] {
+        for message in &running.inbox.messages[self.examined..] {
             self.works.extend(work(&message.value["params"]));
         }
-        self.looked = running.inbox.len();
+        self.examined = running.inbox.len();
         let has_states = self.works.keys().any(|(kind, _)| *kind == SESSION);
         let may_rest = running.party() == Party::Agent && line.body.answers().is_none() && has_states;
         let works = self.works.values().any(|goes_on| *goes_on) || running.channel.state().in_turn(running.connection);

@@ -7,8 +7,8 @@ use crate::run::timing::EXIT_AFTER_OTHERS;
 use crate::trace::{Outcome, StepKind};
 use crate::transport::link::Link;
 
-/// Ends the agent by the end of its input, and starts it again in the same folders. An agent that has to be stopped may not have
-/// saved its sessions, so nothing after it would count.
+/// Ends the agent by the end of its input, and starts it again in the same folders. An agent that has to be stopped may
+/// not have saved its sessions, so nothing after it would count.
 pub(super) async fn restart<C: Channel>(running: &mut RunningCase<'_, C>) -> StepResult {
     running.close_input();
     let limit = running.limits.answer;

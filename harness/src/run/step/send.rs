@@ -29,7 +29,8 @@ pub(in crate::run) fn initialize(action: &Action) -> Option<(&str, &Value)> {
 /// The reason why the tester does not send a message.
 struct Unsound {
     text: String,
-    /// The wrong value came from the subject, as the id of a session that is a number. It is wrong where the subject sent it.
+    /// The wrong value came from the subject, as the id of a session that is a number. It is wrong where the subject
+    /// sent it.
     of_subject: bool,
 }
 
@@ -181,7 +182,8 @@ impl<C: Channel> RunningCase<'_, C> {
         Err(Unsound { text, of_subject })
     }
 
-    /// Returns the label of the subject's request that the line answers, or whose id it uses, if that request has not come.
+    /// Returns the label of the subject's request that the line answers, or whose id it uses, if that request has not
+    /// come.
     fn missing_request<'l>(&self, line: &'l Outgoing) -> Option<&'l str> {
         let label = match &line.body {
             Body::Result { label, .. } | Body::Error { label, .. } => label,

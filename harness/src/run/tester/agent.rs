@@ -89,8 +89,8 @@ impl Agent {
         format!("Session-{}.aB", self.opened)
     }
 
-    /// Sets the value of an option and returns all options. The tester repeats no value that the option cannot have: that would be a
-    /// mistake of its own.
+    /// Sets the value of an option and returns all options. The tester repeats no value that the option cannot have:
+    /// that would be a mistake of its own.
     fn choose(&mut self, params: &Value) -> Result<Value, Refusal> {
         let Some(Value::Array(options)) = self.session.get_mut("configOptions") else { return Ok(json!([])) };
         let (wanted, value) = (params.get("configId"), params.get("value").unwrap_or(&Value::Null));

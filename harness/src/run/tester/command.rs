@@ -17,8 +17,8 @@ use crate::transport::process::{Leader, MergedProcess, ProcessGroup, drain, read
 /// More than any pipe holds for an ordinary user (1 MiB on Linux), so reading this much empties it.
 const MAX_PIPE: usize = 2 * 1024 * 1024;
 
-/// The time after the command's exit in which its children may add output before the exit is reported; enough for a helper that
-/// also exits soon.
+/// The time after the command's exit in which its children may add output before the exit is reported; enough for a
+/// helper that also exits soon.
 pub(super) const STRAGGLERS: Duration = Duration::from_millis(100);
 
 /// The time a killed command may take to exit; only one stuck in the kernel takes longer than an instant.
@@ -49,8 +49,8 @@ pub(super) struct Command {
 }
 
 impl Command {
-    /// Takes over a process and keeps the last `limit` bytes of its output, also what its children add within `stragglers` of its
-    /// exit.
+    /// Takes over a process and keeps the last `limit` bytes of its output, also what its children add within
+    /// `stragglers` of its exit.
     pub(super) fn start(process: MergedProcess, limit: usize, stragglers: Duration) -> Self {
         let tail = Arc::new(Mutex::new(Tail::new(limit)));
         let (report, end) = watch::channel(None);

@@ -1,7 +1,7 @@
 //! Text files: read and write requests, limited to permitted directories.
 //!
-//! This limit keeps an agent from mistakes outside its workspace; it does not protect against a process that swaps links while
-//! a request is served.
+//! This limit keeps an agent from mistakes outside its workspace; it does not protect against a process that swaps
+//! links while a request is served.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Refusal};
 use super::params::Params;
 
-/// The largest file that is read, in bytes: far above what cases use, but small enough for parallel cases. Memory holds several
-/// copies of an answer while it is built.
+/// The largest file that is read, in bytes: far above what cases use, but small enough for parallel cases. Memory holds
+/// several copies of an answer while it is built.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
 /// The most symbolic links in one path, as on Linux.
@@ -86,8 +86,8 @@ impl Files {
 
 /// Follows every symbolic link and `..` of an absolute path, any part of which may be missing.
 ///
-/// `fs::canonicalize` is not enough: a link to a missing file would look like a missing file, and writing to it would create
-/// the file elsewhere.
+/// `fs::canonicalize` is not enough: a link to a missing file would look like a missing file, and writing to it would
+/// create the file elsewhere.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut real = PathBuf::new();
     let mut rest: VecDeque<PathBuf> = parts(path).collect();

@@ -25,7 +25,8 @@ use crate::wire::{Content, Framer, read_line, write_json};
 /// The headers of an answer in JSON.
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
-/// The most bytes of answers that may wait for the reader of a server's standard output. Beyond that, the server sends nothing.
+/// The most bytes of answers that may wait for the reader of a server's standard output. Beyond that, the server sends
+/// nothing.
 const MOST_UNREAD: usize = 16 << 20;
 
 /// A message to a server.
@@ -100,8 +101,8 @@ impl McpServers {
         }
     }
 
-    /// Waits for the next event of a server's process, and returns it with the index of the server. Cancelling the wait loses
-    /// nothing.
+    /// Waits for the next event of a server's process, and returns it with the index of the server. Cancelling the wait
+    /// loses nothing.
     pub async fn next(&mut self) -> (usize, LinkEvent) {
         poll_fn(|context| {
             for (index, server) in self.servers.iter_mut().enumerate() {
@@ -226,8 +227,8 @@ impl McpServers {
         }
     }
 
-    /// Processes a message to a server and returns the answers; `None` if the message cannot be parsed. A server also answers
-    /// messages that do not fit into the trace.
+    /// Processes a message to a server and returns the answers; `None` if the message cannot be parsed. A server also
+    /// answers messages that do not fit into the trace.
     fn answer_message(&mut self, way: Way, bytes: &[u8], recorder: &mut Recorder) -> Option<Vec<Value>> {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let n = self.record(way, McpWhat::FromAgent(text), recorder);

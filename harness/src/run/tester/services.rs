@@ -17,11 +17,11 @@ use crate::transport::process::Environment;
 
 /// The client side of one connection: files, terminals, permissions and elicitations.
 ///
-/// Clones share their state. Running terminals are killed by [`shutdown`](Self::shutdown), and at the latest when the last
-/// clone is dropped.
+/// Clones share their state. Running terminals are killed by [`shutdown`](Self::shutdown), and at the latest when the
+/// last clone is dropped.
 ///
-/// All answers come in bounded time, except those to `terminal/wait_for_exit`, which come with the exit of the command. Run
-/// each [`answer`](Self::answer) in a task of its own, so that a kill or a release can be served meanwhile.
+/// All answers come in bounded time, except those to `terminal/wait_for_exit`, which come with the exit of the command.
+/// Run each [`answer`](Self::answer) in a task of its own, so that a kill or a release can be served meanwhile.
 #[derive(Debug, Clone)]
 pub struct Services {
     inner: Arc<Inner>,
@@ -39,8 +39,8 @@ struct Inner {
 impl Services {
     /// Serves the methods that `capabilities`, those of the client, advertise, in the protocol version of `adapter`.
     ///
-    /// Files are read and written below `workspace`, which is also the default directory of terminals. With a relative or
-    /// dangling `workspace`, no file is served.
+    /// Files are read and written below `workspace`, which is also the default directory of terminals. With a relative
+    /// or dangling `workspace`, no file is served.
     #[must_use]
     pub fn new(workspace: PathBuf, capabilities: &Value, permission: Policy, adapter: &'static dyn Adapter) -> Self {
         let inner = Inner {
@@ -75,15 +75,15 @@ impl Services {
         self.dispatch(method, params).await.into()
     }
 
-    /// Stores a permission request that is [held](Answer::Held), by its JSON-RPC id. If its turn is being cancelled, returns
-    /// the answer that the caller must send at once instead.
+    /// Stores a permission request that is [held](Answer::Held), by its JSON-RPC id. If its turn is being cancelled,
+    /// returns the answer that the caller must send at once instead.
     #[must_use]
     pub fn hold(&self, id: Value, params: Value) -> Option<Answer> {
         lock(&self.inner.permissions).hold(id, params)
     }
 
-    /// Records that `session/cancel` was sent: until [`begin_turn`](Self::begin_turn), every permission request of the session
-    /// is cancelled.
+    /// Records that `session/cancel` was sent: until [`begin_turn`](Self::begin_turn), every permission request of the
+    /// session is cancelled.
     ///
     /// Returns the held requests of the session, each with the answer that the caller must send now.
     #[must_use]

@@ -47,8 +47,8 @@ pub(super) fn ended(id: u32) {
 
 /// Kills every process whose environment carries `ACP_CONFORMANCE_CASE=<marker>`, and returns how many there were.
 ///
-/// This finds descendants that left their group, as a daemon does, unless they also cleared their environment; those end with
-/// [`Orphans`]. Works on Linux only; elsewhere it finds nothing.
+/// This finds descendants that left their group, as a daemon does, unless they also cleared their environment; those
+/// end with [`Orphans`]. Works on Linux only; elsewhere it finds nothing.
 pub fn reap_marked(marker: &str) -> usize {
     let killed = platform::kill_marked(marker);
     wait_for_orphans();
@@ -69,8 +69,8 @@ fn wait_for_orphans() {
     }
 }
 
-/// Kills everything that this program has started, with all descendants that the system can find. No process starts after this,
-/// so it is for a program that exits at once.
+/// Kills everything that this program has started, with all descendants that the system can find. No process starts
+/// after this, so it is for a program that exits at once.
 pub fn kill_all() {
     let started = started();
     started.iter().copied().for_each(platform::kill_group);
@@ -97,11 +97,11 @@ fn kill_descendants() {
     }
 }
 
-/// While this exists, orphans of every descendant become children of this process, on Linux. Dropping it ends every descendant,
-/// including those that left their group and removed the marker from their environment.
+/// While this exists, orphans of every descendant become children of this process, on Linux. Dropping it ends every
+/// descendant, including those that left their group and removed the marker from their environment.
 ///
-/// It is for a program whose only children come from [`Launch`](crate::transport::process::Launch), and only one may exist. If
-/// there are children already, such as those of a shell that became this program, nothing is adopted.
+/// It is for a program whose only children come from [`Launch`](crate::transport::process::Launch), and only one may
+/// exist. If there are children already, such as those of a shell that became this program, nothing is adopted.
 #[derive(Debug)]
 #[must_use = "processes end at once unless this is kept"]
 pub struct Orphans(());

@@ -66,8 +66,8 @@ impl Leader {
 
 /// A process group of ours; dropping it kills its remaining processes.
 ///
-/// It does not reach a process that moved to a session of its own; [`reap_marked`](crate::transport::process::reap_marked)
-/// does.
+/// It does not reach a process that moved to a session of its own;
+/// [`reap_marked`](crate::transport::process::reap_marked) does.
 #[derive(Debug)]
 pub struct ProcessGroup {
     id: u32,

@@ -50,7 +50,8 @@ pub(in crate::transport) async fn serve(relays: Relays, events: mpsc::Sender<Lin
             continue;
         };
         let (mut from, to) = stream.into_split();
-        // A relay sends its first frame at once; one that was killed or stopped before that does not count as a connection.
+        // A relay sends its first frame at once; one that was killed or stopped before that does not count as a
+        // connection.
         let Ok(Ok(FromRelay::Hello(caller))) = timeout(GREETING, FromRelay::read(&mut from)).await else { continue };
         let (orders, queue) = mpsc::unbounded_channel();
         let unread = Arc::new(AtomicUsize::new(0));

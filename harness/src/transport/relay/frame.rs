@@ -1,4 +1,5 @@
-//! The frames between relay and harness: a byte for the kind, the length, and the payload. Also the first argument of a relay.
+//! The frames between relay and harness: a byte for the kind, the length, and the payload. Also the first argument of a
+//! relay.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};

@@ -17,8 +17,8 @@ pub struct Relays {
 }
 
 impl Relays {
-    /// Writes the script at `program`, which must be an absolute path without blanks, and listens at a socket in `folder`;
-    /// needs a Tokio runtime.
+    /// Writes the script at `program`, which must be an absolute path without blanks, and listens at a socket in
+    /// `folder`; needs a Tokio runtime.
     ///
     /// # Errors
     ///
@@ -41,8 +41,8 @@ impl Relays {
     }
 }
 
-/// A socket to which relays connect for longer than one case. The script is not removed. If the harness is not running, the
-/// script reports that to the client that starts it.
+/// A socket to which relays connect for longer than one case. The script is not removed. If the harness is not running,
+/// the script reports that to the client that starts it.
 #[derive(Debug)]
 pub struct LastingRelays {
     listener: std::os::unix::net::UnixListener,
@@ -50,8 +50,8 @@ pub struct LastingRelays {
 }
 
 impl LastingRelays {
-    /// Writes the script at `agent` and listens at `socket`, which may replace an old one; both must be absolute paths without
-    /// blanks. The caller makes sure that no other process listens there.
+    /// Writes the script at `agent` and listens at `socket`, which may replace an old one; both must be absolute paths
+    /// without blanks. The caller makes sure that no other process listens there.
     ///
     /// # Errors
     ///
@@ -68,8 +68,8 @@ impl LastingRelays {
         Ok(Self { listener, socket: socket.to_owned() })
     }
 
-    /// Returns the same socket for one case; a relay that connects between two cases waits for the next one. Needs a Tokio
-    /// runtime.
+    /// Returns the same socket for one case; a relay that connects between two cases waits for the next one. Needs a
+    /// Tokio runtime.
     ///
     /// # Errors
     ///
@@ -104,7 +104,8 @@ fn write_script(program: &Path, word: &str, socket: &Path) -> io::Result<()> {
     )
 }
 
-/// Returns the path of this program. It is read once, since the path of a file that is replaced during a run cannot be started.
+/// Returns the path of this program. It is read once, since the path of a file that is replaced during a run cannot be
+/// started.
 fn this_program() -> io::Result<&'static Path> {
     static THIS: OnceLock<PathBuf> = OnceLock::new();
     match THIS.get() {
@@ -117,8 +118,8 @@ fn write_executable(program: &Path, script: &str) -> io::Result<()> {
     program.parent().map_or(Ok(()), std::fs::create_dir_all)?;
     // A client may be starting the script that is replaced.
     let fresh = program.with_extension("new");
-    // A process that is just being started would inherit the open file, and the system refuses to run a file that is open for
-    // writing.
+    // A process that is just being started would inherit the open file, and the system refuses to run a file that is
+    // open for writing.
     exclusively(|| {
         std::fs::write(&fresh, script)?;
         std::fs::set_permissions(&fresh, PermissionsExt::from_mode(0o755))
@@ -126,8 +127,8 @@ fn write_executable(program: &Path, script: &str) -> io::Result<()> {
     std::fs::rename(fresh, program)
 }
 
-/// Makes a folder for sockets and scripts. Its path is short and without blanks: sockets have room for about 100 bytes, and
-/// some clients split the path of their agent at blanks.
+/// Makes a folder for sockets and scripts. Its path is short and without blanks: sockets have room for about 100 bytes,
+/// and some clients split the path of their agent at blanks.
 #[must_use]
 pub fn short_temp_dir() -> PathBuf {
     const LONGEST: usize = 60;

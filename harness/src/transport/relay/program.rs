@@ -25,8 +25,8 @@ const SIGNALS: [(SignalKind, &str); 3] =
 
 /// Runs the relay if this process was started as one; otherwise returns `None` at once.
 ///
-/// Every program that drives subjects through this library must call it first in `main`: a client starts that same program as
-/// its agent, and an agent starts it as an MCP server.
+/// Every program that drives subjects through this library must call it first in `main`: a client starts that same
+/// program as its agent, and an agent starts it as an MCP server.
 #[must_use]
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
@@ -63,13 +63,13 @@ fn run(socket: &Path, args: Vec<OsString>) -> io::Result<()> {
     let harness: Harness = Arc::new(Mutex::new(orders.try_clone()?));
     // The signals are caught before another process can send one.
     watch_signals(Arc::clone(&harness))?;
-    tell(&harness, &FromRelay::Hello(Box::new(caller(&args))));
+    send(&harness, &FromRelay::Hello(Box::new(caller(&args))));
     let input = Arc::clone(&harness);
     std::thread::spawn(move || pump_input(&input));
     let (queue, said) = channel();
     std::thread::spawn(move || obey(&said, &harness));
-    // A client that does not read blocks the thread that carries out orders, but not this one, which notices the end of the
-    // harness.
+    // A client that does not read blocks the thread that carries out orders, but not this one, which notices the end of
+    // the harness.
     while let Ok(order) = ToRelay::read(&mut orders) {
         let _ = queue.send(order);
     }
@@ -77,7 +77,7 @@ fn run(socket: &Path, args: Vec<OsString>) -> io::Result<()> {
 }
 
 /// Sends the harness a frame; without a harness, it does nothing.
-fn tell(harness: &Harness, what: &FromRelay) {
+fn send(harness: &Harness, what: &FromRelay) {
     let mut stream = lock(&harness);
     if stream.write_all(&what.encode()).is_err() {
         end(0);
@@ -89,9 +89,9 @@ fn pump_input(harness: &Harness) {
     let mut input = io::stdin().lock();
     loop {
         match input.read(&mut buffer) {
-            Ok(n @ 1..) => tell(harness, &FromRelay::Input(buffer[..n].to_vec())),
+            Ok(n @ 1..) => send(harness, &FromRelay::Input(buffer[..n].to_vec())),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            _ => return tell(harness, &FromRelay::InputEnded),
+            _ => return send(harness, &FromRelay::InputEnded),
         }
     }
 }
@@ -116,7 +116,7 @@ fn obey(orders: &Receiver<ToRelay>, harness: &Harness) {
         };
         if written.is_err() && !broken {
             broken = true;
-            tell(harness, &FromRelay::OutputBroken);
+            send(harness, &FromRelay::OutputBroken);
         }
     }
 }
@@ -159,7 +159,7 @@ fn watch_signals(harness: Harness) -> io::Result<()> {
                     _ = int.recv() => int_name,
                     _ = hup.recv() => hup_name,
                 };
-                tell(&harness, &FromRelay::Signal(name.to_owned()));
+                send(&harness, &FromRelay::Signal(name.to_owned()));
             }
         });
     });

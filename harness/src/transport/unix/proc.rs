@@ -8,7 +8,8 @@ use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::transport::process::CASE_MARKER;
 
-/// A process may fork between the search and the kill, so the search is repeated; only a fork bomb survives this many rounds.
+/// A process may fork between the search and the kill, so the search is repeated; only a fork bomb survives this many
+/// rounds.
 const ROUNDS: usize = 32;
 
 /// The longest wait for a process that has no environment yet, and the interval of checks.
@@ -80,7 +81,8 @@ pub(super) fn descendants() -> Vec<u32> {
     found.split_off(1)
 }
 
-/// Returns the children of this process that have ended. The search runs only if there is one, which is quick to find out.
+/// Returns the children of this process that have ended. The search runs only if there is one, which is quick to find
+/// out.
 pub(super) fn ended_children() -> Vec<u32> {
     let question = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     if !waitid(WaitId::All, question).is_ok_and(|found| found.is_some()) {
@@ -109,9 +111,9 @@ pub(super) fn kill_marked(marker: &str) -> usize {
     killed.len()
 }
 
-/// Returns the processes that carry the marker. On a busy machine, a new process may have no environment for a while, and so no
-/// marker; the search waits for it. A process that ends before it is read may have left a child, so the search is repeated
-/// until it finds no new process.
+/// Returns the processes that carry the marker. On a busy machine, a new process may have no environment for a while,
+/// and so no marker; the search waits for it. A process that ends before it is read may have left a child, so the
+/// search is repeated until it finds no new process.
 fn marked(wanted: &[u8]) -> Vec<u32> {
     let deadline = Instant::now() + STARTS;
     let mut seen = HashSet::from([std::process::id()]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::common::{LOGIN, proper};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Conversation, Exchange, Outcome, Trial};
 use crate::fact;
 use crate::finding::Ruling;
@@ -36,8 +36,8 @@ fn methods_in(result: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Returns the login methods that the agent advertised.
-pub(super) fn advertised(talk: &Conversation) -> impl Iterator<Item = &Value> {
-    talk.initialized.iter().flat_map(|(_, result)| methods_in(result))
+pub(super) fn advertised(conversation: &Conversation) -> impl Iterator<Item = &Value> {
+    conversation.initialized.iter().flat_map(|(_, result)| methods_in(result))
 }
 
 pub(super) fn is_terminal(method: &Value) -> bool {
@@ -60,26 +60,44 @@ fn name(method: &Value) -> &str {
 /// Ids distinguish the methods in `authenticate`.
 ///
 /// Correct but unusual: ids that differ in case or in blanks only. They are compared exactly.
-fn unique_ids(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn unique_ids(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let mut seen = BTreeSet::new();
     for id in methods_in(result).filter_map(|method| id_of(method)?.as_str()) {
-        ruling.decide(seen.insert(id), || fact!("duplicate-id", "the agent advertised two login methods with the id `{id}`; expected unique ids", id; pointer = "/result/authMethods"));
+        ruling.decide(seen.insert(id), || {
+            fact!(
+                "duplicate-id",
+                "the agent advertised two login methods with the id `{id}`; expected unique ids",
+                id;
+                pointer = "/result/authMethods"
+            )
+        });
     }
 }
 
 /// "The default authentication method type is agent"; the other one is `terminal`.
-fn known_type(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn known_type(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result) {
         let good = is_agents_own(method) || is_terminal(method);
         let kind = method.member("type").unwrap_or(&Value::Null);
-        if !good && kind.as_str().is_some_and(|kind| moment.talk.edition.is_newer_value("AuthMethod", kind)) {
-            ruling.note(fact!("newer-type", "the agent advertised the login method `{id}` with the type {actual}, which a draft or a newer schema defines", id = name(method), actual = kind; pointer = "/result/authMethods"));
+        if !good && kind.as_str().is_some_and(|kind| ctx.conversation.edition.is_newer_value("AuthMethod", kind)) {
+            ruling.note(fact!(
+                "newer-type",
+                "the agent advertised the login method `{id}` with the type {actual}, which a draft or a newer \
+                schema defines",
+                id = name(method), actual = kind;
+                pointer = "/result/authMethods"
+            ));
             continue;
         }
         ruling.decide(good, || {
-            fact!("unknown-type", "the agent advertised the login method `{id}` with the type {actual}; expected agent or terminal", id = name(method), actual = kind; pointer = "/result/authMethods")
+            fact!(
+                "unknown-type",
+                "the agent advertised the login method `{id}` with the type {actual}; expected agent or terminal",
+                id = name(method), actual = kind;
+                pointer = "/result/authMethods"
+            )
         });
     }
 }
@@ -87,9 +105,9 @@ fn known_type(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 /// "An Agent may advertise a terminal method only when this capability is true."
 ///
 /// Correct but unusual: an agent that explains its terminal login in the description of a method of another type.
-fn terminal_gate(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn terminal_gate(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("initialize") else { return };
-    if moment.talk.client_has(Feature::Login("terminal")) {
+    if ctx.conversation.client_has(Feature::Login("terminal")) {
         return;
     }
     for method in methods_in(result) {
@@ -112,13 +130,18 @@ fn terminal_gate(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 /// "The descriptor cannot provide a command."
 ///
 /// Correct but unusual: an agent whose serializer writes `"command": null`. Null provides nothing.
-fn terminal_no_command(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn terminal_no_command(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result).filter(|method| is_terminal(method)) {
         let given = |member: &&str| method.member(member).is_some_and(|value| !value.is_null());
         let own = ["command", "cwd"].into_iter().find(given);
         ruling.decide(own.is_none(), || {
-            fact!("forbidden-member", "the agent advertised the terminal login `{id}` with the member `{member}`; expected only args and env", id = name(method), member = own; pointer = "/result/authMethods")
+            fact!(
+                "forbidden-member",
+                "the agent advertised the terminal login `{id}` with the member `{member}`; expected only args and env",
+                id = name(method), member = own;
+                pointer = "/result/authMethods"
+            )
         });
     }
 }
@@ -126,7 +149,7 @@ fn terminal_no_command(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 /// `args` is a list of strings, and `env` maps strings to strings. The open union of the schema lets others through.
 ///
 /// Correct but unusual: null or empty members, and names in `env` that no shell would accept.
-fn terminal_args_env(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn terminal_args_env(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result).filter(|method| is_terminal(method)) {
         let member = |name: &str| method.member(name).filter(|value| !value.is_null());
@@ -134,37 +157,65 @@ fn terminal_args_env(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
             member("args").is_none_or(|args| args.as_array().is_some_and(|args| args.iter().all(Value::is_string)));
         let env = member("env").is_none_or(|env| env.as_object().is_some_and(|env| env.values().all(Value::is_string)));
         if member("args").is_some() || member("env").is_some() {
-            ruling.decide(args, || fact!("wrong-args", "the agent advertised the terminal login `{id}` with wrong `args`; expected a list of strings", id = name(method); actual = method.member("args")));
-            ruling.decide(env, || fact!("wrong-env", "the agent advertised the terminal login `{id}` with wrong `env`; expected an object of strings", id = name(method); actual = method.member("env")));
+            ruling.decide(args, || {
+                fact!(
+                    "wrong-args",
+                    "the agent advertised the terminal login `{id}` with wrong `args`; expected a list of strings",
+                    id = name(method);
+                    actual = method.member("args")
+                )
+            });
+            ruling.decide(env, || {
+                fact!(
+                    "wrong-env",
+                    "the agent advertised the terminal login `{id}` with wrong `env`; expected an object of strings",
+                    id = name(method);
+                    actual = method.member("env")
+                )
+            });
         }
     }
 }
 
 /// Returns the answered `authenticate` request, if the agent advertised its method for it.
-fn authenticate<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<&'m Exchange> {
+fn authenticate<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<&'m Exchange> {
     let exchange = answer.exchange.filter(|exchange| exchange.method == "authenticate" && !exchange.deliberate)?;
-    let mut own = advertised(moment.talk).filter(|method| is_agents_own(method));
+    let mut own = advertised(ctx.conversation).filter(|method| is_agents_own(method));
     own.any(|method| method.member("id") == exchange.params.member("methodId")).then_some(exchange)
 }
 
 /// "The Client calls authenticate with the advertised authentication method ID."
 ///
-/// Correct but unusual: an agent that refuses a login because it is offline, or because the user closed its page. Only -32601
-/// proves that the method is missing.
-fn authenticate_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(exchange) = authenticate(moment, answer) else { return };
+/// Correct but unusual: an agent that refuses a login because it is offline, or because the user closed its page. Only
+/// -32601 proves that the method is missing.
+fn authenticate_implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = authenticate(ctx, answer) else { return };
     match answer.outcome.error_code() {
-        Some(-32601) => ruling.fail(fact!("not-implemented", "the agent answered {method} with error -32601; expected it to implement what it advertises", method = exchange.method; code = -32601), &[exchange.n]),
-        Some(_) => {
-            ruling.inconclusive(fact!("refused", "the agent answered {method} with {answer}", method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()), &[exchange.n])
-        }
+        Some(-32601) => ruling.fail(
+            fact!(
+                "not-implemented",
+                "the agent answered {method} with error -32601; expected it to implement what it advertises",
+                method = exchange.method;
+                code = -32601
+            ),
+            &[exchange.n],
+        ),
+        Some(_) => ruling.inconclusive(
+            fact!(
+                "refused",
+                "the agent answered {method} with {answer}",
+                method = exchange.method, answer = answer.outcome.describe();
+                code = answer.outcome.error_code()
+            ),
+            &[exchange.n],
+        ),
         None => ruling.pass(),
     }
 }
 
 /// "On success, the Agent returns an empty result"; null is the older form of it. Other values are in `judge::shapes`.
-fn authenticate_result(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if let (Some(_), Outcome::Result(Value::Null)) = (authenticate(moment, answer), answer.outcome) {
+fn authenticate_result(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let (Some(_), Outcome::Result(Value::Null)) = (authenticate(ctx, answer), answer.outcome) {
         ruling.note(fact!(
             "null-result",
             "the agent answered {method} with null; expected an empty object",
@@ -176,33 +227,47 @@ fn authenticate_result(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
 
 /// "After successful authentication, the Client can create new sessions without receiving an auth_required error."
 ///
-/// Correct but unusual: an agent that accepts any `authenticate` because it advertises no method, and an agent whose login
-/// expires. So only a login by an advertised method counts, and only until a session could be created with it.
-fn authenticate_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that accepts any `authenticate` because it advertises no method, and an agent whose
+/// login expires. So only a login by an advertised method counts, and only until a session could be created with it.
+fn authenticate_unlocks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "session/new") else { return };
-    let login = &moment.talk.login;
+    let login = &ctx.conversation.login;
     let Some(done) = login.done.filter(|&done| done < exchange.n) else { return };
-    let mut own = advertised(moment.talk).filter(|method| is_agents_own(method));
+    let mut own = advertised(ctx.conversation).filter(|method| is_agents_own(method));
     if !own.any(|method| method.member("id").and_then(Value::as_str) == login.method.as_deref()) {
         return;
     }
     match answer.outcome.error_code() {
         Some(-32000) if login.unlocked => {
-            ruling.inconclusive(fact!("login-needed-again", "the agent answered session/new with error -32000 again; the login may have expired"; code = -32000), &[exchange.n]);
+            ruling.inconclusive(
+                fact!(
+                    "login-needed-again",
+                    "the agent answered session/new with error -32000 again; the login may have expired";
+                    code = -32000
+                ),
+                &[exchange.n],
+            );
         }
-        Some(-32000) => ruling.fail(fact!("login-needed-after-login", "the agent answered session/new with error -32000 after authenticate succeeded"; code = -32000, method_id = login.method), &[done, exchange.n]),
+        Some(-32000) => ruling.fail(
+            fact!(
+                "login-needed-after-login",
+                "the agent answered session/new with error -32000 after authenticate succeeded";
+                code = -32000, method_id = login.method
+            ),
+            &[done, exchange.n],
+        ),
         None => ruling.pass(),
         Some(_) => {}
     }
 }
 
 /// `methodId` is "the ID of an advertised authentication method".
-fn unknown_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn unknown_method(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let exchange = answer.exchange.filter(|exchange| exchange.method == "authenticate" && !exchange.deliberate);
     let Some((exchange, id)) = exchange.and_then(|exchange| Some((exchange, exchange.text("methodId")?))) else {
         return;
     };
-    let mut known = advertised(moment.talk).peekable();
+    let mut known = advertised(ctx.conversation).peekable();
     let any = known.peek().is_some();
     if !any || known.any(|method| method.member("id").and_then(Value::as_str) == Some(id)) {
         return;
@@ -231,22 +296,22 @@ fn unknown_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 }
 
 /// -32000 is "Authentication required", the code with which an agent asks for a login.
-fn required_code(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn required_code(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if proper(answer, "session/new").is_some() && answer.outcome.error_code() == Some(LOGIN) {
         ruling.pass();
     }
 }
 
-/// As above: a request is refused for a missing login if the agent refuses it each time after a logout, and accepts it each time
-/// after a login.
+/// As above: a request is refused for a missing login if the agent refuses it each time after a logout, and accepts it
+/// each time after a login.
 ///
-/// Correct but unusual: an agent that refuses a session for another reason before the login, such as its MCP servers. The words of
-/// an error decide nothing.
-fn required_by_other_code(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that refuses a session for another reason before the login, such as its MCP servers.
+/// The words of an error decide nothing.
+fn required_by_other_code(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let is_refused = |trial: &Trial| trial.exchange.method == "session/new" && trial.error.is_some();
     let is_out = |trial: &Trial| trial.logged_in == Some(false);
     let alike = |one: &Trial, other: &Trial| other.logged_in.is_some() && one.is_like(other, "");
-    let trials = &moment.talk.trials;
+    let trials = &ctx.conversation.trials;
     let Some((first, events)) = trials.contrast(is_out, is_refused, alike) else { return };
     let mut refused = trials.of(Party::Client).filter(|trial| alike(first, trial) && is_out(trial));
     if let Some(trial) = refused.find(|trial| trial.error != Some(LOGIN)) {
@@ -262,11 +327,11 @@ fn required_by_other_code(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// "Supplying {} means the Agent supports the method" `logout`; "On success, the Agent returns an empty result".
 ///
 /// Correct but unusual: an agent that refuses to log out because no user is logged in.
-fn logout_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn logout_implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "logout" && !exchange.deliberate) else {
         return;
     };
-    if !moment.talk.agent_has(Feature::Method("logout")) {
+    if !ctx.conversation.agent_has(Feature::Method("logout")) {
         return;
     }
     match answer.outcome {
@@ -280,10 +345,26 @@ fn logout_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
         }
         Outcome::Result(_) => {}
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32601) => {
-            ruling.fail(fact!("not-implemented", "the agent answered {method} with error -32601; expected it to implement what it advertises", method = exchange.method; code = -32601), &[exchange.n]);
+            ruling.fail(
+                fact!(
+                    "not-implemented",
+                    "the agent answered {method} with error -32601; expected it to implement what it advertises",
+                    method = exchange.method;
+                    code = -32601
+                ),
+                &[exchange.n],
+            );
         }
         Outcome::Error(_) => {
-            ruling.inconclusive(fact!("refused", "the agent answered {method} with {answer}", method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()), &[exchange.n]);
+            ruling.inconclusive(
+                fact!(
+                    "refused",
+                    "the agent answered {method} with {answer}",
+                    method = exchange.method, answer = answer.outcome.describe();
+                    code = answer.outcome.error_code()
+                ),
+                &[exchange.n],
+            );
         }
     }
 }
@@ -291,11 +372,11 @@ fn logout_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rul
 /// "After a successful logout, new sessions that require authentication will require the user to complete one of the
 /// advertised authentication flows again."
 ///
-/// Correct but unusual: an agent that requires a login for some projects only, for example because others use a local model. So
-/// a session must be in the directory that required a login before.
-fn login_again(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that requires a login for some projects only, for example because others use a local
+/// model. So a session must be in the directory that required a login before.
+fn login_again(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "session/new") else { return };
-    let login = &moment.talk.login;
+    let login = &ctx.conversation.login;
     let undone = login.undone.filter(|&undone| undone < exchange.n);
     let (Some((wanted, cwd)), Some(undone)) = (&login.wanted, undone) else { return };
     match answer.outcome.error_code() {

@@ -1,6 +1,6 @@
 //! The client's half of the area `auth`: logins in a terminal, which the client starts itself.
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::LoginProcess;
 use crate::fact;
 use crate::finding::Ruling;
@@ -17,11 +17,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("auth.terminal.reconnect", On::Login(reconnects)),
 ];
 
-/// "The same configured Agent program and base launch configuration": the program is the agent's, since otherwise the trace has
-/// no login. Only the settings of the profile are known to belong to the configuration.
+/// "The same configured Agent program and base launch configuration": the program is the agent's, since otherwise the
+/// trace has no login. Only the settings of the profile are known to belong to the configuration.
 ///
-/// Correct but unusual: a client that adds variables and arguments of its terminal, or runs the program through a shell.
-fn same_program(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a client that adds variables and arguments of its terminal, or runs the program through a
+/// shell.
+fn same_program(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     let has = |names: &[String]| names.iter().any(|name| name == CONFIGURED);
     let kept = !has(&login.base.environment) || has(&login.start.environment);
     ruling.decide(kept, || {
@@ -41,30 +42,66 @@ fn in_quotes(texts: &(impl std::fmt::Debug + ?Sized)) -> String {
 /// "Appends the method's `args`". The requirement does not forbid other arguments before them.
 ///
 /// Correct but unusual: a client whose base arguments end with the same words as the method's.
-fn args_appended(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+fn args_appended(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     let (found, base, adds) = (&login.start.args, &login.base.args, &login.adds.args);
     let before = found.strip_suffix(adds.as_slice());
     match before {
-        None => ruling.fail(fact!("args-not-appended", "the client started the login with the arguments {actual}; expected them to end with {expected}", actual = in_quotes(found), expected = in_quotes(adds); args = found), &[]),
+        None => ruling.fail(
+            fact!(
+                "args-not-appended",
+                "the client started the login with the arguments {actual}; expected them to end with {expected}",
+                actual = in_quotes(found), expected = in_quotes(adds);
+                args = found
+            ),
+            &[],
+        ),
         Some(before) if before == base.as_slice() => ruling.pass(),
         Some(before) if base.iter().any(|arg| !before.contains(arg)) => {
-            ruling.fail(fact!("base-args-lost", "the client started the login with the arguments {actual}; expected the agent's arguments {expected} first", actual = in_quotes(found), expected = in_quotes(base); args = found), &[]);
+            ruling.fail(fact!(
+                "base-args-lost",
+                "the client started the login with the arguments {actual}; expected the agent's arguments {expected} \
+                first",
+                actual = in_quotes(found), expected = in_quotes(base);
+                args = found
+            ), &[]);
         }
-        Some(_) => ruling.inconclusive(fact!("further-args", "the client started the login with further arguments: {actual}", actual = in_quotes(found); args = found), &[]),
+        Some(_) => ruling.inconclusive(
+            fact!(
+                "further-args",
+                "the client started the login with further arguments: {actual}",
+                actual = in_quotes(found);
+                args = found
+            ),
+            &[],
+        ),
     }
 }
 
 /// "Applies its `env`, overriding any same-named variables in the base launch configuration".
 ///
 /// Correct but unusual: an empty value, which must be set like any other.
-fn env_override(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+fn env_override(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     for (name, wanted) in &login.adds.env {
         let there = login.start.environment.iter().any(|known| known == name);
         match login.start.values.get(name) {
             Some(found) => ruling.decide(found == wanted, || {
-                fact!("env-not-overridden", "the client started the login with {name} set to {actual}; expected {expected}", name, actual = in_quotes(found), expected = in_quotes(wanted))
+                fact!(
+                    "env-not-overridden",
+                    "the client started the login with {name} set to {actual}; expected {expected}",
+                    name,
+                    actual = in_quotes(found),
+                    expected = in_quotes(wanted)
+                )
             }),
-            None if !there => ruling.fail(fact!("env-missing", "the client started the login without the variable {name}; expected the value of its login method", name; expected = wanted), &[]),
+            None if !there => ruling.fail(
+                fact!(
+                    "env-missing",
+                    "the client started the login without the variable {name}; expected the value of its login method",
+                    name;
+                    expected = wanted
+                ),
+                &[],
+            ),
             // The trace does not contain the value.
             None => {}
         }
@@ -74,7 +111,7 @@ fn env_override(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
 /// "Launches a separate interactive process".
 ///
 /// Correct but unusual: a terminal inside a multiplexer or an editor. Only the process's own view counts.
-fn interactive(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+fn interactive(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     if let Some(terminal) = login.start.terminal {
         ruling.decide(terminal, || {
             fact!("not-a-terminal", "the client started the login without a terminal at its standard input and output")
@@ -85,7 +122,7 @@ fn interactive(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
 /// "The terminal process is not the ACP connection".
 ///
 /// Correct but unusual: a user who types JSON into the terminal. Only messages of the protocol count.
-fn separate_process(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+fn separate_process(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match login.addressed {
         Some(n) => ruling.fail(
             fact!(
@@ -99,10 +136,11 @@ fn separate_process(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_
     }
 }
 
-/// "Exit status zero signals success; a non-zero status, termination without an exit status, or cancellation signals failure."
+/// "Exit status zero signals success; a non-zero status, termination without an exit status, or cancellation signals
+/// failure."
 ///
 /// Correct but unusual: a client that reconnects after a failed login, to test whether it may create a session.
-fn exit_status(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+fn exit_status(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match (login.taken_for_done(), login.ended) {
         (Some(proof), _) if !was_sniffed(login) => {
             ruling.fail(
@@ -119,12 +157,15 @@ fn exit_status(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "ACP does not define an output pattern or other in-band success signal". A client depends on the output only if it treated a
-/// failure without output as a success or the reverse.
-fn output_sniffed(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+/// "ACP does not define an output pattern or other in-band success signal". A client depends on the output only if it
+/// treated a failure without output as a success or the reverse.
+fn output_sniffed(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match login.taken_for_done() {
         Some(proof) if was_sniffed(login) => {
-            ruling.fail(fact!("output-taken-for-success", "the client continued after a failed login because of its output; expected it to use the exit status"), &proof);
+            ruling.fail(fact!(
+                "output-taken-for-success",
+                "the client continued after a failed login because of its output; expected it to use the exit status"
+            ), &proof);
         }
         _ if login.printed.is_some() && login.taken_for_failed() => ruling.pass(),
         _ => {}
@@ -138,7 +179,7 @@ fn was_sniffed(login: &LoginProcess) -> bool {
 /// "Reconnects and reinitializes the ACP Agent."
 ///
 /// Correct but unusual: a client that reconnects when its user next needs the agent, and not at once.
-fn reconnects(_: &Moment<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+fn reconnects(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     let Some((end, true)) = login.ended else { return };
     match (login.reconnected, login.kept_on) {
         (Some(_), _) => ruling.pass(),

@@ -5,21 +5,18 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::common::{LOGIN as LOGIN_NEEDED, decide_implemented, proper};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Conversation};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent(
-        "auth.login-implemented",
-        On::Response(|moment, answer, ruling| implemented(moment, answer, LOGIN, ruling)),
-    )
-    .only(&[LOGIN]),
+    Check::agent("auth.login-implemented", On::Response(|ctx, answer, ruling| implemented(ctx, answer, LOGIN, ruling)))
+        .only(&[LOGIN]),
     Check::agent(
         "auth.logout-implemented",
-        On::Response(|moment, answer, ruling| implemented(moment, answer, LOGOUT, ruling)),
+        On::Response(|ctx, answer, ruling| implemented(ctx, answer, LOGOUT, ruling)),
     )
     .only(&[LOGOUT]),
     Check::agent("auth.login-unlocks", On::Response(login_unlocks)).only(&["session/new"]),
@@ -31,16 +28,16 @@ const LOGIN: &str = "auth/login";
 const LOGOUT: &str = "auth/logout";
 
 /// Whether the agent advertised a login method; false before its answer to `initialize`.
-fn advertises_methods(talk: &Conversation) -> bool {
-    let methods = talk.initialized.as_ref().and_then(|(_, result)| result.member("authMethods")?.as_array());
+fn advertises_methods(conversation: &Conversation) -> bool {
+    let methods = conversation.initialized.as_ref().and_then(|(_, result)| result.member("authMethods")?.as_array());
     methods.is_some_and(|methods| !methods.is_empty())
 }
 
 /// "Supplying one or more methods means the agent MUST support both `auth/login` and `auth/logout`."
 ///
 /// Correct but unusual: a login that fails, and a logout of an agent without a login. Only -32601 fails.
-fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
-    if advertises_methods(moment.talk) {
+fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if advertises_methods(ctx.conversation) {
         decide_implemented(answer, method, ruling);
     }
 }
@@ -48,9 +45,9 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &
 /// After a successful `auth/login` sessions can be created.
 ///
 /// Correct but unusual: a login that expired after a session was created.
-fn login_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn login_unlocks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/new") else { return };
-    let login = &moment.talk.login;
+    let login = &ctx.conversation.login;
     let Some(done) = login.done.filter(|&done| done < exchange.n) else { return };
     let fact = || {
         fact!(
@@ -67,11 +64,11 @@ fn login_unlocks(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// The names in the `env` of a terminal login are unique. Later revisions say "SHOULD be unique, and otherwise the last entry wins", so
-/// this is a probe.
+/// The names in the `env` of a terminal login are unique. Later revisions say "SHOULD be unique, and otherwise the last
+/// entry wins", so this is a probe.
 ///
 /// Correct but unusual: names that differ in case only, which are different on most systems.
-fn env_unique(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn env_unique(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in result.member("authMethods").and_then(Value::as_array).into_iter().flatten() {
         let Some(env) = method.member("env").and_then(Value::as_array).filter(|env| !env.is_empty()) else { continue };
@@ -90,11 +87,12 @@ fn env_unique(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// "Omitted or empty means the agent does not advertise the `auth/login` and `auth/logout` methods."
 ///
 /// Correct but unusual: a recording that does not show the answer to `initialize`.
-fn no_login_without_methods(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn no_login_without_methods(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let is_login = matches!(call.method, LOGIN | LOGOUT);
-    let offer = moment.talk.initialized.as_ref().filter(|(n, _)| is_login && !moment.talk.deliberate.contains(n));
+    let offer =
+        ctx.conversation.initialized.as_ref().filter(|(n, _)| is_login && !ctx.conversation.deliberate.contains(n));
     let Some((n, _)) = offer else { return };
-    if advertises_methods(moment.talk) {
+    if advertises_methods(ctx.conversation) {
         ruling.pass();
     } else {
         let fact = fact!(

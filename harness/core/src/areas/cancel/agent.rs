@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::areas::common::LOGIN;
 use crate::areas::support::{Finish, died_after, fail_in_case, late_for};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, TURN_START, WRONG_CANCEL, between, millis};
 use crate::conversation::{
     After, Answer, AtCancel, CallSeen, Conversation, Exchange, Outcome, StoppedBy, Terminal, Trial, Turn, UpdateSeen,
@@ -25,9 +25,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.no-reply", On::Response(no_reply)),
     Check::agent("cancel.no-reply", On::CaseEnd(not_replied)),
     Check::agent("cancel.prompt", On::Response(answered_soon)).only(&["session/prompt"]),
-    Check::agent("cancel.prompt", On::End(|moment, ruling| never_answered(moment, false, ruling))),
+    Check::agent("cancel.prompt", On::End(|ctx, ruling| never_answered(ctx, false, ruling))),
     Check::agent("cancel.awaits-client", On::Response(did_not_wait)).only(&["session/prompt"]),
-    Check::agent("cancel.awaits-client", On::End(|moment, ruling| never_answered(moment, true, ruling))),
+    Check::agent("cancel.awaits-client", On::End(|ctx, ruling| never_answered(ctx, true, ruling))),
     Check::agent("cancel.idle", On::Process(died_of_idle_cancel)),
     Check::agent("cancel.not-sticky", On::Response(not_sticky)).only(&["session/prompt"]),
     Check::agent("cancel.unknown-session", On::CaseEnd(unknown_session)),
@@ -38,8 +38,8 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// Returns the answer to a turn that the client cancelled, and the situation at the cancel.
-fn cancelled<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>, &'m AtCancel)> {
-    let finish = Finish::even_overlapped(moment, answer)?;
+fn cancelled<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<(Finish<'m>, &'m AtCancel)> {
+    let finish = Finish::even_overlapped(ctx, answer)?;
     let at = finish.log.at_cancel.as_ref()?;
     Some((finish, at))
 }
@@ -51,8 +51,8 @@ fn had_begun(turn: &Turn, prompt: &Exchange, at: &AtCancel) -> bool {
 }
 
 /// Returns the time since a cancel that counts for the agent.
-fn since(moment: &Moment<'_>, at: &AtCancel, until: u64) -> Duration {
-    moment.talk.in_between((at.us, at.heard), until)
+fn since(ctx: &CheckContext<'_>, at: &AtCancel, until: u64) -> Duration {
+    ctx.conversation.in_between((at.us, at.heard), until)
 }
 
 /// Evidence that the agent had read the cancel when it sent the answer.
@@ -69,16 +69,17 @@ enum Evidence {
 
 /// Returns the evidence that the agent had read the cancel when it sent the answer; `None` if the two may have crossed.
 ///
-/// A tool call in progress, or a command in a terminal that ends after the cancel, proves that the turn was not over. Only a
-/// case asks for a long one; in a recording both may continue in the background when the turn ends by itself.
-fn had_read_cancel(moment: &Moment<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<Evidence> {
-    let waits_still = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
+/// A tool call in progress, or a command in a terminal that ends after the cancel, proves that the turn was not over.
+/// Only a case asks for a long one; in a recording both may continue in the background when the turn ends by itself.
+fn had_read_cancel(ctx: &CheckContext<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<Evidence> {
+    let waits_still = |n: usize| ctx.conversation.open_of(Party::Agent).any(|open| open.n == n);
     let running = finish.turn.tools.iter().filter_map(|id| finish.session.tools.get(id));
-    if since(moment, at, moment.us) > CANCEL_CROSSING {
+    if since(ctx, at, ctx.us) > CANCEL_CROSSING {
         Some(Evidence::LateAnswer)
-    } else if at.waiting.iter().any(|(n, method)| !waits_still(*n) && (moment.talk.whole || needs_answer(method))) {
+    } else if at.waiting.iter().any(|(n, method)| !waits_still(*n) && (ctx.conversation.whole || needs_answer(method)))
+    {
         Some(Evidence::ClientAnswer)
-    } else if moment.talk.whole && running.into_iter().any(|tool| tool.status == "in_progress") {
+    } else if ctx.conversation.whole && running.into_iter().any(|tool| tool.status == "in_progress") {
         Some(Evidence::ToolInProgress)
     } else {
         None
@@ -92,18 +93,20 @@ fn needs_answer(method: &str) -> bool {
 
 /// "The Agent MUST respond to the original session/prompt request with the cancelled stop reason."
 ///
-/// Correct but unusual: a turn that came to its own end while the cancel was on its way, also on a busy machine; one that had
-/// not begun when the cancel came; and one with other causes than a cancel.
-fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((finish, at)) = cancelled(moment, answer) else { return };
+/// Correct but unusual: a turn that came to its own end while the cancel was on its way, also on a busy machine; one
+/// that had not begun when the cancel came; and one with other causes than a cancel.
+fn stop_reason(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((finish, at)) = cancelled(ctx, answer) else { return };
     let Some(reason) = finish.reason() else { return };
-    match had_read_cancel(moment, &finish, at) {
+    match had_read_cancel(ctx, &finish, at) {
         _ if reason == "cancelled" && finish.log.overlapped.is_none() => ruling.pass(),
         _ if !had_begun(finish.turn, finish.exchange, at) => {
             let fact = fact!(
                 "cancelled-before-start",
-                "the agent ended the turn as {actual}; the client had cancelled it before the agent showed that it had begun",
-                actual = reason; expected = "cancelled", pointer = "/result/stopReason"
+                "the agent ended the turn as {actual}; the client had cancelled it before the agent showed that it \
+                had begun",
+                actual = reason;
+                expected = "cancelled", pointer = "/result/stopReason"
             );
             ruling.inconclusive(fact, &[at.n]);
         }
@@ -136,11 +139,11 @@ fn stop_reason(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 
 /// "Agents MUST catch these errors and return the semantically meaningful cancelled stop reason."
 ///
-/// Correct but unusual: a model that failed on its own while the cancel was on its way, a login that expired, and a prompt that
-/// the agent refuses before it begins, after a slow start. The words of the error decide nothing: see [`fails_when_stopped`] for
-/// an error that may have crossed the cancel.
-fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((finish, at)) = cancelled(moment, answer) else { return };
+/// Correct but unusual: a model that failed on its own while the cancel was on its way, a login that expired, and a
+/// prompt that the agent refuses before it begins, after a slow start. The words of the error decide nothing: see
+/// [`fails_when_stopped`] for an error that may have crossed the cancel.
+fn no_error(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((finish, at)) = cancelled(ctx, answer) else { return };
     let Outcome::Error(_) = finish.outcome else {
         // A turn that ended by itself meanwhile has not caught an error.
         return if finish.reason() == Some("cancelled") && finish.log.overlapped.is_none() {
@@ -149,7 +152,7 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     };
     let code = finish.outcome.error_code();
     let answer = finish.outcome.describe();
-    match had_read_cancel(moment, &finish, at) {
+    match had_read_cancel(ctx, &finish, at) {
         _ if code == Some(-32800) && finish.exchange.cancel_requested.is_some() => {}
         _ if code == Some(-32000) || finish.log.disturbed.is_some() => {
             let fact = fact!(
@@ -187,8 +190,8 @@ fn no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// As above, for turns that fail with an error whenever the client cancels them.
-fn errors_when_cancelled(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let Some((trial, events)) = fails_when_stopped(moment, StoppedBy::Cancel) else { return };
+fn errors_when_cancelled(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let Some((trial, events)) = fails_when_stopped(ctx, StoppedBy::Cancel) else { return };
     let fact = fact!(
         "error-for-cancelled-turns",
         "the agent ended each cancelled turn with an error, and no other turn; expected the stop reason cancelled";
@@ -199,7 +202,10 @@ fn errors_when_cancelled(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// Returns the proof that turns fail because the client stops them in this way: at least two failed directly after
 /// that, although they had begun, and of at least two others none failed.
-pub(in crate::areas) fn fails_when_stopped<'m>(moment: &Moment<'m>, by: StoppedBy) -> Option<(&'m Trial, [usize; 4])> {
+pub(in crate::areas) fn fails_when_stopped<'m>(
+    ctx: &CheckContext<'m>,
+    by: StoppedBy,
+) -> Option<(&'m Trial, [usize; 4])> {
     let stop = |trial: &Trial| trial.turn.as_ref().and_then(|turn| turn.stop);
     let is_failed = |trial: &Trial| {
         let soon = stop(trial).is_some_and(|stop| stop.by == by && stop.begun && stop.ago <= WRONG_CANCEL);
@@ -210,27 +216,27 @@ pub(in crate::areas) fn fails_when_stopped<'m>(moment: &Moment<'m>, by: StoppedB
         StoppedBy::Close => one.turn.is_some() && other.turn.is_some(),
         StoppedBy::Cancel | StoppedBy::CancelRequest => one.is_turn_beside(other),
     };
-    moment.talk.trials.contrast(|trial| stop(trial).is_some(), is_failed, is_turn)
+    ctx.conversation.trials.contrast(|trial| stop(trial).is_some(), is_failed, is_turn)
 }
 
 /// "It MUST ensure that it does so before responding to the session/prompt request."
 ///
-/// Correct but unusual: the agent reports on a command in the background, sends a message on its own initiative, or shows
-/// another client's turn in the same session. So a recording is inconclusive.
-fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some((at, (ended, _))) = late_for(moment, update).and_then(|turn| turn.at_cancel.as_ref().zip(turn.ended)) {
+/// Correct but unusual: the agent reports on a command in the background, sends a message on its own initiative, or
+/// shows another client's turn in the same session. So a recording is inconclusive.
+fn update_came_late(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((at, (ended, _))) = late_for(ctx, update).and_then(|turn| turn.at_cancel.as_ref().zip(turn.ended)) {
         let fact = fact!(
             "update-after-response",
             "the agent sent {update} after its response to the cancelled prompt; expected it before the response",
             update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
         );
-        fail_in_case(moment, fact, &[at.n, ended], ruling);
+        fail_in_case(ctx, fact, &[at.n, ended], ruling);
     }
 }
 
 /// Exercised by a cancelled turn without an update between its response and the next prompt.
-fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = call.text_of("session/prompt", "sessionId").and_then(|id| moment.talk.session(id));
+fn nothing_came_late(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = call.text_of("session/prompt", "sessionId").and_then(|id| ctx.conversation.session(id));
     let turn = session.and_then(|session| session.log.as_ref());
     if turn.is_some_and(|turn| turn.at_cancel.is_some() && turn.gave_up && turn.overlapped.is_none()) {
         ruling.pass();
@@ -238,11 +244,11 @@ fn nothing_came_late(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 }
 
 /// Exercised by a cancelled turn without an update between its response and the response to a later request.
-fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let turns = moment.talk.turn_logs().map(|(_, turn)| turn);
+fn nothing_came_at_all(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let turns = ctx.conversation.turn_logs().map(|(_, turn)| turn);
     let cancelled = turns.filter(|turn| turn.at_cancel.is_some() && turn.gave_up && turn.overlapped.is_none());
     for (ended, _) in cancelled.filter_map(|turn| turn.ended) {
-        if is_served(moment, ended) {
+        if is_served(ctx, ended) {
             ruling.pass();
         }
     }
@@ -250,55 +256,54 @@ fn nothing_came_at_all(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// `session/cancel` is a notification, and "the Server MUST NOT reply to a Notification".
 ///
-/// Correct but unusual: an answer without an id that belongs to an unreadable line, or to an answer of the client that the
-/// agent rejects. See [`replied_to`].
-fn no_reply(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let notifications = moment.talk.notifications.answered_by(answer, moment.from.other());
+/// Correct but unusual: an answer without an id that belongs to an unreadable line, or to an answer of the client that
+/// the agent rejects. See [`replied_to`].
+fn no_reply(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let notifications = ctx.conversation.notifications.answered_by(answer, ctx.from.other());
     // The agent may refuse a cancel that violates the protocol.
-    if notifications.iter().all(|(n, _)| !moment.talk.deliberate.contains(n)) {
-        replied_to(moment, answer, "session/cancel", ruling);
+    if notifications.iter().all(|(n, _)| !ctx.conversation.deliberate.contains(n)) {
+        replied_to(ctx, answer, "session/cancel", ruling);
     }
 }
 
-/// Fails if this answers no request and can only belong to the notification `method` of the other party. In a recording, an
-/// error with another code may be about a rejected response.
-pub(in crate::areas) fn replied_to(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
-    let notifications = moment.talk.notifications.answered_by(answer, moment.from.other());
-    let unread = moment.talk.is_unclear(moment.from.other());
+/// Fails if this answers no request and can only belong to the notification `method` of the other party. In a
+/// recording, an error with another code may be about a rejected response.
+pub(in crate::areas) fn replied_to(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    let notifications = ctx.conversation.notifications.answered_by(answer, ctx.from.other());
+    let unread = ctx.conversation.is_unclear(ctx.from.other());
     let only = notifications.iter().all(|(_, known)| *known == method);
     let Some((n, _)) = notifications.last().filter(|_| only && !unread) else { return };
     let fact = fact!(
         "notification-answered",
         "the {party} answered the notification {method}; expected no response",
-        party = moment.from, method; code = answer.outcome.error_code()
+        party = ctx.from, method; code = answer.outcome.error_code()
     );
     // These two codes answer only calls.
     let to_a_call = matches!(answer.outcome.error_code(), Some(-32601 | -32602));
     match answer.outcome {
-        Outcome::Error(_) if !to_a_call => fail_in_case(moment, fact, &[*n], ruling),
+        Outcome::Error(_) if !to_a_call => fail_in_case(ctx, fact, &[*n], ruling),
         _ => ruling.fail(fact, &[*n]),
     }
 }
 
 /// Exercised when a later request was answered without an answer to the cancel before it.
-fn not_replied(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let turns = moment.talk.turn_logs().map(|(_, turn)| turn);
-    let idle = moment.talk.sessions.values().filter_map(|session| session.idle_cancel);
-    let cancels =
-        turns.filter_map(|turn| Some(turn.at_cancel.as_ref()?.n)).chain(idle).chain(moment.areas.cancel.stray);
-    if cancels.into_iter().any(|n| is_served(moment, n)) {
+fn not_replied(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let turns = ctx.conversation.turn_logs().map(|(_, turn)| turn);
+    let idle = ctx.conversation.sessions.values().filter_map(|session| session.idle_cancel);
+    let cancels = turns.filter_map(|turn| Some(turn.at_cancel.as_ref()?.n)).chain(idle).chain(ctx.areas.cancel.stray);
+    if cancels.into_iter().any(|n| is_served(ctx, n)) {
         ruling.pass();
     }
 }
 
 /// "It SHOULD stop all language model requests and all tool call invocations as soon as possible."
-fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn answered_soon(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let alone = |finish: &Finish<'_>| finish.log.overlapped.is_none();
-    let Some((finish, at)) = cancelled(moment, answer).filter(|(finish, at)| at.waiting.is_empty() && alone(finish))
+    let Some((finish, at)) = cancelled(ctx, answer).filter(|(finish, at)| at.waiting.is_empty() && alone(finish))
     else {
         return;
     };
-    let taken = since(moment, at, moment.us);
+    let taken = since(ctx, at, ctx.us);
     if finish.reason() != Some("cancelled") && !had_begun(finish.turn, finish.exchange, at) {
         return;
     }
@@ -319,25 +324,26 @@ fn answered_soon(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 /// As above, for a turn that did not end, or that waits for the client.
 ///
 /// Correct but unusual: an agent that reads the cancel before it has begun the turn.
-fn never_answered(moment: &Moment<'_>, waits_for_client: bool, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let until = talk.closed_us.unwrap_or(moment.us);
-    let running = talk.turn_logs().filter(|(_, turn)| turn.ended.is_none() && turn.disturbed.is_none());
+fn never_answered(ctx: &CheckContext<'_>, waits_for_client: bool, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let until = conversation.closed_us.unwrap_or(ctx.us);
+    let running = conversation.turn_logs().filter(|(_, turn)| turn.ended.is_none() && turn.disturbed.is_none());
     for (session, turn, at) in running.filter_map(|(session, turn)| Some((session, turn, turn.at_cancel.as_ref()?))) {
-        let known = talk.session(session).and_then(|session| session.turn.as_ref());
-        let prompt = talk.open_of(Party::Client).find(|open| open.n == turn.n);
+        let known = conversation.session(session).and_then(|session| session.turn.as_ref());
+        let prompt = conversation.open_of(Party::Client).find(|open| open.n == turn.n);
         if !known.zip(prompt).is_some_and(|(known, prompt)| had_begun(known, prompt, at)) {
             continue;
         }
-        let long = since(moment, at, until) > CANCEL_LIMIT && talk.timed_out.contains_key(&turn.n);
-        let mut waits = talk.open_of(Party::Agent).filter(|open| open.session() == Some(session));
+        let long = since(ctx, at, until) > CANCEL_LIMIT && conversation.timed_out.contains_key(&turn.n);
+        let mut waits = conversation.open_of(Party::Agent).filter(|open| open.session() == Some(session));
         let waiting = waits.find(|open| open.n < at.n && open.method != "session/request_permission");
-        let served = talk.fence.is_some_and(|fence| fence > at.n);
+        let served = conversation.fence.is_some_and(|fence| fence > at.n);
         match waiting {
             Some(open) if waits_for_client && long => {
                 let fact = fact!(
                     "waits-for-client",
-                    "the agent did not end the cancelled turn while it waited for {method}; expected it within {limit_ms} ms",
+                    "the agent did not end the cancelled turn while it waited for {method}; expected it within \
+                    {limit_ms} ms",
                     method = open.method, limit_ms = millis(CANCEL_LIMIT);
                     session_id = session
                 );
@@ -358,21 +364,21 @@ fn never_answered(moment: &Moment<'_>, waits_for_client: bool, ruling: &mut Ruli
 }
 
 /// The agent reacts to the cancel while a request of its own is open.
-fn did_not_wait(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((_, at)) = cancelled(moment, answer).filter(|(finish, _)| finish.log.overlapped.is_none()) else {
+fn did_not_wait(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((_, at)) = cancelled(ctx, answer).filter(|(finish, _)| finish.log.overlapped.is_none()) else {
         return;
     };
     let others = at.waiting.iter().filter(|(_, method)| method != "session/request_permission");
-    let open = |n: usize| moment.talk.open_of(Party::Agent).any(|open| open.n == n);
+    let open = |n: usize| ctx.conversation.open_of(Party::Agent).any(|open| open.n == n);
     if others.into_iter().any(|(n, _)| open(*n)) {
         ruling.pass();
     }
 }
 
 /// A cancel without a running turn has no effect.
-fn died_of_idle_cancel(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
-    let mut cancels = moment.talk.sessions.values().filter_map(|session| session.idle_cancel);
-    if let Some(n) = cancels.find(|&n| died_after(moment, process, n)) {
+fn died_of_idle_cancel(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    let mut cancels = ctx.conversation.sessions.values().filter_map(|session| session.idle_cancel);
+    if let Some(n) = cancels.find(|&n| died_after(ctx, process, n)) {
         let fact = fact!(
             "exit-after-cancel",
             "the agent exited after {method}, which came while no turn ran; expected no effect",
@@ -389,27 +395,29 @@ pub(in crate::areas) fn earlier_cancel(finish: &Finish<'_>) -> bool {
 
 /// A cancel is for "an ongoing prompt turn", not for the next one.
 ///
-/// Correct but unusual: a next turn that ends as cancelled for another reason, such as a second cancel, a refused permission or
-/// a closed session; and an agent that handles the cancel and the prompt at the same time, since they came together. In a
-/// recording, the reason may be missing, such as a signal.
-fn not_sticky(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(|finish| earlier_cancel(finish) && !finish.was_cancelled())
+/// Correct but unusual: a next turn that ends as cancelled for another reason, such as a second cancel, a refused
+/// permission or a closed session; and an agent that handles the cancel and the prompt at the same time, since they
+/// came together. In a recording, the reason may be missing, such as a signal.
+fn not_sticky(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer).filter(|finish| earlier_cancel(finish) && !finish.was_cancelled())
     else {
         return;
     };
     match finish.reason() {
-        Some("cancelled") if has_no_other_reason(&finish) && cancelled_elsewhere(moment, &finish).is_none() => {
+        Some("cancelled") if has_no_other_reason(&finish) && cancelled_elsewhere(ctx, &finish).is_none() => {
             if finish.log.cancel_read {
                 let fact = fact!(
                     "earlier-cancel-applied",
-                    "the agent ended the turn as cancelled; expected it to continue, since the cancel came before its prompt";
+                    "the agent ended the turn as cancelled; expected it to continue, since the cancel came before \
+                    its prompt";
                     pointer = "/result/stopReason", actual = "cancelled"
                 );
-                fail_in_case(moment, fact, &[finish.exchange.n], ruling);
+                fail_in_case(ctx, fact, &[finish.exchange.n], ruling);
             } else {
                 let fact = fact!(
                     "cancel-read-with-prompt",
-                    "the agent ended the turn as cancelled; it may have read the earlier cancel together with the prompt";
+                    "the agent ended the turn as cancelled; it may have read the earlier cancel together with the \
+                    prompt";
                     pointer = "/result/stopReason", actual = "cancelled"
                 );
                 ruling.inconclusive(fact, &[finish.exchange.n]);
@@ -425,20 +433,20 @@ fn has_no_other_reason(finish: &Finish<'_>) -> bool {
 }
 
 /// Exercised when a later request was answered.
-fn unknown_session(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if moment.areas.cancel.stray.is_some_and(|n| is_served(moment, n)) {
+fn unknown_session(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    if ctx.areas.cancel.stray.is_some_and(|n| is_served(ctx, n)) {
         ruling.pass();
     }
 }
 
 /// Whether a fence of the current case was answered after this event.
-fn is_served(moment: &Moment<'_>, n: usize) -> bool {
-    moment.talk.is_of_case(n) && moment.talk.fence.is_some_and(|fence| fence > n)
+fn is_served(ctx: &CheckContext<'_>, n: usize) -> bool {
+    ctx.conversation.is_of_case(n) && ctx.conversation.fence.is_some_and(|fence| fence > n)
 }
 
 /// A cancel for an unknown session does not end the agent.
-fn died_of_unknown_session(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
-    if let Some(n) = moment.areas.cancel.stray.filter(|&n| died_after(moment, process, n)) {
+fn died_of_unknown_session(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    if let Some(n) = ctx.areas.cancel.stray.filter(|&n| died_after(ctx, process, n)) {
         let fact = fact!(
             "exit-after-cancel",
             "the agent exited after {method}, which named an unknown session; expected no effect",
@@ -449,19 +457,19 @@ fn died_of_unknown_session(moment: &Moment<'_>, process: &ProcessEvent, ruling: 
 }
 
 /// Returns the cancel of another session's turn, while this turn ran.
-pub(in crate::areas) fn cancelled_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> Option<usize> {
-    let others = moment.talk.turn_logs().filter(|(id, _)| finish.exchange.session() != Some(id));
+pub(in crate::areas) fn cancelled_elsewhere(ctx: &CheckContext<'_>, finish: &Finish<'_>) -> Option<usize> {
+    let others = ctx.conversation.turn_logs().filter(|(id, _)| finish.exchange.session() != Some(id));
     let mut cancels = others.filter_map(|(_, turn)| Some(turn.at_cancel.as_ref()?.n));
     cancels.find(|&n| n > finish.turn.n)
 }
 
 /// `session/cancel` names one session, and ends only the turn of that session.
 ///
-/// Correct but unusual: a client that cancels several sessions, an agent whose turns fail together with an error, and one that
-/// ends the other turn because its user refused something. In a recording a signal may have ended both.
-fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
-    let Some(elsewhere) = cancelled_elsewhere(moment, &finish) else { return };
+/// Correct but unusual: a client that cancels several sessions, an agent whose turns fail together with an error, and
+/// one that ends the other turn because its user refused something. In a recording a signal may have ended both.
+fn scope(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer).filter(|finish| !finish.was_cancelled()) else { return };
+    let Some(elsewhere) = cancelled_elsewhere(ctx, &finish) else { return };
     match finish.reason() {
         Some("cancelled") if has_no_other_reason(&finish) && !earlier_cancel(&finish) => {
             let fact = fact!(
@@ -469,11 +477,11 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
                 "the agent ended the turn as cancelled, but the client cancelled only another session";
                 pointer = "/result/stopReason", actual = "cancelled", session_id = finish.exchange.session()
             );
-            fail_in_case(moment, fact, &[elsewhere], ruling);
+            fail_in_case(ctx, fact, &[elsewhere], ruling);
         }
         Some("cancelled") | None => {}
         // Until then, the agent may have ended both turns before it read the cancel.
-        Some(_) if moment.talk.answered_after(Party::Agent, elsewhere) || is_given_up(moment, elsewhere) => {
+        Some(_) if ctx.conversation.answered_after(Party::Agent, elsewhere) || is_given_up(ctx, elsewhere) => {
             ruling.pass()
         }
         Some(_) => {}
@@ -481,25 +489,27 @@ fn scope(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Whether the turn that this cancel is for was answered as cancelled.
-fn is_given_up(moment: &Moment<'_>, cancel: usize) -> bool {
-    moment.talk.turn_logs().any(|(_, turn)| turn.gave_up && turn.at_cancel.as_ref().is_some_and(|at| at.n == cancel))
+fn is_given_up(ctx: &CheckContext<'_>, cancel: usize) -> bool {
+    ctx.conversation
+        .turn_logs()
+        .any(|(_, turn)| turn.gave_up && turn.at_cancel.as_ref().is_some_and(|at| at.n == cancel))
 }
 
 /// "The Agent MUST release the terminal using terminal/release when it's no longer needed", as after a cancel.
 ///
-/// Correct but unusual: the agent lets the command exit first, releases the terminal seconds after its answer, or gets the
-/// terminal only after the turn is over. It has ten seconds, and a recording never fails. A command that runs in the background,
-/// such as a server, may still be needed: only a terminal fails whose exit the cancelled turn waited for, or whose exit the agent
-/// knows.
-fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let until = talk.closed_us.unwrap_or(moment.us);
-    for (terminal, (id, ended, us), awaited) in terminals_of_cancelled_turns(talk) {
+/// Correct but unusual: the agent lets the command exit first, releases the terminal seconds after its answer, or gets
+/// the terminal only after the turn is over. It has ten seconds, and a recording never fails. A command that runs in
+/// the background, such as a server, may still be needed: only a terminal fails whose exit the cancelled turn waited
+/// for, or whose exit the agent knows.
+fn releases_terminals(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let until = conversation.closed_us.unwrap_or(ctx.us);
+    for (terminal, (id, ended, us), awaited) in terminals_of_cancelled_turns(conversation) {
         if terminal.released.is_some() {
             continue;
         }
         let unneeded = awaited || terminal.exited.is_some();
-        if unneeded && between(us, until) > CANCEL_LIMIT && talk.fence.is_some_and(|fence| fence > ended) {
+        if unneeded && between(us, until) > CANCEL_LIMIT && conversation.fence.is_some_and(|fence| fence > ended) {
             let fact = fact!(
                 "terminal-not-released",
                 "the agent did not release the terminal `{terminal_id}` within {limit_ms} ms after the cancelled turn",
@@ -519,21 +529,23 @@ fn releases_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// As [`releases_terminals`], for the terminals that were released.
-fn released_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let released = terminals_of_cancelled_turns(talk).filter(|(terminal, ..)| terminal.released.is_some());
-    released.filter(|(terminal, ..)| talk.is_of_case(terminal.created)).for_each(|_| ruling.pass());
+fn released_terminals(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let released = terminals_of_cancelled_turns(conversation).filter(|(terminal, ..)| terminal.released.is_some());
+    released.filter(|(terminal, ..)| conversation.is_of_case(terminal.created)).for_each(|_| ruling.pass());
 }
 
-/// Returns the terminals that were created in a cancelled turn, each with its id, with the event and the time of the end of the
-/// turn, and with whether the turn waited for the exit of its command when it was cancelled.
-fn terminals_of_cancelled_turns(talk: &Conversation) -> impl Iterator<Item = (&Terminal, (&str, usize, u64), bool)> {
-    let has_terminals = !talk.client_lacks(Feature::Method("terminal/create"));
-    let turns = talk.turn_logs().map(|(_, turn)| turn);
+/// Returns the terminals that were created in a cancelled turn, each with its id, with the event and the time of the
+/// end of the turn, and with whether the turn waited for the exit of its command when it was cancelled.
+fn terminals_of_cancelled_turns(
+    conversation: &Conversation,
+) -> impl Iterator<Item = (&Terminal, (&str, usize, u64), bool)> {
+    let has_terminals = !conversation.client_lacks(Feature::Method("terminal/create"));
+    let turns = conversation.turn_logs().map(|(_, turn)| turn);
     let cancelled = turns.filter(move |turn| has_terminals && turn.overlapped.is_none());
     cancelled.filter_map(|turn| Some((turn, turn.at_cancel.as_ref()?, turn.ended?))).flat_map(
         |(turn, at, (ended, us))| {
-            let of_turn = talk.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n));
+            let of_turn = conversation.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n));
             of_turn.map(move |(id, terminal)| (terminal, (id.as_str(), ended, us), at.awaited.contains(id)))
         },
     )

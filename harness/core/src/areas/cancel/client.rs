@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::support::is_respelt;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{CallSeen, Opening, Session};
 use crate::fact;
 use crate::finding::Ruling;
@@ -16,8 +16,9 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// "By sending a `session/cancel` notification."
 ///
-/// Correct but unusual: a cancel that comes twice, or without a running turn. Only a member `id` fails, also one that is null.
-fn notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a cancel that comes twice, or without a running turn. Only a member `id` fails, also one that
+/// is null.
+fn notification(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == "session/cancel" {
         let id = call.id.unwrap_or(&Value::Null);
         ruling.decide(call.kind == Kind::Notification, || {
@@ -32,23 +33,23 @@ fn notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// The session is one of this connection: it was created, loaded or resumed on it.
 ///
-/// Correct but unusual: the client gives up a session whose load failed, one that a draft method opened, one that it found in a
-/// listing and that runs elsewhere, or one that the agent named in an early update. All of these pass.
-fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
+/// Correct but unusual: the client gives up a session whose load failed, one that a draft method opened, one that it
+/// found in a listing and that runs elsewhere, or one that the agent named in an early update. All of these pass.
+fn known_session(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
     let Some(id) = call.text_of("session/cancel", "sessionId") else { return };
     let opening = |session: &Session| session.loading.or(session.resuming).is_some();
-    match talk.session(id) {
+    match conversation.session(id) {
         Some(session) if session.opening == Opening::New || session.was_reopened || opening(session) => ruling.pass(),
         // A cancel for the session may cross with the answer that it does not exist.
         Some(_) => {}
-        None if talk.initialized.is_none() => {}
+        None if conversation.initialized.is_none() => {}
         // Another requirement covers its spelling.
-        None if talk.sessions.keys().any(|known| is_respelt(known, id)) => {}
-        None if talk.strangers.contains_key(id)
-            || talk.newer_sessions.contains(id)
-            || talk.may_open_otherwise()
-            || moment.areas.list.listed.contains(id) =>
+        None if conversation.sessions.keys().any(|known| is_respelt(known, id)) => {}
+        None if conversation.unknown_sessions.contains_key(id)
+            || conversation.newer_sessions.contains(id)
+            || conversation.may_open_otherwise()
+            || ctx.areas.list.listed.contains(id) =>
         {
             let fact = fact!(
                 "session-of-other-origin",
@@ -60,8 +61,10 @@ fn known_session(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         None => {
             let fact = fact!(
                 "unknown-session",
-                "the client sent {method} for the unknown session `{session_id}`; expected a session of this connection",
-                method = call.method, session_id = id; pointer = "/params/sessionId"
+                "the client sent {method} for the unknown session `{session_id}`; expected a session of this \
+                connection",
+                method = call.method, session_id = id;
+                pointer = "/params/sessionId"
             );
             ruling.fail(fact, &[]);
         }

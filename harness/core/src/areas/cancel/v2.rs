@@ -3,7 +3,7 @@
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::{STATE, end_of, idle, served, watched};
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, Moment, On, background};
+use crate::areas::{Check, CheckContext, On, background};
 use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, millis};
 use crate::conversation::{Answer, EndedBy, Ending, Session, UpdateSeen, message_of};
 use crate::fact;
@@ -17,10 +17,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.updates-first", On::CaseEnd(silent_after_cancel)),
     Check::agent(
         "cancel.idle-cancelled",
-        On::Update(|moment, update, ruling| reason(moment, update, EndedBy::Cancel, ruling)),
+        On::Update(|ctx, update, ruling| reason(ctx, update, EndedBy::Cancel, ruling)),
     )
     .only(&[STATE]),
-    Check::agent("cancel.permissions-released", On::End(|moment, ruling| goes_on(moment, true, ruling))),
+    Check::agent("cancel.permissions-released", On::End(|ctx, ruling| goes_on(ctx, true, ruling))),
     Check::agent("cancel.permissions-cancelled", On::End(left_open)),
     Check::agent("cancel.held-prompts", On::Response(held_prompt)).only(&["session/prompt"]),
     Check::client("cancel.answers-cancelled-request", On::Response(cancelled_permission))
@@ -41,18 +41,19 @@ const OUTPUT: &[&str] = &[
 
 /// Whether the work that the client wanted to end cannot have ended by itself before the agent read that.
 pub(in crate::areas) fn had_read(
-    moment: &Moment<'_>,
+    ctx: &CheckContext<'_>,
     session: &Session,
     ending: &Ending,
     update: &UpdateSeen<'_>,
 ) -> bool {
-    let late = moment.talk.in_between(ending.since, moment.us) > CANCEL_CROSSING;
-    late || !ending.questions.is_empty() || moment.talk.whole && leaves_tool(session, update)
+    let late = ctx.conversation.in_between(ending.since, ctx.us) > CANCEL_CROSSING;
+    late || !ending.questions.is_empty() || ctx.conversation.whole && leaves_tool(session, update)
 }
 
 /// Whether the agent ends its work while a tool call of the foreground is in progress.
 ///
-/// This looks at the end of the work: a call that was in progress at the cancel may have ended before the agent read it.
+/// This looks at the end of the work: a call that was in progress at the cancel may have ended before the agent read
+/// it.
 fn leaves_tool(session: &Session, end: &UpdateSeen<'_>) -> bool {
     let before = session.work.background.as_ref().map_or(&[][..], |(_, list)| list);
     let listed = before.iter().chain(background::list(end).unwrap_or_default());
@@ -62,11 +63,12 @@ fn leaves_tool(session: &Session, end: &UpdateSeen<'_>) -> bool {
     tools.any(|(id, tool)| tool.status == "in_progress" && !listed.contains(&("tool_call", id)))
 }
 
-/// "After cancelling … the agent sends an idle state update with the `cancelled` stop reason", and closing does the same.
+/// "After cancelling … the agent sends an idle state update with the `cancelled` stop reason", and closing does the
+/// same.
 ///
-/// Correct but unusual: work that came to its own end while the message was on its way. It is inconclusive, unless a question
-/// waited for the user, a tool call is still in progress, or the agent took long.
-pub(in crate::areas) fn reason(moment: &Moment<'_>, update: &UpdateSeen<'_>, by: EndedBy, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: work that came to its own end while the message was on its way. It is inconclusive, unless a
+/// question waited for the user, a tool call is still in progress, or the agent took long.
+pub(in crate::areas) fn reason(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, by: EndedBy, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(reason)) = (update.known, idle(update)) else { return };
     let Some(ending) = session.work.ending.as_ref().filter(|ending| ending.by == by) else { return };
     if reason == Some("cancelled") {
@@ -78,7 +80,7 @@ pub(in crate::areas) fn reason(moment: &Moment<'_>, update: &UpdateSeen<'_>, by:
     }
     let method = if by == EndedBy::Cancel { "session/cancel" } else { "session/close" };
     let ended = reason.unwrap_or("idle without a stop reason");
-    if had_read(moment, session, ending, update) {
+    if had_read(ctx, session, ending, update) {
         let fact = fact!(
             "wrong-stop-reason",
             "the agent ended its work as {actual} after {method}; expected the stop reason cancelled",
@@ -98,16 +100,18 @@ pub(in crate::areas) fn reason(moment: &Moment<'_>, update: &UpdateSeen<'_>, by:
 /// The agent acts on `session/cancel`, and does not wait for the user then (`asked`).
 ///
 /// Correct but unusual: an agent that first gives a tool some seconds to end.
-pub(in crate::areas) fn goes_on(moment: &Moment<'_>, asked: bool, ruling: &mut Ruling<'_>) {
-    for (id, session) in watched(moment) {
+pub(in crate::areas) fn goes_on(ctx: &CheckContext<'_>, asked: bool, ruling: &mut Ruling<'_>) {
+    for (id, session) in watched(ctx) {
         let ending = session.work.ending.as_ref().filter(|ending| ending.by == EndedBy::Cancel);
         let Some(ending) = ending.filter(|ending| asked != ending.questions.is_empty()) else { continue };
-        let long = moment.talk.in_between(ending.since, end_of(moment)) > CANCEL_LIMIT;
-        if long && served(moment, ending.n) {
+        let long = ctx.conversation.in_between(ending.since, end_of(ctx)) > CANCEL_LIMIT;
+        if long && served(ctx, ending.n) {
             let fact = fact!(
                 "work-goes-on",
-                "the agent did not report the end of the cancelled work within {limit_ms} ms, but answered a later request",
-                limit_ms = millis(CANCEL_LIMIT); session_id = id
+                "the agent did not report the end of the cancelled work within {limit_ms} ms, but answered a later \
+                request",
+                limit_ms = millis(CANCEL_LIMIT);
+                session_id = id
             );
             ruling.fail(fact, &[ending.n]);
         }
@@ -117,15 +121,17 @@ pub(in crate::areas) fn goes_on(moment: &Moment<'_>, asked: bool, ruling: &mut R
 /// "The agent … SHOULD cancel them with `$/cancel_request`": the questions of work that was cancelled.
 ///
 /// Correct but unusual: a client that answers the question by itself as soon as it cancels.
-fn left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    for (id, session) in watched(moment) {
+fn left_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    for (id, session) in watched(ctx) {
         for (question, cancel, end) in &session.work.left_open {
-            let open = moment.talk.open_of(Party::Agent).find(|open| open.n == *question);
-            if open.is_some_and(|open| open.cancel_requested.is_none()) && served(moment, *end) {
+            let open = ctx.conversation.open_of(Party::Agent).find(|open| open.n == *question);
+            if open.is_some_and(|open| open.cancel_requested.is_none()) && served(ctx, *end) {
                 let fact = fact!(
                     "question-left-open",
-                    "the agent ended the cancelled work and did not cancel its question to the user; expected {expected}",
-                    expected = "$/cancel_request"; session_id = id
+                    "the agent ended the cancelled work and did not cancel its question to the user; expected \
+                    {expected}",
+                    expected = "$/cancel_request";
+                    session_id = id
                 );
                 ruling.fail(fact, &[*end, *question, *cancel]);
             }
@@ -133,10 +139,12 @@ fn left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "Exceptions raised by aborting are not reported as failure": cancelled work does not end with the stop reason `error`.
+/// "Exceptions raised by aborting are not reported as failure": cancelled work does not end with the stop reason
+/// `error`.
 ///
-/// Correct but unusual: a model that fails while the cancel is on its way. That is inconclusive, as for any other stop reason.
-fn not_an_error(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a model that fails while the cancel is on its way. That is inconclusive, as for any other stop
+/// reason.
+fn not_an_error(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(reason)) = (update.known, idle(update)) else { return };
     let Some(ending) = session.work.ending.as_ref().filter(|ending| ending.by == EndedBy::Cancel) else { return };
     let fact = || {
@@ -148,14 +156,14 @@ fn not_an_error(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
     };
     match reason {
         Some("cancelled") => ruling.pass(),
-        Some("error") if had_read(moment, session, ending, update) => ruling.fail(fact(), &[ending.n]),
+        Some("error") if had_read(ctx, session, ending, update) => ruling.fail(fact(), &[ending.n]),
         Some("error") => ruling.inconclusive(fact(), &[ending.n]),
         _ => {}
     }
 }
 
-/// Whether an update belongs to a message or tool call of the work with these events of its end and begin; `None` if that is
-/// unknown.
+/// Whether an update belongs to a message or tool call of the work with these events of its end and begin; `None` if
+/// that is unknown.
 fn is_live(session: &Session, update: &UpdateSeen<'_>, (ended, begun): (usize, usize)) -> Option<bool> {
     if let Some((kind, id)) = message_of(&update.update) {
         return Some(kind == "agent_message" && session.work.history.replies.contains(id));
@@ -169,10 +177,10 @@ fn is_live(session: &Session, update: &UpdateSeen<'_>, (ended, begun): (usize, u
 
 /// "The agent sends all final updates of the cancelled work before the idle state."
 ///
-/// Correct but unusual: a tool call that goes on in the background, a new message, the work for the next prompt, and a patch of
-/// anything but content and status, such as `_meta`. An agent that reports no background work does not show what goes on, so its
-/// tool calls do not fail.
-fn late_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a tool call that goes on in the background, a new message, the work for the next prompt, and a
+/// patch of anything but content and status, such as `_meta`. An agent that reports no background work does not show
+/// what goes on, so its tool calls do not fail.
+fn late_update(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|session| session.resuming.is_none()) else { return };
     let Some(cancelled) = session.work.history.cancelled else { return };
     if ["content", "status"].iter().all(|name| update.body.member(name).is_none()) {
@@ -184,19 +192,19 @@ fn late_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
             "the agent sent {update} of cancelled work after it reported the session as idle; expected it before",
             update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
         );
-        if moment.talk.may_miss_work(session) {
+        if ctx.conversation.may_miss_work(session) {
             ruling.inconclusive(fact, &[cancelled.0]);
         } else {
-            fail_in_case(moment, fact, &[cancelled.0], ruling);
+            fail_in_case(ctx, fact, &[cancelled.0], ruling);
         }
     }
 }
 
 /// Passes cancelled work after whose end the agent answered a later request.
-fn silent_after_cancel(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    for (_, session) in watched(moment) {
-        let ended = session.work.history.cancelled.filter(|(ended, _)| moment.talk.is_of_case(*ended));
-        if ended.is_some_and(|(ended, _)| moment.talk.fence.is_some_and(|fence| fence > ended)) {
+fn silent_after_cancel(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    for (_, session) in watched(ctx) {
+        let ended = session.work.history.cancelled.filter(|(ended, _)| ctx.conversation.is_of_case(*ended));
+        if ended.is_some_and(|(ended, _)| ctx.conversation.fence.is_some_and(|fence| fence > ended)) {
             ruling.pass();
         }
     }
@@ -204,36 +212,39 @@ fn silent_after_cancel(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "Prompts that were not inserted yet … are answered with error -32800" after `session/cancel`.
 ///
-/// Correct but unusual: an agent that inserts a prompt at once, or refuses it, while it works on another one. Its answer may
-/// cross the cancel. So only a prompt fails that was still open when a fence before the cancel was answered. An agent that
-/// inserts such a prompt may have done so just before it read the cancel, unless it has ended the cancelled work before.
-fn held_prompt(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that inserts a prompt at once, or refuses it, while it works on another one. Its
+/// answer may cross the cancel. So only a prompt fails that was still open when a fence before the cancel was answered.
+/// An agent that inserts such a prompt may have done so just before it read the cancel, unless it has ended the
+/// cancelled work before.
+fn held_prompt(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let Some((cancel, ended)) = session.work.last_cancel.filter(|(cancel, _)| *cancel > exchange.n) else { return };
-    let held = moment.talk.fence.is_some_and(|fence| exchange.n < fence && fence < cancel);
+    let held = ctx.conversation.fence.is_some_and(|fence| exchange.n < fence && fence < cancel);
     let code = answer.outcome.error_code();
     let fact = || {
         fact!(
             "held-prompt-not-withdrawn",
-            "the agent answered a prompt that waited when the client cancelled with {answer}; expected error {expected}",
-            answer = answer.outcome.describe(), expected = WITHDRAWN; code = code
+            "the agent answered a prompt that waited when the client cancelled with {answer}; expected error \
+            {expected}",
+            answer = answer.outcome.describe(), expected = WITHDRAWN;
+            code = code
         )
     };
     match code {
         Some(WITHDRAWN) => ruling.pass(),
         Some(LOGIN) => {}
-        Some(_) if held && moment.talk.whole => ruling.fail(fact(), &[exchange.n, cancel]),
-        None if held && moment.talk.whole && ended => ruling.fail(fact(), &[exchange.n, cancel]),
+        Some(_) if held && ctx.conversation.whole => ruling.fail(fact(), &[exchange.n, cancel]),
+        None if held && ctx.conversation.whole && ended => ruling.fail(fact(), &[exchange.n, cancel]),
         _ => ruling.inconclusive(fact(), &[exchange.n, cancel]),
     }
 }
 
 /// A permission request that the agent cancels with `$/cancel_request` is answered with the outcome `cancelled`.
 ///
-/// Correct but unusual: the user had chosen an option before the client read the cancellation. That is inconclusive, as is an
-/// error for a request whose work has ended.
-fn cancelled_permission(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the user had chosen an option before the client read the cancellation. That is inconclusive, as
+/// is an error for a request whose work has ended.
+fn cancelled_permission(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/request_permission") else { return };
     let Some(cancel) = exchange.cancel_requested else { return };
     let result = answer.result_of("session/request_permission");

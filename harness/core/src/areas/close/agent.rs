@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::areas::cancel::agent::{cancelled_elsewhere, earlier_cancel, fails_when_stopped};
 use crate::areas::common::{LOGIN, NO_METHOD, note_null, proper};
 use crate::areas::support::Finish;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CANCEL_LIMIT, CLEAN_UP, TURN_AFTER_CLOSE, between, millis};
 use crate::conversation::{Answer, CallSeen, Decision, Exchange, Opening, Outcome, StoppedBy};
 use crate::fact;
@@ -33,21 +33,21 @@ const CLOSE: &str = "session/close";
 const CANCELLED: i64 = -32800;
 const CAPABILITY: Feature<'static> = Feature::Method(CLOSE);
 
-/// "Agents MAY return an error if the session does not exist or is not currently active": not for a session that was created on
-/// this connection and not closed.
+/// "Agents MAY return an error if the session does not exist or is not currently active": not for a session that was
+/// created on this connection and not closed.
 ///
-/// Correct but unusual: two requests to close the session cross, or one to delete it does; an agent keeps only one session
-/// active, or closes sessions that are idle for long. So an error fails only in a case in which no other session was opened and
-/// no other event ends the session.
-fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(exchange) = proper(answer, CLOSE).filter(|_| moment.talk.agent_has(CAPABILITY)) else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+/// Correct but unusual: two requests to close the session cross, or one to delete it does; an agent keeps only one
+/// session active, or closes sessions that are idle for long. So an error fails only in a case in which no other
+/// session was opened and no other event ends the session.
+fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, CLOSE).filter(|_| ctx.conversation.agent_has(CAPABILITY)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let ends = |open: &Exchange| matches!(open.method.as_str(), CLOSE | "session/delete") && open.n != exchange.n;
-    let mut open = moment.talk.open_of(moment.from.other());
+    let mut open = ctx.conversation.open_of(ctx.from.other());
     let crossed = open.any(|open| ends(open) && open.session() == exchange.session());
     let active =
         session.opening == Opening::New && !session.was_ended && !crossed && exchange.cancel_requested.is_none();
-    let newest = moment.talk.sessions.values().all(|other| other.known <= session.known);
+    let newest = ctx.conversation.sessions.values().all(|other| other.known <= session.known);
     let code = answer.outcome.error_code();
     let unclear = || {
         fact!(
@@ -67,7 +67,7 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             ruling.fail(fact, &[exchange.n]);
         }
         Some(LOGIN) => ruling.inconclusive(unclear(), &[exchange.n]),
-        _ if active && newest && moment.talk.whole => {
+        _ if active && newest && ctx.conversation.whole => {
             let fact = fact!(
                 "active-session-refused",
                 "the agent answered {method} for an active session with {answer}; expected a result",
@@ -83,18 +83,18 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// "On success, the Agent responds with an empty result object."
 ///
 /// Correct but unusual: null, the older form, or an object with only `_meta`.
-fn empty_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn empty_result(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, CLOSE, ruling);
 }
 
 /// "The Agent MUST cancel any ongoing work for that session as if `session/cancel` had been called."
 ///
 /// Correct but unusual: the turn ends by itself at the time of the close, and the two answers come in either order; or
-/// `$/cancel_request` came as well, and the prompt is answered with -32800. After the close, another stop reason fails only if
-/// the turn continued: it sent more content, a tool call was still in progress, or five seconds passed.
-fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// `$/cancel_request` came as well, and the prompt is answered with -32800. After the close, another stop reason fails
+/// only if the turn continued: it sent more content, a tool call was still in progress, or five seconds passed.
+fn cancels_turn(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let Some(turn) =
         session.turn.as_ref().filter(|turn| turn.n == exchange.n && turn.cancelled.is_none() && !turn.overlapped)
     else {
@@ -106,7 +106,7 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
         Outcome::Error(_) => None,
     };
     let tools = turn.tools.iter().filter_map(|id| session.tools.get(id));
-    let slow = turn.close_answered.is_some_and(|us| between(us, moment.us) > TURN_AFTER_CLOSE);
+    let slow = turn.close_answered.is_some_and(|us| between(us, ctx.us) > TURN_AFTER_CLOSE);
     let went_on = turn.output_after_close || slow || tools.into_iter().any(|tool| tool.status == "in_progress");
     match (reason, session.closed) {
         (Some("cancelled"), _) => ruling.pass(),
@@ -149,8 +149,8 @@ fn cancels_turn(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 
 /// As above, for turns that fail with an error whenever the client closes their session: stopping work often throws an
 /// exception, which agents must catch after a cancel.
-fn errors_when_closed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let Some((trial, events)) = fails_when_stopped(moment, StoppedBy::Close) else { return };
+fn errors_when_closed(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let Some((trial, events)) = fails_when_stopped(ctx, StoppedBy::Close) else { return };
     let fact = fact!(
         "error-for-closed-turns",
         "the agent ended each turn of a session that was closed with an error, and no other turn; expected cancelled";
@@ -161,17 +161,17 @@ fn errors_when_closed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// The prompt of the closed session still gets its answer.
 ///
-/// Correct but unusual: an agent that takes seconds to stop a command or a request to its model. The time limit of the prompt
-/// may have passed by then, so the time since the close counts.
-fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let until = talk.closed_us.unwrap_or(moment.us);
-    for (session, turn) in talk.turns().filter(|(_, turn)| !turn.overlapped) {
+/// Correct but unusual: an agent that takes seconds to stop a command or a request to its model. The time limit of the
+/// prompt may have passed by then, so the time since the close counts.
+fn turn_left_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let until = conversation.closed_us.unwrap_or(ctx.us);
+    for (session, turn) in conversation.turns().filter(|(_, turn)| !turn.overlapped) {
         let (Some(closed), Some(request)) = (session.closed, turn.closed) else { continue };
-        let waited = talk.timed_out.get(&turn.n);
+        let waited = conversation.timed_out.get(&turn.n);
         let long = session.closed_us.is_some_and(|us| between(us, until) > CANCEL_LIMIT);
         match waited {
-            Some(&verdict) if long && talk.fence.is_some_and(|fence| fence > closed) => {
+            Some(&verdict) if long && conversation.fence.is_some_and(|fence| fence > closed) => {
                 let fact = fact!(
                     "turn-not-ended",
                     "the agent did not answer the prompt of a closed session within {limit_ms} ms",
@@ -193,14 +193,14 @@ fn turn_left_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "then free the resources associated with the session": this covers terminals of the client.
 ///
-/// Correct but unusual: the agent releases its terminals some time after it answered, or one whose creation crossed the close.
-/// A terminal fails only ten seconds after the close, and only if it existed before.
-fn frees_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    for (id, terminal) in &talk.terminals {
-        let Some(session) = talk.session(&terminal.session) else { continue };
+/// Correct but unusual: the agent releases its terminals some time after it answered, or one whose creation crossed the
+/// close. A terminal fails only ten seconds after the close, and only if it existed before.
+fn frees_terminals(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    for (id, terminal) in &conversation.terminals {
+        let Some(session) = conversation.session(&terminal.session) else { continue };
         let Some(closed) = session.closed else { continue };
-        let long = session.closed_us.is_some_and(|us| talk.settled_since(us).is_some());
+        let long = session.closed_us.is_some_and(|us| conversation.settled_since(us).is_some());
         match terminal.released {
             Some(_) => {}
             None if long && terminal.created < closed => {
@@ -224,21 +224,22 @@ fn frees_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// As [`frees_terminals`], for the terminals that were released.
-fn freed_terminals(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let is_closed = |id: &str| talk.session(id).is_some_and(|session| session.closed.is_some());
-    let freed = talk.terminals.values().filter(|terminal| terminal.released.is_some() && is_closed(&terminal.session));
-    freed.filter(|terminal| talk.is_of_case(terminal.created)).for_each(|_| ruling.pass());
+fn freed_terminals(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let is_closed = |id: &str| conversation.session(id).is_some_and(|session| session.closed.is_some());
+    let freed =
+        conversation.terminals.values().filter(|terminal| terminal.released.is_some() && is_closed(&terminal.session));
+    freed.filter(|terminal| conversation.is_of_case(terminal.created)).for_each(|_| ruling.pass());
 }
 
 /// Closing one session does not cancel another.
 ///
-/// Correct but unusual: the other turn ends as cancelled for another reason, such as a permission that the user refused, a
-/// second prompt, or the cancel of a third session. All of that is inconclusive.
-fn others_unaffected(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
+/// Correct but unusual: the other turn ends as cancelled for another reason, such as a permission that the user
+/// refused, a second prompt, or the cancel of a third session. All of that is inconclusive.
+fn others_unaffected(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer).filter(|finish| !finish.was_cancelled()) else { return };
     let Some(closed) = finish.turn.other_closed else { return };
-    let excused = finish.turn.permission_refused.or(finish.log.disturbed).or(cancelled_elsewhere(moment, &finish));
+    let excused = finish.turn.permission_refused.or(finish.log.disturbed).or(cancelled_elsewhere(ctx, &finish));
     match finish.reason() {
         Some("cancelled") if excused.is_some() || earlier_cancel(&finish) => {
             let fact = fact!(
@@ -266,31 +267,33 @@ fn is_permission(open: &Exchange) -> bool {
     open.method == "session/request_permission" && !open.deliberate && open.cancel_requested.is_none()
 }
 
-/// Closing ends the work "as if `session/cancel` had been called", and with that "the Client MUST respond to all pending
-/// `session/request_permission` requests with the `cancelled` outcome"; it may do so directly before.
+/// Closing ends the work "as if `session/cancel` had been called", and with that "the Client MUST respond to all
+/// pending `session/request_permission` requests with the `cancelled` outcome"; it may do so directly before.
 ///
-/// Correct but unusual: the client answers before it closes, or the request crosses the close, and the client no longer knows
-/// the session. A request that came after the close was sent is inconclusive; so is an answer that crosses the close, and a
-/// missing one if the client shows no sign of running.
-fn permissions_answered_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the client answers before it closes, or the request crosses the close, and the client no longer
+/// knows the session. A request that came after the close was sent is inconclusive; so is an answer that crosses the
+/// close, and a missing one if the client shows no sign of running.
+fn permissions_answered_first(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of(CLOSE, "sessionId") else { return };
-    let turn = moment.talk.session(id).and_then(|session| session.turn.as_ref());
+    let turn = ctx.conversation.session(id).and_then(|session| session.turn.as_ref());
     if turn.is_some_and(|turn| turn.permission_cancelled.is_some()) {
         ruling.pass();
     }
 }
 
 /// As above; the answer comes after the request to close.
-fn permission_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn permission_answered(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = answer.exchange.filter(|exchange| is_permission(exchange)) else { return };
-    let Some(session) = request.session().and_then(|id| moment.talk.session(id)) else { return };
-    let mut open = moment.talk.open_of(moment.from);
+    let Some(session) = request.session().and_then(|id| ctx.conversation.session(id)) else { return };
+    let mut open = ctx.conversation.open_of(ctx.from);
     let closing = open.find(|open| open.method == CLOSE && open.n > request.n && open.session() == request.session());
     let unclear = || {
         fact!(
             "answer-crossed-close",
-            "the client answered a permission request of a closed session with {answer}, which may have crossed the close",
-            answer = answer.outcome.describe(); code = answer.outcome.error_code()
+            "the client answered a permission request of a closed session with {answer}, which may have crossed the \
+            close",
+            answer = answer.outcome.describe();
+            code = answer.outcome.error_code()
         )
     };
     match (Decision::of(&request.params, answer.outcome), session.closed, closing) {
@@ -299,8 +302,10 @@ fn permission_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
         (_, Some(closed), _) if closed > request.n && session.close_asked > request.n => {
             let fact = fact!(
                 "wrong-outcome-after-close",
-                "the client answered a permission request of a closed session with {answer}; expected the outcome cancelled",
-                answer = answer.outcome.describe(); code = answer.outcome.error_code(), pointer = "/result/outcome"
+                "the client answered a permission request of a closed session with {answer}; expected the outcome \
+                cancelled",
+                answer = answer.outcome.describe();
+                code = answer.outcome.error_code(), pointer = "/result/outcome"
             );
             ruling.fail(fact, &[request.n, closed]);
         }
@@ -310,17 +315,17 @@ fn permission_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ru
     }
 }
 
-/// As above, for requests that are still open at the end: the specification sets no deadline, so an answer may come at any time
-/// before. Only a later answer, long before the end or before a time limit, proves that one was ignored.
-fn permissions_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let until = talk.closed_us.unwrap_or(moment.us);
-    for open in talk.open_of(Party::Agent).filter(|open| is_permission(open)) {
-        let Some(session) = open.session().and_then(|id| talk.session(id)) else { continue };
+/// As above, for requests that are still open at the end: the specification sets no deadline, so an answer may come at
+/// any time before. Only a later answer, long before the end or before a time limit, proves that one was ignored.
+fn permissions_passed_over(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let until = conversation.closed_us.unwrap_or(ctx.us);
+    for open in conversation.open_of(Party::Agent).filter(|open| is_permission(open)) {
+        let Some(session) = open.session().and_then(|id| conversation.session(id)) else { continue };
         let Some(closed) = session.closed.filter(|closed| *closed > open.n) else { continue };
-        let waited =
-            talk.timed_out.contains_key(&open.n) || between(session.closed_us.unwrap_or(until), until) > CANCEL_LIMIT;
-        if waited && session.close_asked > open.n && talk.answered_after(Party::Client, closed) {
+        let waited = conversation.timed_out.contains_key(&open.n)
+            || between(session.closed_us.unwrap_or(until), until) > CANCEL_LIMIT;
+        if waited && session.close_asked > open.n && conversation.answered_after(Party::Client, closed) {
             let fact = fact!(
                 "request-ignored",
                 "the client did not answer a permission request of a closed session, but answered a later request";

@@ -4,7 +4,7 @@ use crate::areas::cancel::v2::reason;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::STATE;
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, EndedBy, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -14,11 +14,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("close.silent-after", On::Call(call_after_close)),
     Check::agent("close.silent-after", On::CaseEnd(silent_after_close)),
     Check::agent("close.pending-prompts", On::Response(prompt_at_close)).only(&["session/prompt"]),
-    Check::agent(
-        "close.cancels-work",
-        On::Update(|moment, update, ruling| reason(moment, update, EndedBy::Close, ruling)),
-    )
-    .only(&[STATE]),
+    Check::agent("close.cancels-work", On::Update(|ctx, update, ruling| reason(ctx, update, EndedBy::Close, ruling)))
+        .only(&[STATE]),
     Check::agent("close.updates-before-response", On::Response(closed_at_work)).only(&[CLOSE]),
 ];
 
@@ -26,10 +23,11 @@ const CLOSE: &str = "session/close";
 
 /// "All final updates … are sent before the close response."
 ///
-/// Correct but unusual: a session that was idle when it was closed, and one that another request closes at the same time.
-fn closed_at_work(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a session that was idle when it was closed, and one that another request closes at the same
+/// time.
+fn closed_at_work(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, CLOSE).filter(|_| matches!(answer.outcome, Outcome::Result(_))) else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let work = &session.work;
     if work.is_active() {
         let fact = fact!(
@@ -37,7 +35,7 @@ fn closed_at_work(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
             "the agent answered {method} while its last state is {actual}; expected the state idle before the response",
             method = CLOSE, actual = work.state; session_id = exchange.session()
         );
-        let sure = moment.talk.whole && !moment.talk.may_miss_work(session) && session.closed.is_none();
+        let sure = ctx.conversation.whole && !ctx.conversation.may_miss_work(session) && session.closed.is_none();
         if sure { ruling.fail(fact, &[exchange.n]) } else { ruling.inconclusive(fact, &[exchange.n]) }
     } else if work.state_at > exchange.n {
         ruling.pass();
@@ -46,10 +44,10 @@ fn closed_at_work(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 
 /// "After the close response, the Agent sends no other messages for the session on that connection."
 ///
-/// Correct but unusual: answers to prompts, which have no session, and a session that the client opens again. The last updates of
-/// work that the agent had not ended before the response fail `close.updates-before-response`.
-fn call_after_close(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
+/// Correct but unusual: answers to prompts, which have no session, and a session that the client opens again. The last
+/// updates of work that the agent had not ended before the response fail `close.updates-before-response`.
+fn call_after_close(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = call.text("sessionId").and_then(|id| ctx.conversation.session(id));
     let Some(session) =
         session.filter(|session| session.resuming.is_none() && !session.deleted && !session.work.is_active())
     else {
@@ -61,29 +59,33 @@ fn call_after_close(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
             "the agent sent {method} for a session after it had answered session/close; expected no message",
             method = call.method; session_id = call.text("sessionId"), pointer = "/params/sessionId"
         );
-        fail_in_case(moment, fact, &[closed], ruling);
+        fail_in_case(ctx, fact, &[closed], ruling);
     }
 }
 
 /// Passes a closed session after whose close the agent answered a later request.
-fn silent_after_close(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let closed = talk.sessions.values().filter_map(|session| session.closed).filter(|closed| talk.is_of_case(*closed));
-    if closed.into_iter().any(|closed| talk.fence.is_some_and(|fence| fence > closed)) {
+fn silent_after_close(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let closed = conversation
+        .sessions
+        .values()
+        .filter_map(|session| session.closed)
+        .filter(|closed| conversation.is_of_case(*closed));
+    if closed.into_iter().any(|closed| conversation.fence.is_some_and(|fence| fence > closed)) {
         ruling.pass();
     }
 }
 
-/// "If closing prevents a prompt's user message from being inserted, the Agent MUST answer that request with `-32800`. If the
-/// message has already been inserted, the Agent MUST respond successfully with its `messageId`."
+/// "If closing prevents a prompt's user message from being inserted, the Agent MUST answer that request with `-32800`.
+/// If the message has already been inserted, the Agent MUST respond successfully with its `messageId`."
 ///
-/// Correct but unusual: a prompt that the agent refuses for another reason while the close is on its way. So another error fails
-/// only for a prompt that was still open when a fence before the close was answered.
-fn prompt_at_close(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a prompt that the agent refuses for another reason while the close is on its way. So another
+/// error fails only for a prompt that was still open when a fence before the close was answered.
+fn prompt_at_close(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let Some(close) = session.work.history.close_asked.filter(|close| *close > exchange.n) else { return };
-    let held = moment.talk.fence.is_some_and(|fence| exchange.n < fence && fence < close);
+    let held = ctx.conversation.fence.is_some_and(|fence| exchange.n < fence && fence < close);
     let result = answer.result_of("session/prompt");
     let id = result.and_then(|(_, result)| result.member("messageId")?.as_str());
     let fact = |expected: &str| {
@@ -96,12 +98,12 @@ fn prompt_at_close(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     match (answer.outcome.error_code(), id) {
         (Some(WITHDRAWN), _) => ruling.pass(),
         (Some(LOGIN), _) => {}
-        (Some(_), _) if held => fail_in_case(moment, fact("error -32800"), &[exchange.n, close], ruling),
+        (Some(_), _) if held => fail_in_case(ctx, fact("error -32800"), &[exchange.n, close], ruling),
         (None, Some(id)) if session.work.user_messages.contains_key(id) => ruling.pass(),
         // After the response to the close, the agent cannot report the message any more.
         (None, Some(_)) if session.closed.is_some_and(|closed| closed > close) => {
             let expected = "error -32800, since it reported no message for the prompt";
-            fail_in_case(moment, fact(expected), &[exchange.n, close], ruling);
+            fail_in_case(ctx, fact(expected), &[exchange.n, close], ruling);
         }
         _ => ruling.inconclusive(fact("error -32800, or the id of the inserted message"), &[exchange.n, close]),
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::areas::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_refused, proper};
 use crate::areas::modes::agent::{client_sets, decide_anytime, decide_refused_in_turns};
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{
     Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_id, option_text as text,
     option_values as values,
@@ -89,7 +89,7 @@ fn ids(options: &[Value]) -> impl Iterator<Item = &str> {
 /// "id: Unique identifier for this configuration option."
 ///
 /// Correct but unusual: options of one name, ids that differ only in case, or an option whose id is a value of another.
-fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn ids_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let Some(options) = list(payload.value) else { return };
     let mut seen = BTreeSet::new();
     match ids(options).find(|id| !seen.insert(*id)) {
@@ -109,7 +109,7 @@ fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
 /// "For `select` options this is a string value ID", of one of the values that it offers.
 ///
 /// Correct but unusual: a select without values, or one that has its value in a group. Neither fails.
-fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn current_listed(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option) in
         payload.places("SessionConfigOption").filter(|(_, option)| text(option, "type") == Some("select"))
     {
@@ -135,26 +135,26 @@ fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
 /// needs no setting before it.
 ///
 /// Correct but unusual: the turn is refused since no login or provider is set up. See [`setting_required`].
-fn default_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn default_value(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
-    let session = exchange.session().and_then(|id| moment.talk.session(id));
+    let session = exchange.session().and_then(|id| ctx.conversation.session(id));
     let has_options = session.and_then(|session| session.options.as_ref()).is_some_and(|options| !options.is_empty());
-    let unset = !moment.talk.has_sent(moment.from.other(), SET);
+    let unset = !ctx.conversation.has_sent(ctx.from.other(), SET);
     if has_options && unset && matches!(answer.outcome, Outcome::Result(_)) {
         ruling.pass();
     }
 }
 
-/// As above: a setting is required if the agent refuses each prompt before the client changes one, and accepts the same prompt
-/// each time after that.
-fn setting_required(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+/// As above: a setting is required if the agent refuses each prompt before the client changes one, and accepts the same
+/// prompt each time after that.
+fn setting_required(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let is_refused = |trial: &Trial| {
-        let options = trial.exchange.session().and_then(|id| moment.talk.session(id)?.options.as_ref());
+        let options = trial.exchange.session().and_then(|id| ctx.conversation.session(id)?.options.as_ref());
         let of_params = trial.error.is_some_and(|code| (BAD_PARAMS..=-32600).contains(&code));
         of_params && trial.did_nothing() && options.is_some_and(|options| !options.is_empty())
     };
     let alike = |one: &Trial, other: &Trial| one.is_turn_beside(other) && one.is_like(other, "");
-    if let Some((trial, events)) = moment.talk.trials.contrast(|trial| !trial.was_set, is_refused, alike) {
+    if let Some((trial, events)) = ctx.conversation.trials.contrast(|trial| !trial.was_set, is_refused, alike) {
         let fact = fact!(
             "setting-required",
             "the agent refused each prompt before a setting, and none after it; expected turns with default values";
@@ -164,12 +164,13 @@ fn setting_required(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "Agents MUST NOT include `type: \"boolean\"` options in `configOptions` payloads unless the Client advertised support."
+/// "Agents MUST NOT include `type: \"boolean\"` options in `configOptions` payloads unless the Client advertised
+/// support."
 ///
 /// Correct but unusual: a select that offers "true" and "false". Only an option of the type boolean fails.
-fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(options), Some((n, _))) = (list(payload.value), &moment.talk.initialize) else { return };
-    if !moment.talk.client_lacks(Feature::ConfigOption("boolean")) {
+fn boolean_gate(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(options), Some((n, _))) = (list(payload.value), &ctx.conversation.initialize) else { return };
+    if !ctx.conversation.client_lacks(Feature::ConfigOption("boolean")) {
         return;
     }
     match options.iter().find(|option| text(option, "type") == Some("boolean")) {
@@ -177,8 +178,10 @@ fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<
             let id = option_id(option).unwrap_or_default();
             let fact = fact!(
                 "not-advertised",
-                "the agent sent the boolean option `{config_id}`; expected it only if the client advertises {capability}",
-                config_id = id, capability = "session.configOptions.boolean"; method = payload.method
+                "the agent sent the boolean option `{config_id}`; expected it only if the client advertises \
+                {capability}",
+                config_id = id, capability = "session.configOptions.boolean";
+                method = payload.method
             );
             ruling.fail(fact, &[*n]);
         }
@@ -190,7 +193,7 @@ fn boolean_gate(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<
 /// `options` are "omitted when `type` is `\"boolean\"`".
 ///
 /// Correct but unusual: `options` is null, which means the same.
-fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn boolean_shape(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option) in payload.places("SessionConfigBoolean") {
         if option.member("options").is_some_and(|options| !options.is_null()) {
             let fact = fact!(
@@ -206,15 +209,17 @@ fn boolean_shape(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>)
 /// "Category names that do not begin with `_` are reserved for the ACP spec."
 ///
 /// Correct but unusual: no category, null, a category of its own after `_`, or several options of one category.
-fn category(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn category(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option) in payload.places("SessionConfigOption") {
         if let Some(category) = text(option, "category") {
             let known = matches!(category, "mode" | "model" | "model_config" | "thought_level");
-            if !known && moment.talk.edition.is_newer_value("SessionConfigOptionCategory", category) {
+            if !known && ctx.conversation.edition.is_newer_value("SessionConfigOptionCategory", category) {
                 ruling.note(fact!(
                     "newer-category",
-                    "the agent sent the category `{actual}`, which a draft or a newer schema defines; this edition does not judge it",
-                    actual = category; method = payload.method, pointer = payload.pointer(at) + "/category"
+                    "the agent sent the category `{actual}`, which a draft or a newer schema defines; this edition \
+                    does not judge it",
+                    actual = category;
+                    method = payload.method, pointer = payload.pointer(at) + "/category"
                 ));
                 continue;
             }
@@ -239,9 +244,9 @@ struct Change<'m> {
 }
 
 impl<'m> Change<'m> {
-    fn of(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<Self> {
+    fn of(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<Self> {
         let exchange = proper(answer, SET)?;
-        let session = moment.talk.session(exchange.session()?)?;
+        let session = ctx.conversation.session(exchange.session()?)?;
         let options = session.options.as_ref()?;
         let id = exchange.text("configId")?;
         let option = options.iter().find(|option| option_id(option) == Some(id));
@@ -263,8 +268,8 @@ impl<'m> Change<'m> {
 /// "Clients can change a config option value by calling the `session/set_config_option` method."
 ///
 /// Correct but unusual: a policy refuses an offered value. Only -32601 fails.
-fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if Change::of(moment, answer).is_some_and(|change| change.valid().is_some()) {
+fn set_implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if Change::of(ctx, answer).is_some_and(|change| change.valid().is_some()) {
         decide_implemented(answer, SET, ruling);
     }
 }
@@ -272,8 +277,8 @@ fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// "The Agent MUST respond with the complete list of all configuration options and their current values."
 ///
 /// See [`decide_complete`] for the unusual cases.
-fn set_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
+fn set_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(change), Outcome::Result(result)) = (Change::of(ctx, answer), answer.outcome) else { return };
     match list(result) {
         Some(now) => decide_complete(change.session, change.options, now, ruling),
         None if result.is_null() => {
@@ -290,9 +295,9 @@ fn set_complete(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 
 /// Compares a list with the previous one.
 ///
-/// Correct but unusual: options disappear when another one changes, such as an effort level with its model, or all others with
-/// the agent that they belong to. So if three or more options are reduced to one, the list fails only if an earlier list
-/// contained the others together with the same value: the last list or the first of the session.
+/// Correct but unusual: options disappear when another one changes, such as an effort level with its model, or all
+/// others with the agent that they belong to. So if three or more options are reduced to one, the list fails only if an
+/// earlier list contained the others together with the same value: the last list or the first of the session.
 fn decide_complete(session: &Session, before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
     let value = |option: &Value| (option_id(option).map(str::to_owned), option.member("currentValue").cloned());
     let is_part_of = |list: &[Value]| {
@@ -326,14 +331,14 @@ fn decide_complete(session: &Session, before: &[Value], now: &[Value], ruling: &
 
 /// The answer shows the new value, not the previous one.
 ///
-/// Correct but unusual: several changes are made at the same time and answered in any order, or one value is an alias of
-/// another, as `default` is. These do not fail.
-fn set_effective(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let (Some(change), Outcome::Result(result)) = (Change::of(moment, answer), answer.outcome) else { return };
+/// Correct but unusual: several changes are made at the same time and answered in any order, or one value is an alias
+/// of another, as `default` is. These do not fail.
+fn set_effective(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(change), Outcome::Result(result)) = (Change::of(ctx, answer), answer.outcome) else { return };
     let Some(option) = change.valid() else { return };
     // A simultaneous change may undo it.
-    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.method == SET);
-    let overtaken = moment.talk.latest_answered.get(&moment.from.other()).is_some_and(|&n| n > change.exchange.n);
+    let mut open = ctx.conversation.open_of(ctx.from.other()).filter(|open| open.method == SET);
+    let overtaken = ctx.conversation.latest_answered.get(&ctx.from.other()).is_some_and(|&n| n > change.exchange.n);
     if overtaken || open.any(|open| open.session() == change.exchange.session() && open.n != change.exchange.n) {
         return;
     }
@@ -377,24 +382,23 @@ fn stands_for_another(value: &Value) -> bool {
 }
 
 /// An option "can be changed at any point during a session, whether the Agent is idle or generating a response."
-fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(change) = Change::of(moment, answer).filter(|change| change.valid().is_some()) {
+fn set_anytime(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(change) = Change::of(ctx, answer).filter(|change| change.valid().is_some()) {
         decide_anytime(answer, change.exchange, change.session, ruling);
     }
 }
 
 /// As above, for an option that is refused in each turn.
-fn refused_in_turns(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    decide_refused_in_turns(moment, SET, ruling);
+fn refused_in_turns(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    decide_refused_in_turns(ctx, SET, ruling);
 }
 
 /// "For boolean options, Clients send `type: \"boolean\"` with a boolean `value`."
 ///
-/// Correct but unusual: a policy or a failure keeps the option from being changed. Only -32602 fails, which is about the
-/// params.
-fn set_boolean(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(change) = Change::of(moment, answer).filter(|change| change.is_boolean() && change.valid().is_some())
-    else {
+/// Correct but unusual: a policy or a failure keeps the option from being changed. Only -32602 fails, which is about
+/// the params.
+fn set_boolean(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(change) = Change::of(ctx, answer).filter(|change| change.is_boolean() && change.valid().is_some()) else {
         return;
     };
     if change.exchange.text("type") != Some("boolean") {
@@ -423,14 +427,14 @@ fn set_boolean(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 
 /// The agent refuses an option that it did not list.
 ///
-/// Correct but unusual: it removes an option from the list, for example because another mode has no use for it, and keeps the value
-/// that the client still sets.
-fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: it removes an option from the list, for example because another mode has no use for it, and
+/// keeps the value that the client still sets.
+fn unknown_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let is_unknown = |change: &Change<'_>| {
         let id = change.exchange.text("configId");
         change.option.is_none() && !change.session.dropped.keys().any(|(dropped, _)| Some(dropped.as_str()) == id)
     };
-    if let Some(change) = Change::of(moment, answer).filter(is_unknown) {
+    if let Some(change) = Change::of(ctx, answer).filter(is_unknown) {
         let accepted = |_: &str| {
             fact!(
                 "unknown-option-accepted",
@@ -443,14 +447,16 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// "For `select` options, this must be one of the values listed in the option's `options` array."
-fn unlisted_value(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let change = Change::of(moment, answer).filter(|change| change.valid().is_none() && !change.is_boolean());
+fn unlisted_value(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let change = Change::of(ctx, answer).filter(|change| change.valid().is_none() && !change.is_boolean());
     if let Some(change) = change.filter(|change| change.option.is_some() && change.value.is_string()) {
         let accepted = |_: &str| {
             fact!(
                 "unlisted-value-accepted",
-                "the agent accepted the value {actual} for the option `{config_id}`, which it does not list; expected an error",
-                actual = change.value, config_id = change.exchange.text("configId"); method = SET
+                "the agent accepted the value {actual} for the option `{config_id}`, which it does not list; \
+                expected an error",
+                actual = change.value, config_id = change.exchange.text("configId");
+                method = SET
             )
         };
         decide_change_refused(answer, accepted, ruling);
@@ -467,7 +473,7 @@ fn decide_change_refused(answer: &Answer<'_>, accepted: impl FnOnce(&str) -> Fac
 /// "This notification also contains the complete configuration state."
 ///
 /// See [`decide_complete`] for the unusual cases.
-fn update_complete(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn update_complete(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "config_option_update");
     let Some((session, before)) = session.and_then(|session| Some((session, session.options.as_ref()?))) else {
         return;
@@ -486,7 +492,7 @@ fn twin<'m>(options: &'m [Value], modes: &Value) -> Option<&'m Value> {
 }
 
 /// "Agents SHOULD keep both in sync": if a result has modes and an option with the same values.
-fn in_sync(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn in_sync(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let (Some(options), Some(modes)) = (list(payload.value), payload.value.member("modes")) else { return };
     if let (Some(option), Some(mode)) = (twin(options, modes), text(modes, "currentModeId")) {
         let value = text(option, "currentValue").unwrap_or_default();
@@ -500,16 +506,16 @@ fn in_sync(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "Agents SHOULD keep both in sync to ensure consistent behavior regardless of which field the Client uses": a change of the
-/// mode that the agent announces through one of them reaches the clients that use the other.
+/// "Agents SHOULD keep both in sync to ensure consistent behavior regardless of which field the Client uses": a change
+/// of the mode that the agent announces through one of them reaches the clients that use the other.
 ///
-/// Correct but unusual: the second update comes after the turn, so the end of a later turn decides; the client changed the
-/// mode itself, and needs no update; the option has other values than the modes.
-fn announced_by_both(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(exchange) = proper(answer, "session/prompt").filter(|_| !client_sets(moment)) else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+/// Correct but unusual: the second update comes after the turn, so the end of a later turn decides; the client changed
+/// the mode itself, and needs no update; the option has other values than the modes.
+fn announced_by_both(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, "session/prompt").filter(|_| !client_sets(ctx)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let turn = session.turn.as_ref().filter(|turn| turn.n == exchange.n && !turn.overlapped);
-    if turn.is_none() || session.told_settings.is_none_or(|prompts| prompts >= session.prompts) {
+    if turn.is_none() || session.announced_settings.is_none_or(|prompts| prompts >= session.prompts) {
         return;
     }
     let (Some(modes), Some(options)) = (&session.modes, &session.options) else { return };
@@ -522,24 +528,26 @@ fn announced_by_both(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     }
     let fact = fact!(
         "announced-by-one",
-        "the agent announced a change of the mode by only one of its updates: the mode is `{mode_id}`, and the option for it has the value `{value}`; expected both updates",
-        mode_id = mode, value; session_id = exchange.session()
+        "the agent announced a change of the mode by only one of its updates: the mode is `{mode_id}`, and the \
+        option for it has the value `{value}`; expected both updates",
+        mode_id = mode, value;
+        session_id = exchange.session()
     );
-    fail_in_case(moment, fact, &[], ruling);
+    fail_in_case(ctx, fact, &[], ruling);
 }
 
 /// As above: the list of options that follows a change of the mode shows it.
 ///
-/// Correct but unusual: the request changes the option for the mode, other changes are answered at the same time, or the agent
-/// left the mode by itself meanwhile. Only the value from before the change fails.
-fn shows_set_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the request changes the option for the mode, other changes are answered at the same time, or
+/// the agent left the mode by itself meanwhile. Only the value from before the change fails.
+fn shows_set_mode(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (Some(exchange), Outcome::Result(result)) = (proper(answer, SET), answer.outcome) else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let (Some(set), Some(modes), Some(options)) = (&session.mode_set, &session.modes, list(result)) else { return };
     let Some(option) = twin(options, modes).filter(|option| option_id(option) != exchange.text("configId")) else {
         return;
     };
-    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| SETTERS.contains(&&*open.method));
+    let mut open = ctx.conversation.open_of(ctx.from.other()).filter(|open| SETTERS.contains(&&*open.method));
     let crossing = open.any(|open| open.n != exchange.n) || set.n > exchange.n || set.after_another;
     match text(option, "currentValue") {
         _ if crossing => {}
@@ -547,10 +555,12 @@ fn shows_set_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
         Some(value) if value == set.before => {
             let fact = fact!(
                 "option-of-old-mode",
-                "the agent sent the value `{value}` of the option for the mode after the client set the mode `{mode_id}`; expected the same",
-                value, mode_id = set.mode; method = SET, pointer = "/result/configOptions"
+                "the agent sent the value `{value}` of the option for the mode after the client set the mode \
+                `{mode_id}`; expected the same",
+                value, mode_id = set.mode;
+                method = SET, pointer = "/result/configOptions"
             );
-            fail_in_case(moment, fact, &[set.n], ruling);
+            fail_in_case(ctx, fact, &[set.n], ruling);
         }
         _ => {}
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::modes::client::{SET_MODE, fail_if_clear, settled};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{CallSeen, Session, option_id, option_text, option_values};
 use crate::fact;
 use crate::finding::Ruling;
@@ -32,8 +32,8 @@ struct Setting<'m> {
 }
 
 impl<'m> Setting<'m> {
-    fn of(moment: &Moment<'m>, call: &CallSeen<'m>) -> Option<Self> {
-        let session = settled(moment, call, SET_OPTION)?;
+    fn of(ctx: &CheckContext<'m>, call: &CallSeen<'m>) -> Option<Self> {
+        let session = settled(ctx, call, SET_OPTION)?;
         let id = call.text("configId")?;
         let mut options = session.options.iter().flatten();
         let option = options.find(|option| option_id(option) == Some(id));
@@ -69,10 +69,10 @@ impl<'m> Setting<'m> {
 
 /// The id "of the configuration option to change", and "one of the values listed in the option's `options` array".
 ///
-/// Correct but unusual: the client sets the current value although the list lacks it, a value of a group, or an entry that an
-/// unread update dropped. These do not fail.
-fn option_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(setting) = Setting::of(moment, call) else { return };
+/// Correct but unusual: the client sets the current value although the list lacks it, a value of a group, or an entry
+/// that an unread update dropped. These do not fail.
+fn option_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(setting) = Setting::of(ctx, call) else { return };
     let Some(stray) = setting.stray() else {
         if setting.is_of_its_kind(call) == Some(true) {
             ruling.pass();
@@ -81,11 +81,13 @@ fn option_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     };
     match (setting.session.dropped.get(&stray), &stray.1) {
         // The client had read the list without the entry, since it answered a later request.
-        (Some(&list), value) if !moment.talk.answered_after(Party::Client, list) => {
+        (Some(&list), value) if !ctx.conversation.answered_after(Party::Client, list) => {
             let fact = fact!(
                 "dropped-just-before",
-                "the client set the option `{config_id}` to {value}; the agent had just dropped the option or the value",
-                config_id = setting.id, value = setting.value; dropped_value = value, method = SET_OPTION
+                "the client set the option `{config_id}` to {value}; the agent had just dropped the option or the \
+                value",
+                config_id = setting.id, value = setting.value;
+                dropped_value = value, method = SET_OPTION
             );
             ruling.inconclusive(fact, &[list]);
         }
@@ -95,7 +97,7 @@ fn option_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
                 "the client set the option `{config_id}`; expected an option that the agent offers for the session",
                 config_id = setting.id; method = SET_OPTION, pointer = "/params/configId"
             );
-            fail_if_clear(moment, call, fact, ruling);
+            fail_if_clear(ctx, call, fact, ruling);
         }
         (_, Some(value)) => {
             let fact = fact!(
@@ -103,42 +105,46 @@ fn option_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
                 "the client set the option `{config_id}` to `{actual}`; expected a value that the option lists",
                 config_id = setting.id, actual = value; method = SET_OPTION, pointer = "/params/value"
             );
-            fail_if_clear(moment, call, fact, ruling);
+            fail_if_clear(ctx, call, fact, ruling);
         }
     }
 }
 
-/// "For `select` options, this must be one of the values listed in the option's `options` array. For `boolean` options, this
-/// must be a boolean." The schema cannot decide which of the two an option is.
+/// "For `select` options, this must be one of the values listed in the option's `options` array. For `boolean` options,
+/// this must be a boolean." The schema cannot decide which of the two an option is.
 ///
-/// Correct but unusual: a select whose values are "true" and "false" is set to such a text; a select is set with a `type`.
-fn value_fits(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(setting) = Setting::of(moment, call) else { return };
+/// Correct but unusual: a select whose values are "true" and "false" is set to such a text; a select is set with a
+/// `type`.
+fn value_fits(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(setting) = Setting::of(ctx, call) else { return };
     let Some(good) = setting.is_of_its_kind(call) else { return };
     if good {
         ruling.pass();
     } else {
         let fact = fact!(
             "wrong-value-type",
-            "the client set the {expected} option `{config_id}` to {value}, of type {value_type}; expected a value of its type",
+            "the client set the {expected} option `{config_id}` to {value}, of type {value_type}; expected a value \
+            of its type",
             config_id = setting.id, value = setting.value, value_type = call.text("type"), expected = setting.kind();
             method = SET_OPTION, pointer = "/params/value"
         );
-        fail_if_clear(moment, call, fact, ruling);
+        fail_if_clear(ctx, call, fact, ruling);
     }
 }
 
 /// Supplying `{}` means that "the client may send `session/set_config_option` requests with `type: \"boolean\"`".
 ///
 /// Correct but unusual: a text "true" for a select. Only a JSON boolean fails.
-fn boolean_advertised(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn boolean_advertised(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let boolean = call.params.and_then(|params| params.member("value")).is_some_and(Value::is_boolean);
-    let Some((n, _)) = moment.talk.initialize.as_ref().filter(|_| boolean && call.method == SET_OPTION) else { return };
-    if moment.talk.client_lacks(BOOLEAN) {
+    let Some((n, _)) = ctx.conversation.initialize.as_ref().filter(|_| boolean && call.method == SET_OPTION) else {
+        return;
+    };
+    if ctx.conversation.client_lacks(BOOLEAN) {
         let fact = fact!(
             "not-advertised",
             "the client set an option to a boolean; expected it to advertise {capability} first",
-            capability = moment.talk.capability_name(BOOLEAN); method = SET_OPTION, pointer = "/params/value"
+            capability = ctx.conversation.capability_name(BOOLEAN); method = SET_OPTION, pointer = "/params/value"
         );
         ruling.fail(fact, &[*n]);
     } else {
@@ -155,21 +161,22 @@ fn mode_option(session: &Session) -> Option<&Value> {
     options.find(|option| option_text(option, "category") == Some("mode") || !modes.is_empty() && same(option))
 }
 
-/// "Clients that support config options SHOULD use `configOptions` exclusively and ignore `modes`". A client supports them if
-/// it advertises or uses them.
-fn prefers_options(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let by_option = settled(moment, call, SET_OPTION).and_then(mode_option);
+/// "Clients that support config options SHOULD use `configOptions` exclusively and ignore `modes`". A client supports
+/// them if it advertises or uses them.
+fn prefers_options(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let by_option = settled(ctx, call, SET_OPTION).and_then(mode_option);
     if by_option.and_then(|option| option_id(option)).is_some_and(|id| call.text("configId") == Some(id)) {
         ruling.pass();
     }
-    let by_mode = settled(moment, call, SET_MODE).and_then(mode_option);
-    let supports = talk.client_has(BOOLEAN) || talk.has_sent(Party::Client, SET_OPTION);
+    let by_mode = settled(ctx, call, SET_MODE).and_then(mode_option);
+    let supports = conversation.client_has(BOOLEAN) || conversation.has_sent(Party::Client, SET_OPTION);
     if let Some(option) = by_mode.filter(|_| supports) {
         let id = option_id(option).unwrap_or_default();
         let fact = fact!(
             "mode-set-by-old-method",
-            "the client set the mode by {method}; expected it to set the option `{config_id}`, which stands for the mode",
+            "the client set the mode by {method}; expected it to set the option `{config_id}`, which stands for the \
+            mode",
             method = SET_MODE,
             config_id = id
         );

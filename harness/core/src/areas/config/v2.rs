@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::common::decide_replaced;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Payload, option_text, option_values};
 use crate::fact;
 use crate::finding::Ruling;
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[
 const OPTIONS: &[&str] = &["session/new", "session/resume", "session/set_config_option", "config_option_update"];
 
 /// A select has no value twice, groups included. The schema wants at least one.
-fn values(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn values(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let selects =
         payload.places("SessionConfigOption").filter(|(_, option)| option_text(option, "type") == Some("select"));
     for (at, option) in selects.filter(|(_, option)| option.member("options").is_some_and(Value::is_array)) {

@@ -1,6 +1,6 @@
 //! Area `content`: formats of single members, base64 and URIs.
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::Payload;
 use crate::fact;
 use crate::finding::Ruling;
@@ -10,7 +10,7 @@ pub(in crate::areas) const CHECKS: &[Check] = &[Check::agent("content.icon-schem
 pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
     Check::both(
         ["content.base64.agent", "content.base64.client"],
-        On::Payload(|moment, payload, ruling| base64(moment, payload, CONTENT, ruling)),
+        On::Payload(|ctx, payload, ruling| base64(ctx, payload, CONTENT, ruling)),
     ),
     Check::both(["content.uri.agent", "content.uri.client"], On::Payload(uri)),
 ];
@@ -31,9 +31,10 @@ const URIS: &[(&str, &str)] = &[
 
 /// Each value is base64 of RFC 4648 by itself.
 ///
-/// Correct but unusual: an empty text, and data without padding, which many decoders accept; the latter is inconclusive.
+/// Correct but unusual: an empty text, and data without padding, which many decoders accept; the latter is
+/// inconclusive.
 pub(in crate::areas) fn base64(
-    moment: &Moment<'_>,
+    ctx: &CheckContext<'_>,
     payload: &Payload<'_>,
     sites: &[(&str, &str)],
     ruling: &mut Ruling<'_>,
@@ -44,7 +45,7 @@ pub(in crate::areas) fn base64(
             fact!(
                 "invalid-base64",
                 "the {party} sent a value at {pointer} of {method} that is not base64 with padding",
-                party = moment.from,
+                party = ctx.from,
                 method = payload.method,
                 pointer = payload.pointer(&member.at())
             )
@@ -59,16 +60,16 @@ pub(in crate::areas) fn base64(
 
 /// A URI has a scheme and no spaces.
 ///
-/// Correct but unusual: schemes of a program's own, `data:` URIs, and characters beyond ASCII, which a strict URI escapes. The
-/// latter is inconclusive.
-fn uri(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: schemes of a program's own, `data:` URIs, and characters beyond ASCII, which a strict URI
+/// escapes. The latter is inconclusive.
+fn uri(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(URIS) {
         let Some(text) = member.value.as_str() else { continue };
         let fact = || {
             fact!(
                 "invalid-uri",
                 "the {party} sent `{actual}` at {pointer} of {method}; expected a URI with a scheme",
-                party = moment.from,
+                party = ctx.from,
                 actual = text,
                 method = payload.method,
                 pointer = payload.pointer(&member.at())
@@ -89,8 +90,9 @@ fn uri(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
 
 /// Icons come from `https:` or `data:` URIs.
 ///
-/// Correct but unusual: an `http:` URI, which later revisions let an agent send; then the client must not load it. It is noted.
-fn icon_scheme(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an `http:` URI, which later revisions let an agent send; then the client must not load it. It
+/// is noted.
+fn icon_scheme(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for member in payload.members(&[("Icon", "src")]) {
         let Some((scheme, _)) = member.value.as_str().and_then(|text| text.split_once(':')) else { continue };
         let scheme = scheme.to_ascii_lowercase();
@@ -98,7 +100,7 @@ fn icon_scheme(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'
             ruling.note(fact!(
                 "icon-over-http",
                 "the {party} sent an icon with the scheme `http` in {method}, which clients must not load",
-                party = moment.from, method = payload.method; pointer = payload.pointer(&member.at())
+                party = ctx.from, method = payload.method; pointer = payload.pointer(&member.at())
             ));
             continue;
         }
@@ -106,7 +108,7 @@ fn icon_scheme(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'
             fact!(
                 "icon-scheme",
                 "the {party} sent an icon with the scheme `{actual}` in {method}; expected https or data",
-                party = moment.from, actual = scheme, method = payload.method; pointer = payload.pointer(&member.at())
+                party = ctx.from, actual = scheme, method = payload.method; pointer = payload.pointer(&member.at())
             )
         });
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::common::BAD_PARAMS;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Exchange, Outcome, Payload, Session, Trial, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -27,58 +27,61 @@ pub(super) const CHECKS: &[Check] = &[
 const CAPABILITY: Feature<'static> = Feature::Member("additionalDirectories");
 
 /// Returns the request that opened a session, with its list of roots.
-fn opening<'m>(moment: &Moment<'_>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Vec<Value>)> {
-    let exchange = answer.exchange.filter(|exchange| !exchange.deliberate && moment.talk.agent_has(CAPABILITY))?;
+fn opening<'m>(ctx: &CheckContext<'_>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Vec<Value>)> {
+    let exchange = answer.exchange.filter(|exchange| !exchange.deliberate && ctx.conversation.agent_has(CAPABILITY))?;
     let opens = is_opening(exchange);
     Some((exchange, exchange.params.member("additionalDirectories").filter(|_| opens)?.as_array()?))
 }
 
 /// Agents that advertise the capability "allow Clients to include `additionalDirectories` on supported requests".
 ///
-/// Correct but unusual: a directory is relative, does not exist, or may not be used, and the agent refuses it. A recording does
-/// not contain that, so a refusal fails only in a case, whose directories exist: see [`decide_contrast`].
-fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if let Some((exchange, _)) = opening(moment, answer).filter(|(_, roots)| !roots.is_empty()) {
+/// Correct but unusual: a directory is relative, does not exist, or may not be used, and the agent refuses it. A
+/// recording does not contain that, so a refusal fails only in a case, whose directories exist: see
+/// [`decide_contrast`].
+fn accepted(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((exchange, _)) = opening(ctx, answer).filter(|(_, roots)| !roots.is_empty()) {
         decide_accepted(answer, exchange, ruling);
     }
 }
 
 /// As above, for absolute roots that are refused each time.
-fn refused(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+fn refused(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let absolute = |roots: &Vec<Value>| roots.iter().all(|root| root.as_str().is_some_and(is_absolute));
-    decide_contrast(moment, |roots| !roots.is_empty() && absolute(roots), ruling);
+    decide_contrast(ctx, |roots| !roots.is_empty() && absolute(roots), ruling);
 }
 
 /// "omitting the field or providing an empty array activates no additional roots": both are allowed.
 ///
 /// Correct but unusual: the request is refused for its `cwd` or its MCP servers. See [`decide_contrast`].
-fn empty_accepted(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if let Some((exchange, _)) = opening(moment, answer).filter(|(_, roots)| roots.is_empty()) {
+fn empty_accepted(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((exchange, _)) = opening(ctx, answer).filter(|(_, roots)| roots.is_empty()) {
         decide_accepted(answer, exchange, ruling);
     }
 }
 
 /// As above, for an empty list that is refused each time.
-fn empty_refused(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    decide_contrast(moment, Vec::is_empty, ruling);
+fn empty_refused(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    decide_contrast(ctx, Vec::is_empty, ruling);
 }
 
-/// The roots are the reason for a refusal if the agent refuses each request with such roots, and accepts the same request each
-/// time without roots. The words of the error decide nothing.
-fn decide_contrast(moment: &Moment<'_>, is_meant: impl Fn(&Vec<Value>) -> bool, ruling: &mut Ruling<'_>) {
+/// The roots are the reason for a refusal if the agent refuses each request with such roots, and accepts the same
+/// request each time without roots. The words of the error decide nothing.
+fn decide_contrast(ctx: &CheckContext<'_>, is_meant: impl Fn(&Vec<Value>) -> bool, ruling: &mut Ruling<'_>) {
     const ROOTS: &str = "additionalDirectories";
-    if !moment.talk.agent_has(CAPABILITY) {
+    if !ctx.conversation.agent_has(CAPABILITY) {
         return;
     }
     let roots = |trial: &Trial| trial.exchange.params.member(ROOTS).and_then(Value::as_array).cloned();
     let has = |trial: &Trial| roots(trial).is_some_and(|roots| is_meant(&roots));
     let is_refused = |trial: &Trial| is_opening(&trial.exchange) && trial.error == Some(BAD_PARAMS);
     let alike = |one: &Trial, other: &Trial| (has(other) || roots(other).is_none()) && one.is_like(other, ROOTS);
-    if let Some((trial, events)) = moment.talk.trials.contrast(has, is_refused, alike) {
+    if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_refused, alike) {
         let fact = fact!(
             "directories-refused",
-            "the agent refused each {method} with these additionalDirectories, and none without; expected it to accept them",
-            method = trial.exchange.method; code = BAD_PARAMS
+            "the agent refused each {method} with these additionalDirectories, and none without; expected it to \
+            accept them",
+            method = trial.exchange.method;
+            code = BAD_PARAMS
         );
         ruling.fail(fact, &events);
     }
@@ -103,13 +106,15 @@ fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, ruling: &mut Ruling
     }
 }
 
-/// The roots are part of "the session's effective root set": a tool that refuses a path in one because of its place does not
-/// use the root. In a recording, the reason may be missing, such as a link to another place.
-fn effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// The roots are part of "the session's effective root set": a tool that refuses a path in one because of its place
+/// does not use the root. In a recording, the reason may be missing, such as a link to another place.
+fn effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     const WORDS: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
-    let session = update.known.filter(|session| session.turn.is_some() && moment.talk.whole);
+    let session = update.known.filter(|session| session.turn.is_some() && ctx.conversation.whole);
     let tool = session.and_then(|session| session.tools.get(update.body.member("toolCallId")?.as_str()?));
-    let (Some(session), Some(tool)) = (session, tool.filter(|_| moment.talk.agent_has(CAPABILITY))) else { return };
+    let (Some(session), Some(tool)) = (session, tool.filter(|_| ctx.conversation.agent_has(CAPABILITY))) else {
+        return;
+    };
     let Some(root) =
         session.roots.iter().find(|root| !tool.paths.is_empty() && tool.paths.iter().all(|path| lies_in(root, path)))
     else {
@@ -145,8 +150,8 @@ fn reported(entry: &Value) -> Option<&Vec<Value>> {
 /// "Agents that also advertise `sessionCapabilities.additionalDirectories` may include" them in a listing.
 ///
 /// Correct but unusual: an empty list or null, which means the same.
-fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (at, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_lacks(CAPABILITY)) {
+fn list_gated(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (at, entry) in payload.places("SessionInfo").filter(|_| ctx.conversation.agent_lacks(CAPABILITY)) {
         ruling.decide(reported(entry).is_none(), || {
             fact!(
                 "not-advertised",
@@ -159,15 +164,15 @@ fn list_gated(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
 
 /// It reports "the complete ordered additional-root list associated with the listed session", of absolute paths.
 ///
-/// Correct but unusual: the agent resolves links, drops a duplicate root or one below another, lists a relative root that the
-/// client gave, or answers while the session is being opened with other roots. All of that is inconclusive, and in a recording
-/// any missing root, since it may not exist.
-fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    for (_, entry) in payload.places("SessionInfo").filter(|_| moment.talk.agent_has(CAPABILITY)) {
+/// Correct but unusual: the agent resolves links, drops a duplicate root or one below another, lists a relative root
+/// that the client gave, or answers while the session is being opened with other roots. All of that is inconclusive,
+/// and in a recording any missing root, since it may not exist.
+fn list_complete(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (_, entry) in payload.places("SessionInfo").filter(|_| ctx.conversation.agent_has(CAPABILITY)) {
         let Some(roots) = reported(entry) else { continue };
         let roots: Vec<&str> = roots.iter().filter_map(Value::as_str).collect();
         let id = entry.member("sessionId").and_then(Value::as_str).unwrap_or_default();
-        match (roots.iter().find(|root| !is_absolute(root)), moment.talk.session(id)) {
+        match (roots.iter().find(|root| !is_absolute(root)), ctx.conversation.session(id)) {
             // The client gave it, and the agent accepted it.
             (Some(root), Some(session)) if session.roots.iter().any(|given| given == *root) => {
                 let fact = fact!(
@@ -179,11 +184,11 @@ fn list_complete(moment: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling
                 ruling.inconclusive(fact, &[session.known]);
             }
             // Another client may have given it before the recording began.
-            (Some(root), None) if !moment.talk.whole => {
+            (Some(root), None) if !ctx.conversation.whole => {
                 ruling.inconclusive(relative(id, root), &[]);
             }
             (Some(root), _) => ruling.fail(relative(id, root), &[]),
-            (None, Some(session)) => compare(moment, id, &roots, session, ruling),
+            (None, Some(session)) => compare(ctx, id, &roots, session, ruling),
             (None, None) => {}
         }
     }
@@ -197,7 +202,7 @@ fn relative(id: &str, root: &str) -> Fact {
     )
 }
 
-fn compare(moment: &Moment<'_>, id: &str, roots: &[&str], session: &Session, ruling: &mut Ruling<'_>) {
+fn compare(ctx: &CheckContext<'_>, id: &str, roots: &[&str], session: &Session, ruling: &mut Ruling<'_>) {
     let trim = |path: &str| path.trim_end_matches(['/', '\\']).to_owned();
     let found: Vec<String> = roots.iter().map(|root| trim(root)).collect();
     let given: Vec<String> = session.roots.iter().map(|root| trim(root)).collect();
@@ -210,11 +215,12 @@ fn compare(moment: &Moment<'_>, id: &str, roots: &[&str], session: &Session, rul
     let doubled = sorted(&given).windows(2).any(|pair| pair[0] == pair[1]) || given.contains(&trim(&session.cwd));
     let nested = given.iter().any(|root| given.iter().chain([&trim(&session.cwd)]).any(|other| lies_in(other, root)));
     let opening = session.loading.or(session.resuming).is_some();
-    let missing = !moment.talk.whole && found.len() < given.len();
+    let missing = !ctx.conversation.whole && found.len() < given.len();
     if found == given {
         ruling.pass();
     } else if strange || doubled || nested || opening || missing {
-        // A directory may have several names, and a list with one directory twice, or below another one, has no unique form.
+        // A directory may have several names, and a list with one directory twice, or below another one, has no unique
+        // form.
         let fact = fact!(
             "other-roots",
             "the agent listed `{session_id}` with other roots than the client gave, perhaps other names of them",

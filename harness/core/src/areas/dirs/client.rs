@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::session::client::{items, opening, reopening};
 use crate::areas::support::{last_part, same_path};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
 use crate::fact;
 use crate::finding::Ruling;
@@ -24,32 +24,43 @@ pub(super) const CHECKS: &[Check] = &[
 const ROOTS: Feature<'static> = Feature::Member("additionalDirectories");
 
 /// Notes an empty list, which is the same as none, if the agent does not advertise the member.
-fn empty_list(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn empty_list(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(list) = opening(call).and_then(|params| params.member("additionalDirectories")) else { return };
-    if list.as_array().is_none_or(Vec::is_empty) && moment.talk.agent_lacks(ROOTS) {
-        ruling.note(fact!("empty-list-not-advertised", "the client sent an empty list of additionalDirectories, which the agent does not advertise"; pointer = "/params/additionalDirectories"));
+    if list.as_array().is_none_or(Vec::is_empty) && ctx.conversation.agent_lacks(ROOTS) {
+        ruling.note(fact!(
+            "empty-list-not-advertised",
+            "the client sent an empty list of additionalDirectories, which the agent does not advertise";
+            pointer = "/params/additionalDirectories"
+        ));
     }
 }
 
 /// "each `additionalDirectories` entry MUST be an absolute path".
 ///
 /// Correct but unusual: one directory twice, the `cwd` itself, a path of Windows.
-fn dirs_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(params) = opening(call).filter(|_| moment.talk.agent_has(ROOTS)) else { return };
+fn dirs_absolute(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = opening(call).filter(|_| ctx.conversation.agent_has(ROOTS)) else { return };
     for root in items(params, "additionalDirectories").iter().filter_map(Value::as_str) {
-        ruling.decide(is_absolute(root), || fact!("relative-path", "the client sent {method} with the relative additional directory `{path}`; expected an absolute path", method = call.method, path = root; pointer = "/params/additionalDirectories"));
+        ruling.decide(is_absolute(root), || {
+            fact!(
+                "relative-path",
+                "the client sent {method} with the relative additional directory `{path}`; expected an absolute path",
+                method = call.method, path = root;
+                pointer = "/params/additionalDirectories"
+            )
+        });
     }
 }
 
 /// The list of further roots is taken "as long as the request `cwd` matches the session's `cwd`".
 ///
-/// Correct but unusual: the client names the directory by a link, or in another case. So a directory of another name fails
-/// only in a case, whose directories are not links.
-fn cwd_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(params) = reopening(call).filter(|_| moment.talk.agent_has(ROOTS)) else { return };
+/// Correct but unusual: the client names the directory by a link, or in another case. So a directory of another name
+/// fails only in a case, whose directories are not links.
+fn cwd_matches(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(params) = reopening(call).filter(|_| ctx.conversation.agent_has(ROOTS)) else { return };
     let (Some(id), Some(cwd)) = (call.text("sessionId"), call.text("cwd")) else { return };
-    let given = moment.talk.session(id).filter(|session| session.is_introduced() && !session.cwd.is_empty());
-    let listed = moment.areas.list.cwds.get(id);
+    let given = ctx.conversation.session(id).filter(|session| session.is_introduced() && !session.cwd.is_empty());
+    let listed = ctx.areas.list.cwds.get(id);
     let known: Vec<&str> =
         given.map(|session| session.cwd.as_str()).into_iter().chain(listed.map(String::as_str)).collect();
     let other = || {
@@ -70,7 +81,8 @@ fn cwd_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
         }
     } else if known.iter().any(|known| same_path(known, cwd)) {
         ruling.pass();
-    } else if let Some(session) = given.filter(|session| moment.talk.whole && last_part(&session.cwd) != last_part(cwd))
+    } else if let Some(session) =
+        given.filter(|session| ctx.conversation.whole && last_part(&session.cwd) != last_part(cwd))
     {
         ruling.fail(other(), &[session.known]);
     } else {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::state::VisitState;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
 use crate::fact;
 use crate::finding::Ruling;
@@ -32,7 +32,7 @@ const ID: &str = "/params/elicitationId";
 /// An elicitation belongs either to a session or to a request.
 ///
 /// Correct but unusual: a serializer that writes the other member as null.
-fn scope(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn scope(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let has = |name: &str| call.params.and_then(|params| params.member(name)).is_some_and(|value| !value.is_null());
     if call.method != CREATE {
         return;
@@ -54,13 +54,13 @@ fn scope(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// The client knows the session, and the tool call in it.
 ///
-/// Correct but unusual: a session that the client forked by a draft or an extension, one that is just being created, and a tool
-/// call that the agent has not reported.
-fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a session that the client forked by a draft or an extension, one that is just being created,
+/// and a tool call that the agent has not reported.
+fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of(CREATE, "sessionId") else { return };
-    let being_made = moment.talk.open_of(moment.from.other()).any(|open| open.method == "session/new");
-    match (moment.talk.session(id), call.text("toolCallId")) {
-        (None, _) if being_made || moment.talk.may_know_session(id) => {}
+    let being_made = ctx.conversation.open_of(ctx.from.other()).any(|open| open.method == "session/new");
+    match (ctx.conversation.session(id), call.text("toolCallId")) {
+        (None, _) if being_made || ctx.conversation.may_know_session(id) => {}
         (None, _) => {
             let fact = fact!(
                 "unknown-session",
@@ -84,12 +84,13 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 
 /// The request is an open one of the client.
 ///
-/// Correct but unusual: an agent that asks on behalf of a request that the client has cancelled but that is not answered.
-fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that asks on behalf of a request that the client has cancelled but that is not
+/// answered.
+fn request_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let params = call.params.filter(|_| call.method == CREATE);
     let id = params.and_then(|params| params.member("requestId")).filter(|id| !id.is_null());
     if let Some(id) = id {
-        let open = moment.talk.open.contains_key(&(moment.from.other(), RpcId::new(id)));
+        let open = ctx.conversation.open.contains_key(&(ctx.from.other(), RpcId::new(id)));
         ruling.decide(open, || {
             fact!(
                 "unknown-request",
@@ -103,7 +104,7 @@ fn request_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 /// A form has flat fields; the schema allows types of later versions, but objects are not among them.
 ///
 /// Correct but unusual: a form without fields, and fields of types that this edition does not know.
-fn form_flat(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn form_flat(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let form = call.params.filter(|_| call.method == CREATE).and_then(|params| params.member("requestedSchema"));
     let fields = form.and_then(|form| form.member("properties")).and_then(Value::as_object);
     for (name, field) in fields.into_iter().flatten() {
@@ -131,9 +132,9 @@ fn authority(url: &str) -> Option<(&str, &str)> {
 
 /// The url is a valid absolute one.
 ///
-/// Correct but unusual: an agent that opens an installed app by a custom scheme, as in `com.example.app:/connect` (RFC 8252,
-/// section 7.1), which has a dot and no `//`.
-fn url_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that opens an installed app by a custom scheme, as in `com.example.app:/connect` (RFC
+/// 8252, section 7.1), which has a dot and no `//`.
+fn url_absolute(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(url) = url(call) else { return };
     let (scheme, rest) = url.split_once(':').unwrap_or_default();
     let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -153,9 +154,9 @@ fn url_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// The url holds no "credentials, personal data or pre-authenticated access": no password before the host, at least.
 ///
-/// Correct but unusual: a user name without a password, an `@` in the path or the query, and a parameter named `token` with a
-/// random state.
-fn url_without_credentials(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a user name without a password, an `@` in the path or the query, and a parameter named `token`
+/// with a random state.
+fn url_without_credentials(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, authority)) = url(call).and_then(authority) else { return };
     let secret = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password);
     ruling.decide(secret.is_none_or(str::is_empty), || {
@@ -177,7 +178,7 @@ fn url_without_credentials(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Rul
 }
 
 /// The url uses https outside development.
-fn url_https(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn url_https(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((scheme, authority)) = url(call).and_then(authority) else { return };
     let host = authority.rsplit('@').next().unwrap_or_default();
     let local = ["localhost", "127.", "[::1]"].iter().any(|start| host.starts_with(start));
@@ -195,16 +196,17 @@ fn url_https(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "The Agent MUST keep each elicitationId unique among outstanding URL elicitations." The protocol does not require a message
-/// when a visit ends, so it may be unknown whether one is outstanding.
+/// "The Agent MUST keep each elicitationId unique among outstanding URL elicitations." The protocol does not require a
+/// message when a visit ends, so it may be unknown whether one is outstanding.
 ///
-/// Correct but unusual: an agent that requests the same visit again with the same id, after the first request was answered.
-fn url_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that requests the same visit again with the same id, after the first request was
+/// answered.
+fn url_id_unique(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = url(call).and_then(|_| call.text("elicitationId")) else { return };
-    let twin = moment.talk.open_of(moment.from).find(|open| {
+    let twin = ctx.conversation.open_of(ctx.from).find(|open| {
         open.method == CREATE && open.text("mode") == Some("url") && open.text("elicitationId") == Some(id)
     });
-    match (twin, moment.areas.elicit.state(id)) {
+    match (twin, ctx.areas.elicit.state(id)) {
         (Some(twin), _) if twin.cancel_requested.is_none() => {
             let fact = fact!(
                 "duplicate-id",
@@ -230,14 +232,14 @@ fn url_id_unique(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
             ruling.inconclusive(fact, &[]);
         }
         // If no elicitation is outstanding, any id is unique.
-        (None, _) if moment.areas.elicit.any_outstanding() => ruling.pass(),
+        (None, _) if ctx.areas.elicit.any_outstanding() => ruling.pass(),
         (None, _) => {}
     }
 }
 
-/// "Agents SHOULD NOT include URLs intended to be clickable in any field of a form-mode request." A URL in plain text may be
-/// an example; a link of Markdown or HTML is meant to be clicked.
-fn form_without_links(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// "Agents SHOULD NOT include URLs intended to be clickable in any field of a form-mode request." A URL in plain text
+/// may be an example; a link of Markdown or HTML is meant to be clicked.
+fn form_without_links(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = call.params.filter(|_| call.method == CREATE && call.text("mode") == Some("form")) else {
         return;
     };
@@ -278,24 +280,26 @@ fn shown<'v>(part: &'v Value, texts: &mut Vec<&'v str>) {
 
 /// `elicitation/complete` names a visit that the agent requested from this client.
 ///
-/// Correct but unusual: an agent that was restarted, and reports an earlier visit in a session that the client loaded or
-/// resumed: "the same Client that received the original request".
-fn complete_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that was restarted, and reports an earlier visit in a session that the client loaded
+/// or resumed: "the same Client that received the original request".
+fn complete_id(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of(COMPLETE, "elicitationId") else { return };
-    let visits = &moment.areas.elicit;
-    let called = |method: &str| moment.talk.has_sent(moment.from.other(), method);
+    let visits = &ctx.areas.elicit;
+    let called = |method: &str| ctx.conversation.has_sent(ctx.from.other(), method);
     let reopened = called("session/load") || called("session/resume");
     match visits.state(id) {
         Some(_) => ruling.pass(),
         None if reopened => {
             let fact = fact!(
                 "maybe-id-of-reopened-session",
-                "the agent completed `{elicitation_id}`, which may belong to an earlier connection of a reopened session",
-                elicitation_id = id; pointer = ID
+                "the agent completed `{elicitation_id}`, which may belong to an earlier connection of a reopened \
+                session",
+                elicitation_id = id;
+                pointer = ID
             );
             ruling.inconclusive(fact, &[]);
         }
-        None if moment.talk.initialize.is_some() && !visits.overflown => {
+        None if ctx.conversation.initialize.is_some() && !visits.overflown => {
             let fact = fact!(
                 "unknown-id",
                 "the agent completed `{elicitation_id}`; expected the elicitationId of a visit that it requested",
@@ -317,7 +321,7 @@ fn complete_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
 /// `elicitation/complete` is a notification.
 ///
 /// Correct but unusual: an agent that sends it twice, or before the answer to its request.
-fn complete_notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn complete_notification(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == COMPLETE {
         ruling.decide(call.kind == Kind::Notification, || {
             fact!(

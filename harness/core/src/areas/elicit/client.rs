@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::form::{departure, required};
 use crate::areas::common::{BAD_PARAMS, NO_METHOD, proper};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Exchange, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -30,9 +30,9 @@ fn asked<'m>(answer: &Answer<'m>) -> Option<(&'m Exchange, &'m str)> {
 /// The client serves an advertised mode; errors other than -32601 may be caused by the request.
 ///
 /// Correct but unusual: a client that refuses a form with unknown types, or a URL that it does not trust.
-fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(request, _)| !request.deliberate) else { return };
-    if !MODES.contains(&mode) || !moment.talk.client_has(Feature::Elicitation(mode)) {
+    if !MODES.contains(&mode) || !ctx.conversation.client_has(Feature::Elicitation(mode)) {
         return;
     }
     match (answer.outcome, answer.outcome.error_code()) {
@@ -40,8 +40,10 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
         (_, Some(NO_METHOD)) => {
             let fact = fact!(
                 "method-not-found",
-                "the client answered {method} with error -32601; expected it to serve elicitation.{mode}, which it advertises",
-                method = CREATE, mode; code = NO_METHOD
+                "the client answered {method} with error -32601; expected it to serve elicitation.{mode}, which it \
+                advertises",
+                method = CREATE, mode;
+                code = NO_METHOD
             );
             ruling.fail(fact, &[request.n]);
         }
@@ -56,34 +58,38 @@ fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     }
 }
 
-/// "Requests using a mode the Client has not advertised produce JSON-RPC -32602." A client that advertises no mode may not
-/// know the method at all.
+/// "Requests using a mode the Client has not advertised produce JSON-RPC -32602." A client that advertises no mode may
+/// not know the method at all.
 ///
-/// Correct but unusual: a client that answers all open requests with the action `cancel` when its user stops the turn, before
-/// it reads the mode.
-fn unadvertised_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a client that answers all open requests with the action `cancel` when its user stops the turn,
+/// before it reads the mode.
+fn unadvertised_mode(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(_, mode)| MODES.contains(mode)) else { return };
-    if !moment.talk.client_lacks(Feature::Elicitation(mode)) {
+    if !ctx.conversation.client_lacks(Feature::Elicitation(mode)) {
         return;
     }
-    let other = MODES.iter().any(|mode| moment.talk.client_has(Feature::Elicitation(mode)));
+    let other = MODES.iter().any(|mode| ctx.conversation.client_has(Feature::Elicitation(mode)));
     let code = answer.outcome.error_code();
     let wrong = || {
         fact!(
             "unadvertised-mode-answered",
-            "the client answered {method} in the mode {mode}, which it does not advertise, with {answer}; expected error {expected}",
-            method = CREATE, mode, answer = answer.outcome.describe(), expected = BAD_PARAMS; actual = code
+            "the client answered {method} in the mode {mode}, which it does not advertise, with {answer}; expected \
+            error {expected}",
+            method = CREATE, mode, answer = answer.outcome.describe(), expected = BAD_PARAMS;
+            actual = code
         )
     };
     let unclear = || {
         fact!(
             "unadvertised-mode-unclear",
-            "the client answered {method} in the mode {mode}, which it does not advertise, with {answer}; this may have another reason",
-            method = CREATE, mode, answer = answer.outcome.describe(); expected = BAD_PARAMS, actual = code
+            "the client answered {method} in the mode {mode}, which it does not advertise, with {answer}; this may \
+            have another reason",
+            method = CREATE, mode, answer = answer.outcome.describe();
+            expected = BAD_PARAMS, actual = code
         )
     };
     match (answer.outcome, code) {
-        (Outcome::Result(result), _) if !is_accepted(result) && is_given_up(moment, request) => {
+        (Outcome::Result(result), _) if !is_accepted(result) && is_given_up(ctx, request) => {
             ruling.inconclusive(unclear(), &[request.n]);
         }
         (Outcome::Result(result), _) if other || is_accepted(result) => ruling.fail(wrong(), &[request.n]),
@@ -92,21 +98,23 @@ fn unadvertised_mode(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
             ruling.pass();
             ruling.note(fact!(
                 "method-not-found",
-                "the client advertises no mode of {method} and answered it with error -32601; the code for this is {expected}",
-                method = CREATE, expected = BAD_PARAMS; actual = NO_METHOD
+                "the client advertises no mode of {method} and answered it with error -32601; the code for this is \
+                {expected}",
+                method = CREATE, expected = BAD_PARAMS;
+                actual = NO_METHOD
             ));
         }
-        _ if other && has_place(moment, request) && !is_given_up(moment, request) => {
+        _ if other && has_place(ctx, request) && !is_given_up(ctx, request) => {
             ruling.fail(wrong(), &[request.n]);
         }
         _ => ruling.inconclusive(unclear(), &[request.n]),
     }
 }
 
-/// Whether the answer may come from a cancel: of the request, or of the turn of its session. An unknown session may have had
-/// one.
-fn is_given_up(moment: &Moment<'_>, request: &Exchange) -> bool {
-    let stopped = |id: &str| match moment.talk.session(id) {
+/// Whether the answer may come from a cancel: of the request, or of the turn of its session. An unknown session may
+/// have had one.
+fn is_given_up(ctx: &CheckContext<'_>, request: &Exchange) -> bool {
+    let stopped = |id: &str| match ctx.conversation.session(id) {
         Some(session) => session.turn.as_ref().is_some_and(|turn| turn.cancelled.is_some()),
         None => true,
     };
@@ -114,16 +122,17 @@ fn is_given_up(moment: &Moment<'_>, request: &Exchange) -> bool {
 }
 
 /// Whether the session or the request of the elicitation exists, so that no error can be about that.
-fn has_place(moment: &Moment<'_>, request: &Exchange) -> bool {
+fn has_place(ctx: &CheckContext<'_>, request: &Exchange) -> bool {
     let id = request.params.member("requestId").filter(|id| !id.is_null());
-    let open = id.is_none_or(|id| moment.talk.open.contains_key(&(moment.from, RpcId::new(id))));
-    open && request.session().is_none_or(|id| moment.talk.session(id).is_some())
+    let open = id.is_none_or(|id| ctx.conversation.open.contains_key(&(ctx.from, RpcId::new(id))));
+    open && request.session().is_none_or(|id| ctx.conversation.session(id).is_some())
 }
 
-/// A client does not show an unknown mode like a known one. Names that begin with `_` are free, so a client may know one.
+/// A client does not show an unknown mode like a known one. Names that begin with `_` are free, so a client may know
+/// one.
 ///
 /// Correct but unusual: a client that shows only the message, and sends the user's consent to that as `accept`.
-fn unknown_mode(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn unknown_mode(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(_, mode)| !MODES.contains(mode)) else { return };
     let Outcome::Result(result) = answer.outcome else { return ruling.pass() };
     let filled = result.member("content").and_then(Value::as_object).is_some_and(|content| !content.is_empty());
@@ -149,7 +158,7 @@ fn is_accepted(result: &Value) -> bool {
 }
 
 /// "For an accepted form elicitation, `content` SHOULD conform to the requested schema."
-fn content_conforms(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn content_conforms(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, result)) = proper(answer, CREATE).and_then(|_| answer.result_of(CREATE)) else { return };
     let shown = is_accepted(result) && request.text("mode") == Some("form");
     let schema = request.params.member("requestedSchema").filter(|_| shown);

@@ -1,7 +1,7 @@
 //! Area `fs`, the agent's half: how the agent uses the client's files.
 
 use crate::areas::common::{decide_absolute, mentions, proper};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Outcome, Session};
 use crate::fact;
 use crate::finding::Ruling;
@@ -19,8 +19,8 @@ pub(super) const READ: &str = "fs/read_text_file";
 pub(super) const WRITE: &str = "fs/write_text_file";
 
 /// Whether this answer ends a turn in which a tool of that kind was called and the client did not refuse it.
-pub(in crate::areas) fn turn_did(moment: &Moment<'_>, answer: &Answer<'_>, kind: &str) -> bool {
-    let session = proper(answer, "session/prompt").and_then(|prompt| moment.talk.session(prompt.session()?));
+pub(in crate::areas) fn turn_did(ctx: &CheckContext<'_>, answer: &Answer<'_>, kind: &str) -> bool {
+    let session = proper(answer, "session/prompt").and_then(|prompt| ctx.conversation.session(prompt.session()?));
     let Some((session, turn)) = session.and_then(|session| Some((session, session.turn.as_ref()?))) else {
         return false;
     };
@@ -31,26 +31,27 @@ pub(in crate::areas) fn turn_did(moment: &Moment<'_>, answer: &Answer<'_>, kind:
 
 /// "path: Absolute path to the file to read."
 ///
-/// Correct but unusual: a path below a cwd or a root that the client itself gave as a relative path. It is inconclusive.
-fn read_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a path below a cwd or a root that the client itself gave as a relative path. It is
+/// inconclusive.
+fn read_path_absolute(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(path) = call.text_of(READ, "path") {
-        decide_absolute(moment, call.text("sessionId"), (READ, "/params/path"), path, ruling);
+        decide_absolute(ctx, call.text("sessionId"), (READ, "/params/path"), path, ruling);
     }
 }
 
 /// "path: Absolute path to the file to write."
 ///
 /// Correct but unusual: as with reading, a path below a relative cwd or root of the client. It is inconclusive.
-fn write_path_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn write_path_absolute(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(path) = call.text_of(WRITE, "path") {
-        decide_absolute(moment, call.text("sessionId"), (WRITE, "/params/path"), path, ruling);
+        decide_absolute(ctx, call.text("sessionId"), (WRITE, "/params/path"), path, ruling);
     }
 }
 
 /// "Optional line number to start reading from (1-based)."
 ///
 /// Correct but unusual: `line` is null or absent, or after the end of the file. These do not fail.
-fn line_one_based(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn line_one_based(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let line = call.params.and_then(|params| params.member("line")?.as_i64());
     if let (READ, Some(line @ 0..)) = (call.method, line) {
         ruling.decide(line > 0, || {
@@ -65,13 +66,13 @@ fn line_one_based(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
 
 /// "The Session ID for this request": a session that the client knows and in which a turn or request is running.
 ///
-/// Correct but unusual: an agent that reads for a session before its first prompt, for example the instructions in a folder
-/// above it, while another session runs there.
-fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that reads for a session before its first prompt, for example the instructions in a
+/// folder above it, while another session runs there.
+fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let (READ | WRITE, Some(id)) = (call.method, call.text("sessionId")) else { return };
-    let talk = moment.talk;
-    let mut open = talk.open_of(moment.from.other());
-    let Some(session) = talk.session(id) else {
+    let conversation = ctx.conversation;
+    let mut open = conversation.open_of(ctx.from.other());
+    let Some(session) = conversation.session(id) else {
         // A session that is being created has no id for the client yet, and the client's own id may be used.
         let excuse = open.find(|o| o.method == "session/new" || o.method == "session/fork" || o.session() == Some(id));
         match excuse {
@@ -83,7 +84,7 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
                 );
                 ruling.inconclusive(fact, &[open.n]);
             }
-            None if talk.may_know_session(id) => {}
+            None if conversation.may_know_session(id) => {}
             None => {
                 let fact = fact!(
                     "unknown-session",
@@ -95,16 +96,18 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         }
         return;
     };
-    let other = call.text("path").and_then(|path| meant_by_path(moment, session, path));
+    let other = call.text("path").and_then(|path| meant_by_path(ctx, session, path));
     match other {
         Some((other, n)) => {
             let fact = fact!(
                 "idle-session",
-                "the agent named the session `{session_id}`, which was never prompted; expected `{expected}`, which runs",
-                session_id = id, expected = other; method = call.method, pointer = "/params/sessionId"
+                "the agent named the session `{session_id}`, which was never prompted; expected `{expected}`, which \
+                runs",
+                session_id = id, expected = other;
+                method = call.method, pointer = "/params/sessionId"
             );
             // In a recording, the new session may have other reasons, such as a link to a folder of the other one.
-            match talk.whole {
+            match conversation.whole {
                 true => ruling.fail(fact, &[n]),
                 false => ruling.inconclusive(fact, &[n]),
             }
@@ -113,9 +116,9 @@ fn session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// Returns the one session with a running turn that contains the path, if the named session never had a turn and is in another
-/// place.
-fn meant_by_path<'m>(moment: &Moment<'m>, named: &Session, path: &str) -> Option<(&'m str, usize)> {
+/// Returns the one session with a running turn that contains the path, if the named session never had a turn and is in
+/// another place.
+fn meant_by_path<'m>(ctx: &CheckContext<'m>, named: &Session, path: &str) -> Option<(&'m str, usize)> {
     let inside = |session: &Session| {
         let mut roots = session.roots.iter().chain([&session.cwd]);
         roots.any(|root| !root.is_empty() && std::path::Path::new(path).starts_with(root))
@@ -126,15 +129,15 @@ fn meant_by_path<'m>(moment: &Moment<'m>, named: &Session, path: &str) -> Option
     if named.prompts > 0 || named.loading.is_some() || named.resuming.is_some() || inside(named) || above() {
         return None;
     }
-    let mut running = moment.talk.sessions.iter().filter(|(_, session)| session.turn.is_some());
+    let mut running = ctx.conversation.sessions.iter().filter(|(_, session)| session.turn.is_some());
     let (id, session) = running.next().filter(|(_, session)| inside(session))?;
     running.next().is_none().then_some(())?;
     Some((id, session.turn.as_ref()?.n))
 }
 
 /// An error answer of the client does not end the turn with the same error.
-fn error_survived(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    decide_survived(moment, answer, "fs/", ruling);
+fn error_survived(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    decide_survived(ctx, answer, "fs/", ruling);
 }
 
 /// Decides about a turn in which the client answered a request below `prefix` with an error.
@@ -142,32 +145,36 @@ fn error_survived(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 /// The prompt may fail for reasons of the model. In a case, the tester's error has a text of its own, so its
 /// repetition proves the origin; a client's text in a recording does not.
 pub(in crate::areas) fn decide_survived(
-    moment: &Moment<'_>,
+    ctx: &CheckContext<'_>,
     answer: &Answer<'_>,
     prefix: &str,
     ruling: &mut Ruling<'_>,
 ) {
     const SHORTEST: usize = 8;
     let Some(prompt) = proper(answer, "session/prompt") else { return };
-    let turn = prompt.session().and_then(|id| moment.talk.session(id)?.turn.as_ref());
+    let turn = prompt.session().and_then(|id| ctx.conversation.session(id)?.turn.as_ref());
     let refused = turn.into_iter().flat_map(|turn| &turn.refused).filter(|refusal| refusal.method.starts_with(prefix));
     for refusal in refused {
         let words = refusal.message.as_str();
         match answer.outcome {
             Outcome::Result(_) => ruling.pass(),
-            _ if moment.talk.whole && words.len() >= SHORTEST && mentions(answer.outcome, words) => {
+            _ if ctx.conversation.whole && words.len() >= SHORTEST && mentions(answer.outcome, words) => {
                 let fact = fact!(
                     "error-passed-on",
-                    "the agent ended the turn with the client's own error to {method}, `{message}`; expected it to continue",
-                    method = refusal.method, message = words; code = answer.outcome.error_code()
+                    "the agent ended the turn with the client's own error to {method}, `{message}`; expected it to \
+                    continue",
+                    method = refusal.method, message = words;
+                    code = answer.outcome.error_code()
                 );
                 ruling.fail(fact, &[refusal.n]);
             }
             Outcome::Error(_) => {
                 let fact = fact!(
                     "turn-failed-after-refusal",
-                    "the agent ended the turn with an error after the client refused {method}, perhaps for another reason",
-                    method = refusal.method; code = answer.outcome.error_code()
+                    "the agent ended the turn with an error after the client refused {method}, perhaps for another \
+                    reason",
+                    method = refusal.method;
+                    code = answer.outcome.error_code()
                 );
                 ruling.inconclusive(fact, &[refusal.n]);
             }

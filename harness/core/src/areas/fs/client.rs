@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::agent::{READ, WRITE};
 use crate::areas::common::{NO_METHOD, decide_refused, proper};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -14,30 +14,28 @@ use crate::protocol::Feature;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::client("fs.read.implemented", On::Response(|moment, answer, ruling| served(moment, answer, READ, ruling)))
+    Check::client("fs.read.implemented", On::Response(|ctx, answer, ruling| served(ctx, answer, READ, ruling)))
         .only(&[READ]),
-    Check::client("fs.read.unadvertised", On::Response(|moment, answer, ruling| refused(moment, answer, READ, ruling)))
+    Check::client("fs.read.unadvertised", On::Response(|ctx, answer, ruling| refused(ctx, answer, READ, ruling)))
         .only(&[READ]),
     Check::client("fs.read.limit", On::Response(read_limit)).only(&[READ]),
-    Check::client("fs.write.implemented", On::Response(|moment, answer, ruling| served(moment, answer, WRITE, ruling)))
+    Check::client("fs.write.implemented", On::Response(|ctx, answer, ruling| served(ctx, answer, WRITE, ruling)))
         .only(&[WRITE]),
-    Check::client(
-        "fs.write.unadvertised",
-        On::Response(|moment, answer, ruling| refused(moment, answer, WRITE, ruling)),
-    )
-    .only(&[WRITE]),
-    Check::client("fs.capability-honest", On::Response(|moment, answer, ruling| served(moment, answer, READ, ruling)))
+    Check::client("fs.write.unadvertised", On::Response(|ctx, answer, ruling| refused(ctx, answer, WRITE, ruling)))
+        .only(&[WRITE]),
+    Check::client("fs.capability-honest", On::Response(|ctx, answer, ruling| served(ctx, answer, READ, ruling)))
         .only(&[READ]),
-    Check::client("fs.capability-honest", On::Response(|moment, answer, ruling| served(moment, answer, WRITE, ruling)))
+    Check::client("fs.capability-honest", On::Response(|ctx, answer, ruling| served(ctx, answer, WRITE, ruling)))
         .only(&[WRITE]),
 ];
 
 /// A client that advertises a method serves it: reading returns the content, writing any result.
 ///
-/// Correct but unusual: the client refuses this file with another error, as without the user's consent, or sends an empty text;
-/// the result of writing is null or an object. These do not fail: only -32601 proves that the client serves no files.
-fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
-    if proper(answer, method).is_none() || !moment.talk.client_has(Feature::Method(method)) {
+/// Correct but unusual: the client refuses this file with another error, as without the user's consent, or sends an
+/// empty text; the result of writing is null or an object. These do not fail: only -32601 proves that the client serves
+/// no files.
+fn served(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if proper(answer, method).is_none() || !ctx.conversation.client_has(Feature::Method(method)) {
         return;
     }
     match answer.outcome {
@@ -47,8 +45,10 @@ fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut R
         Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => {
             let fact = fact!(
                 "method-not-found",
-                "the client answered {method} with error -32601; expected it to implement {capability}, which it advertises",
-                method, capability = moment.talk.capability_name(Feature::Method(method)); code = NO_METHOD
+                "the client answered {method} with error -32601; expected it to implement {capability}, which it \
+                advertises",
+                method, capability = ctx.conversation.capability_name(Feature::Method(method));
+                code = NO_METHOD
             );
             ruling.fail(fact, &[]);
         }
@@ -57,16 +57,17 @@ fn served(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut R
 }
 
 /// A method that the client does not advertise is "not available". Only the disk shows whether a file was written.
-fn refused(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+fn refused(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some_and(|exchange| exchange.method == method)
-        && moment.talk.client_lacks(Feature::Method(method))
+        && ctx.conversation.client_lacks(Feature::Method(method))
     {
         let fact = |method: &str| {
             fact!(
                 "served-unadvertised",
-                "the client answered {method} with a result; expected an error, since it does not advertise {capability}",
+                "the client answered {method} with a result; expected an error, since it does not advertise \
+                {capability}",
                 method,
-                capability = moment.talk.capability_name(Feature::Method(method))
+                capability = ctx.conversation.capability_name(Feature::Method(method))
             )
         };
         decide_refused(answer, NO_METHOD, fact, ruling);
@@ -76,13 +77,13 @@ fn refused(moment: &Moment<'_>, answer: &Answer<'_>, method: &str, ruling: &mut 
 /// "Optional maximum number of lines to read." Empty lines at the end are not counted, since the
 /// specification leaves open whether they belong to the content.
 ///
-/// Correct but unusual: fewer lines than the limit, since the file has no more or the client counts other separators as well;
-/// and a limit of 0. These do not fail.
-fn read_limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: fewer lines than the limit, since the file has no more or the client counts other separators as
+/// well; and a limit of 0. These do not fail.
+fn read_limit(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(READ) else { return };
     let limit = exchange.params.member("limit").and_then(Value::as_u64).filter(|&limit| limit > 0);
     let (Some(limit), Some(content)) = (limit, result.member("content").and_then(Value::as_str)) else { return };
-    if exchange.deliberate || moment.talk.client_lacks(Feature::Method(READ)) {
+    if exchange.deliberate || ctx.conversation.client_lacks(Feature::Method(READ)) {
         return;
     }
     let lines = content.trim_end_matches(['\n', '\r']).lines().count() as u64;

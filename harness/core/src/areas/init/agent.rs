@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Conversation, Exchange, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -11,19 +11,16 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent(
-        "init.respond",
-        On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Ordinary, ruling)),
-    )
-    .only(&["initialize"]),
+    Check::agent("init.respond", On::Response(|ctx, answer, ruling| accepted(ctx, answer, Trait::Ordinary, ruling)))
+        .only(&["initialize"]),
     Check::agent(
         "init.minimal-accepted.agent",
-        On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Minimal, ruling)),
+        On::Response(|ctx, answer, ruling| accepted(ctx, answer, Trait::Minimal, ruling)),
     )
     .only(&["initialize"]),
     Check::agent(
         "init.unknown-capability-tolerated.agent",
-        On::Response(|moment, answer, ruling| accepted(moment, answer, Trait::Unknown, ruling)),
+        On::Response(|ctx, answer, ruling| accepted(ctx, answer, Trait::Unknown, ruling)),
     )
     .only(&["initialize"]),
     Check::agent("init.version.no-error", On::Response(version_no_error)).only(&["initialize"]),
@@ -50,18 +47,18 @@ pub(in crate::areas) enum Trait {
 }
 
 /// Returns the first `initialize` of a connection, unless the tester broke it on purpose.
-fn first<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, Option<u64>)> {
+fn first<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, Option<u64>)> {
     let exchange = answer.exchange.filter(|exchange| exchange.method == "initialize" && !exchange.deliberate)?;
     // A recording begins a connection with each `initialize`, and may lack the first one.
-    let again = !moment.talk.whole && answer.outcome.error_code() == Some(-32600);
-    let first = !again && moment.talk.initialize.as_ref().is_some_and(|(n, _)| *n == exchange.n);
-    let valid = moment.talk.edition.stable.problems("InitializeRequest", &exchange.params).is_empty();
+    let again = !ctx.conversation.whole && answer.outcome.error_code() == Some(-32600);
+    let first = !again && ctx.conversation.initialize.as_ref().is_some_and(|(n, _)| *n == exchange.n);
+    let valid = ctx.conversation.edition.stable.problems("InitializeRequest", &exchange.params).is_empty();
     (first && valid).then(|| (exchange, exchange.params.member("protocolVersion").and_then(Value::as_u64)))
 }
 
 /// Returns the special properties of a valid `initialize`.
-fn traits(talk: &Conversation, params: &Value) -> Vec<Trait> {
-    let parts = talk.edition.stable.parts("InitializeRequest", params);
+fn traits(conversation: &Conversation, params: &Value) -> Vec<Trait> {
+    let parts = conversation.edition.stable.parts("InitializeRequest", params);
     let inside = |at: &str| at.starts_with("/clientCapabilities/");
     let unknown = |name: &str, known: &Site| *known != Site::Defined || name == "_meta";
     let found = [
@@ -73,14 +70,14 @@ fn traits(talk: &Conversation, params: &Value) -> Vec<Trait> {
     if traits.is_empty() { vec![Trait::Ordinary] } else { traits }
 }
 
-/// "The Agent MUST respond with the chosen protocol version and the capabilities it supports", whatever of the optional members
-/// the request has: capabilities are optional, new ones are "not a breaking change", and null means absent.
+/// "The Agent MUST respond with the chosen protocol version and the capabilities it supports", whatever of the optional
+/// members the request has: capabilities are optional, new ones are "not a breaking change", and null means absent.
 ///
 /// Correct but unusual: a result without `agentCapabilities`, and an agent that already requires a login here (-32000).
-pub(in crate::areas) fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, unusual: Trait, ruling: &mut Ruling<'_>) {
-    let Some((exchange, version)) = first(moment, answer) else { return };
-    let traits = traits(moment.talk, &exchange.params);
-    if version != Some(u64::from(moment.talk.edition.major)) || !traits.contains(&unusual) {
+pub(in crate::areas) fn accepted(ctx: &CheckContext<'_>, answer: &Answer<'_>, unusual: Trait, ruling: &mut Ruling<'_>) {
+    let Some((exchange, version)) = first(ctx, answer) else { return };
+    let traits = traits(ctx.conversation, &exchange.params);
+    if version != Some(u64::from(ctx.conversation.edition.major)) || !traits.contains(&unusual) {
         return;
     }
     let refused = || {
@@ -94,11 +91,22 @@ pub(in crate::areas) fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, unusu
     match answer.outcome {
         Outcome::Result(result) if result.is_object() => {
             if result.member("agentCapabilities").is_none() {
-                ruling.note(fact!("no-capabilities", "the agent answered initialize without `agentCapabilities`, which advertises none"; pointer = "/result/agentCapabilities"));
+                ruling.note(fact!(
+                    "no-capabilities",
+                    "the agent answered initialize without `agentCapabilities`, which advertises none";
+                    pointer = "/result/agentCapabilities"
+                ));
             }
             ruling.pass();
         }
-        Outcome::Result(Value::Null) => ruling.fail(fact!("null-result", "the agent answered initialize with null; expected a result object"; pointer = "/result"), &[exchange.n]),
+        Outcome::Result(Value::Null) => ruling.fail(
+            fact!(
+                "null-result",
+                "the agent answered initialize with null; expected a result object";
+                pointer = "/result"
+            ),
+            &[exchange.n],
+        ),
         Outcome::Result(_) => {}
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32000) || traits.len() > 1 => {
             ruling.inconclusive(refused(), &[exchange.n]);
@@ -110,9 +118,9 @@ pub(in crate::areas) fn accepted(moment: &Moment<'_>, answer: &Answer<'_>, unusu
 /// "Otherwise, the Agent MUST respond with the latest version it supports": a result and not an error.
 ///
 /// Correct but unusual: an agent that also supports version 2, and answers in the format of that version.
-fn version_no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((exchange, Some(version))) = first(moment, answer) else { return };
-    if version == u64::from(moment.talk.edition.major) {
+fn version_no_error(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, Some(version))) = first(ctx, answer) else { return };
+    if version == u64::from(ctx.conversation.edition.major) {
         return;
     }
     let Outcome::Error(error) = answer.outcome else { return ruling.pass() };
@@ -120,18 +128,18 @@ fn version_no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     let refused = || {
         fact!(
             "version-refused",
-            "the agent answered a request for version {requested} with {answer}; expected its latest version in a result",
-            requested = version,
-            answer = answer.outcome.describe();
+            "the agent answered a request for version {requested} with {answer}; expected its latest version in a \
+            result",
+            requested = version, answer = answer.outcome.describe();
             code = code
         )
     };
     let refused_as_in_2 = || {
         fact!(
             "version-refused-as-in-version-2",
-            "the agent answered a request for version {requested} with {answer}, as version 2 defines; expected a result",
-            requested = version,
-            answer = answer.outcome.describe();
+            "the agent answered a request for version {requested} with {answer}, as version 2 defines; expected a \
+            result",
+            requested = version, answer = answer.outcome.describe();
             code = code
         )
     };
@@ -142,7 +150,7 @@ fn version_no_error(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         Some(-32000) => ruling.inconclusive(refused(), &[exchange.n]),
         Some(-32602) if other_shape => ruling.inconclusive(refused(), &[exchange.n]),
         // Version 2 defines this answer, and an agent that supports both need not guess that the client uses version 1.
-        Some(-32022) if supports_later(error, moment.talk.edition.major) => {
+        Some(-32022) if supports_later(error, ctx.conversation.edition.major) => {
             ruling.inconclusive(refused_as_in_2(), &[exchange.n]);
         }
         Some(-32022) => ruling.fail(refused_as_in_2(), &[exchange.n]),
@@ -156,25 +164,25 @@ fn supports_later(error: &Value, major: u16) -> bool {
     supported.into_iter().flatten().filter_map(Value::as_u64).any(|version| version > u64::from(major))
 }
 
-/// "If the Agent supports the requested version, it MUST respond with the same version." A result in the format of a version
-/// proves that the agent supports it.
+/// "If the Agent supports the requested version, it MUST respond with the same version." A result in the format of a
+/// version proves that the agent supports it.
 ///
 /// Correct but unusual: an agent that supports only version 2, and answers 2 in the format of version 2.
-fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((exchange, Some(asked))) = first(moment, answer) else { return };
+fn version_same(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, Some(asked))) = first(ctx, answer) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
     let Some(given) = result.member("protocolVersion").and_then(Value::as_u64) else { return };
-    let adapter = moment.talk.edition.adapter;
+    let adapter = ctx.conversation.edition.adapter;
     let members = [adapter.capabilities_member(Party::Agent), adapter.info_member(Party::Agent)];
     let shape = members.iter().any(|name| result.member(name).is_some());
-    match asked == u64::from(moment.talk.edition.major) {
+    match asked == u64::from(ctx.conversation.edition.major) {
         true if given == asked => ruling.pass(),
         true if shape => {
             let message = fact!(
                 "other-version-in-this-shape",
-                "the agent answered a request for version {expected} with version {actual}, in the shape of version {expected}",
-                expected = asked,
-                actual = given;
+                "the agent answered a request for version {expected} with version {actual}, in the shape of version \
+                {expected}",
+                expected = asked, actual = given;
                 pointer = "/result/protocolVersion"
             );
             ruling.fail(message, &[exchange.n]);
@@ -192,8 +200,8 @@ fn version_same(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// "Otherwise, the Agent MUST respond with the latest version it supports": never with one that does not exist.
 ///
 /// Correct but unusual: an agent that answers with a later version that exists, or with 0 for a draft of its own.
-fn version_fallback(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((exchange, Some(asked))) = first(moment, answer) else { return };
+fn version_fallback(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, Some(asked))) = first(ctx, answer) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
     let Some(given) = result.member("protocolVersion").and_then(Value::as_u64) else { return };
     match given {
@@ -202,41 +210,57 @@ fn version_fallback(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         _ if given == asked && asked > NEWEST_MAJOR => {
             ruling.fail(
                 fact!(
-                "unknown-version",
-                "the agent answered with version {actual}, which was requested and does not exist; expected its latest version",
-                actual = given;
-                pointer = "/result/protocolVersion"
-            ),
+                    "unknown-version",
+                    "the agent answered with version {actual}, which was requested and does not exist; expected its \
+                    latest version",
+                    actual = given;
+                    pointer = "/result/protocolVersion"
+                ),
                 &[exchange.n],
             );
         }
-        _ => ruling.inconclusive(fact!("other-unknown-version", "the agent answered a request for version {requested} with version {actual}", requested = asked, actual = given; pointer = "/result/protocolVersion"), &[exchange.n]),
+        _ => ruling.inconclusive(
+            fact!(
+                "other-unknown-version",
+                "the agent answered a request for version {requested} with version {actual}",
+                requested = asked, actual = given;
+                pointer = "/result/protocolVersion"
+            ),
+            &[exchange.n],
+        ),
     }
 }
 
 /// "It SHOULD also provide a name and version to the Client as well."
-fn agent_info(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn agent_info(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
-    if result.member("protocolVersion").and_then(Value::as_u64) == Some(u64::from(moment.talk.edition.major)) {
-        let name = moment.talk.edition.adapter.info_member(moment.from);
+    if result.member("protocolVersion").and_then(Value::as_u64) == Some(u64::from(ctx.conversation.edition.major)) {
+        let name = ctx.conversation.edition.adapter.info_member(ctx.from);
         let given = result.member(name).is_some_and(|info| !info.is_null());
-        ruling.decide(given, || fact!("no-agent-info", "the agent answered initialize without `{name}`; expected a name and a version", name; pointer = format!("/result/{name}")));
+        ruling.decide(given, || {
+            fact!(
+                "no-agent-info",
+                "the agent answered initialize without `{name}`; expected a name and a version",
+                name;
+                pointer = format!("/result/{name}")
+            )
+        });
     }
 }
 
 /// "The Agent SHOULD specify whether it supports the following capabilities": capabilities that work must be announced.
-fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn capabilities_declared(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
-    let edition = moment.talk.edition;
+    let edition = ctx.conversation.edition;
     let feature = Feature::Method(&exchange.method);
-    let needed = edition.adapter.capability(Party::Agent, feature).filter(|_| moment.talk.initialized.is_some());
+    let needed = edition.adapter.capability(Party::Agent, feature).filter(|_| ctx.conversation.initialized.is_some());
     let Some(needed) = needed else { return };
     let method = edition.methods.find(Party::Client, Kind::Request, &exchange.method);
     let definition = method.and_then(|method| method.result.as_deref()).unwrap_or_default();
     // Some agents answer every request with null; only an answer that fits the method proves that it works.
     let fits = |result: &Value| result.is_object() && edition.stable.problems(definition, result).is_empty();
     match answer.outcome {
-        Outcome::Result(_) if moment.talk.agent_has(feature) => ruling.pass(),
+        Outcome::Result(_) if ctx.conversation.agent_has(feature) => ruling.pass(),
         Outcome::Result(result) if fits(result) => {
             ruling.fail(
                 fact!(
@@ -248,7 +272,7 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
                 &[exchange.n],
             );
         }
-        Outcome::Error(_) if !moment.talk.agent_has(feature) && answer.outcome.error_code() == Some(-32601) => {
+        Outcome::Error(_) if !ctx.conversation.agent_has(feature) && answer.outcome.error_code() == Some(-32601) => {
             ruling.pass()
         }
         _ => {}
@@ -256,16 +280,16 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
 }
 
 /// Before the answer to `initialize`, the parties have not agreed on anything.
-fn silent_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
+fn silent_before(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method == "initialize") else { return };
     // A recording that begins in the middle proves nothing about the beginning.
-    if talk.initialized.is_some() || !talk.methods_of(Party::Client).eq(["initialize"]) {
+    if conversation.initialized.is_some() || !conversation.methods_of(Party::Client).eq(["initialize"]) {
         return;
     }
-    match talk.first_call {
+    match conversation.first_call {
         Some(call) => {
-            let method = talk.methods_of(Party::Agent).next().unwrap_or("a call");
+            let method = conversation.methods_of(Party::Agent).next().unwrap_or("a call");
             ruling.fail(
                 fact!("call-before-initialized", "the agent sent {method} before it answered initialize", method),
                 &[call, exchange.n],
@@ -277,16 +301,33 @@ fn silent_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 
 /// "As a baseline, all Agents MUST support session/new, session/prompt, session/cancel, and session/update."
 ///
-/// Correct but unusual: an agent behind a login, and one whose model cannot be reached. Only -32601 shows a missing method.
-fn baseline_methods(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent behind a login, and one whose model cannot be reached. Only -32601 shows a missing
+/// method.
+fn baseline_methods(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     let baseline = matches!(exchange.method.as_str(), "session/new" | "session/prompt");
-    if !baseline || moment.talk.version() != Some(u64::from(moment.talk.edition.major)) {
+    if !baseline || ctx.conversation.version() != Some(u64::from(ctx.conversation.edition.major)) {
         return;
     }
     match answer.outcome.error_code() {
-        Some(-32601) => ruling.fail(fact!("not-implemented", "the agent answered {method} with error -32601; expected every agent to implement it", method = exchange.method; code = -32601), &[exchange.n]),
-        Some(-32000) => ruling.inconclusive(fact!("login-needed", "the agent answered {method} with error -32000, which asks for a login", method = exchange.method; code = -32000), &[exchange.n]),
+        Some(-32601) => ruling.fail(
+            fact!(
+                "not-implemented",
+                "the agent answered {method} with error -32601; expected every agent to implement it",
+                method = exchange.method;
+                code = -32601
+            ),
+            &[exchange.n],
+        ),
+        Some(-32000) => ruling.inconclusive(
+            fact!(
+                "login-needed",
+                "the agent answered {method} with error -32000, which asks for a login",
+                method = exchange.method;
+                code = -32000
+            ),
+            &[exchange.n],
+        ),
         None if exchange.method == "session/prompt" => ruling.pass(),
         _ => {}
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::gates::used_by;
 use crate::areas::support::Finish;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -15,46 +15,46 @@ use crate::wire::Members;
 pub(super) const CHECKS: &[Check] = &[
     Check::agent(
         "init.omitted-is-unsupported.agent",
-        On::Call(|moment, call, ruling| gated_call(moment, call, Omission::Omitted, ruling)),
+        On::Call(|ctx, call, ruling| gated_call(ctx, call, Omission::Omitted, ruling)),
     )
     .alone()
     .only(GATED_CALLS),
     Check::agent(
         "init.omitted-is-unsupported.agent",
-        On::Update(|moment, update, ruling| gated_update(moment, update, Omission::Omitted, ruling)),
+        On::Update(|ctx, update, ruling| gated_update(ctx, update, Omission::Omitted, ruling)),
     )
     .alone()
     .only(GATED_UPDATES),
     Check::agent(
         "init.omitted-is-unsupported.agent",
-        On::Response(|moment, answer, ruling| respected(moment, answer, Omission::Omitted, ruling)),
+        On::Response(|ctx, answer, ruling| respected(ctx, answer, Omission::Omitted, ruling)),
     )
     .only(&["session/prompt"]),
     Check::agent(
         "init.null-is-unsupported.agent",
-        On::Call(|moment, call, ruling| gated_call(moment, call, Omission::Null, ruling)),
+        On::Call(|ctx, call, ruling| gated_call(ctx, call, Omission::Null, ruling)),
     )
     .alone()
     .only(GATED_CALLS),
     Check::agent(
         "init.null-is-unsupported.agent",
-        On::Update(|moment, update, ruling| gated_update(moment, update, Omission::Null, ruling)),
+        On::Update(|ctx, update, ruling| gated_update(ctx, update, Omission::Null, ruling)),
     )
     .alone()
     .only(GATED_UPDATES),
     Check::agent(
         "init.null-is-unsupported.agent",
-        On::Response(|moment, answer, ruling| respected(moment, answer, Omission::Null, ruling)),
+        On::Response(|ctx, answer, ruling| respected(ctx, answer, Omission::Null, ruling)),
     )
     .only(&["session/prompt"]),
     Check::client(
         "init.omitted-is-unsupported.client",
-        On::Call(|moment, call, ruling| gated_call(moment, call, Omission::Omitted, ruling)),
+        On::Call(|ctx, call, ruling| gated_call(ctx, call, Omission::Omitted, ruling)),
     )
     .alone(),
     Check::client(
         "init.null-is-unsupported.client",
-        On::Call(|moment, call, ruling| gated_call(moment, call, Omission::Null, ruling)),
+        On::Call(|ctx, call, ruling| gated_call(ctx, call, Omission::Null, ruling)),
     )
     .alone(),
 ];
@@ -93,7 +93,8 @@ impl Omission {
     }
 }
 
-/// Whether a party names something like the capability anywhere among its capabilities: drafts had other names and places.
+/// Whether a party names something like the capability anywhere among its capabilities: drafts had other names and
+/// places.
 fn has_like(capabilities: Option<&Value>, path: &[&str]) -> bool {
     fn names(value: &Value, word: &str) -> bool {
         let mut members = value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
@@ -104,10 +105,12 @@ fn has_like(capabilities: Option<&Value>, path: &[&str]) -> bool {
 }
 
 /// Returns how a party left out the capability for a feature, and the capability: `None` if it sent a value for it.
-fn left_out(moment: &Moment<'_>, party: Party, feature: Feature<'_>) -> Option<(Omission, &'static Capability)> {
-    let (talk, adapter) = (moment.talk, moment.talk.edition.adapter);
+fn left_out(ctx: &CheckContext<'_>, party: Party, feature: Feature<'_>) -> Option<(Omission, &'static Capability)> {
+    let (conversation, adapter) = (ctx.conversation, ctx.conversation.edition.adapter);
     let needed = adapter.capability(party, feature)?;
-    let introduced = talk.introduced(party).filter(|(n, _)| !talk.deliberate.contains(n) && !talk.is_foreign());
+    let introduced = conversation
+        .introduced(party)
+        .filter(|(n, _)| !conversation.deliberate.contains(n) && !conversation.is_foreign());
     let mut value = &introduced?.1;
     for key in [&[adapter.capabilities_member(party)], needed.path].concat() {
         match value.member(key) {
@@ -119,19 +122,20 @@ fn left_out(moment: &Moment<'_>, party: Party, feature: Feature<'_>) -> Option<(
     None
 }
 
-/// "Clients and Agents MUST treat all capabilities omitted in the initialize request as UNSUPPORTED"; null counts as absent. It also
-/// applies to the agent's capabilities: the schema's defaults are off. A case whose user wants what is missing passes it.
+/// "Clients and Agents MUST treat all capabilities omitted in the initialize request as UNSUPPORTED"; null counts as
+/// absent. It also applies to the agent's capabilities: the schema's defaults are off. A case whose user wants what is
+/// missing passes it.
 ///
-/// Correct but unusual: an agent that accesses files and commands directly; a party of another version, whose capabilities have other
-/// names; empty lists of servers and directories, which need no capability, and kinds that no schema contains; and for a draft, a
-/// capability of an earlier one, or one in `_meta`.
-fn gated(moment: &Moment<'_>, method: &str, used: Feature<'_>, how: Omission, ruling: &mut Ruling<'_>) {
-    let (party, other) = (moment.from, moment.from.other());
-    let Some((_, needed)) = left_out(moment, other, used).filter(|(omission, _)| *omission == how) else { return };
-    if needed.is_draft && has_like(moment.talk.capabilities(other), needed.path) {
+/// Correct but unusual: an agent that accesses files and commands directly; a party of another version, whose
+/// capabilities have other names; empty lists of servers and directories, which need no capability, and kinds that no
+/// schema contains; and for a draft, a capability of an earlier one, or one in `_meta`.
+fn gated(ctx: &CheckContext<'_>, method: &str, used: Feature<'_>, how: Omission, ruling: &mut Ruling<'_>) {
+    let (party, other) = (ctx.from, ctx.from.other());
+    let Some((_, needed)) = left_out(ctx, other, used).filter(|(omission, _)| *omission == how) else { return };
+    if needed.is_draft && has_like(ctx.conversation.capabilities(other), needed.path) {
         return;
     }
-    let proof = moment.talk.introduced(other).map(|(n, _)| *n);
+    let proof = ctx.conversation.introduced(other).map(|(n, _)| *n);
     let fact = fact!(
         "unsupported",
         "the {party} sent {used}, and the capability `{capability}` is {omission} in the {other}'s part of initialize",
@@ -145,21 +149,21 @@ fn gated(moment: &Moment<'_>, method: &str, used: Feature<'_>, how: Omission, ru
     ruling.fail(fact, proof.as_slice());
 }
 
-fn gated_call(moment: &Moment<'_>, call: &CallSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {
-    used_by(call).into_iter().for_each(|(used, _)| gated(moment, call.method, used, how, ruling));
+fn gated_call(ctx: &CheckContext<'_>, call: &CallSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {
+    used_by(call).into_iter().for_each(|(used, _)| gated(ctx, call.method, used, how, ruling));
 }
 
-fn gated_update(moment: &Moment<'_>, update: &UpdateSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {
-    gated(moment, "session/update", Feature::Update(update.variant), how, ruling);
+fn gated_update(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {
+    gated(ctx, "session/update", Feature::Update(update.variant), how, ruling);
 }
 
 /// Exercised by a turn that used tools although the client had left a capability out.
-fn respected(moment: &Moment<'_>, answer: &Answer<'_>, how: Omission, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer) else { return };
+fn respected(ctx: &CheckContext<'_>, answer: &Answer<'_>, how: Omission, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer) else { return };
     // Nearly every client leaves elicitation out, so that proves nothing; a null is deliberate.
-    let telling = if how == Omission::Null { GATED_CALLS } else { &GATED_CALLS[..3] };
-    let omission = |method: &&str| left_out(moment, Party::Client, Feature::Method(method)).map(|(how, _)| how);
-    let left_out = telling.iter().any(|method| omission(method) == Some(how));
+    let compared = if how == Omission::Null { GATED_CALLS } else { &GATED_CALLS[..3] };
+    let omission = |method: &&str| left_out(ctx, Party::Client, Feature::Method(method)).map(|(how, _)| how);
+    let left_out = compared.iter().any(|method| omission(method) == Some(how));
     if left_out && finish.reason().is_some() && !finish.turn.tools.is_empty() {
         ruling.pass();
     }

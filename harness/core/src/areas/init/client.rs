@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -33,23 +33,23 @@ fn initialize<'v>(call: &CallSeen<'v>) -> Option<&'v Value> {
 }
 
 /// Returns the params of `initialize`, unless it is for another version, which has other members.
-fn initialize_here<'v>(moment: &Moment<'_>, call: &CallSeen<'v>) -> Option<&'v Value> {
-    let here = u64::from(moment.talk.edition.major);
+fn initialize_here<'v>(ctx: &CheckContext<'_>, call: &CallSeen<'v>) -> Option<&'v Value> {
+    let here = u64::from(ctx.conversation.edition.major);
     let version = |params: &Value| params.member("protocolVersion").and_then(Value::as_u64);
     initialize(call).filter(|params| version(params).is_none_or(|version| version == here))
 }
 
 /// "Before a Session can be created, Clients MUST initialize the connection by calling the initialize method."
 ///
-/// Correct but unusual: a client that sends custom messages or `$/cancel_request` early, retries after an error, or calls
-/// `initialize` a second time, whose first call a recording may lack. These do not fail.
-fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let early = || talk.methods_of(Party::Client).find(|method| method.starts_with("session/"));
-    let waits = || talk.open_of(Party::Client).find(|open| open.method == "initialize");
-    if call.method == "initialize" && talk.initialize.is_none() {
+/// Correct but unusual: a client that sends custom messages or `$/cancel_request` early, retries after an error, or
+/// calls `initialize` a second time, whose first call a recording may lack. These do not fail.
+fn first(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let early = || conversation.methods_of(Party::Client).find(|method| method.starts_with("session/"));
+    let waits = || conversation.open_of(Party::Client).find(|open| open.method == "initialize");
+    if call.method == "initialize" && conversation.initialize.is_none() {
         match early() {
-            Some(method) if talk.whole => {
+            Some(method) if conversation.whole => {
                 ruling.fail(fact!("call-before-initialize", "the client sent {method} before initialize", method), &[]);
             }
             // A recording may begin after the first initialize, and then this is the second one.
@@ -63,9 +63,9 @@ fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
             }
             None => {}
         }
-    } else if needs_initialized(call) && talk.initialized.is_some() {
+    } else if needs_initialized(call) && conversation.initialized.is_some() {
         ruling.pass();
-    } else if talk.whole && needs_initialized(call) && talk.initialize.is_none() {
+    } else if conversation.whole && needs_initialized(call) && conversation.initialize.is_none() {
         ruling.fail(
             fact!(
                 "not-initialized",
@@ -81,9 +81,9 @@ fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
             method = call.method
         );
         // Earlier messages in a recording show that another `initialize` may have come even earlier.
-        let others = talk.methods_of(Party::Agent).next().is_some()
-            || talk.methods_of(Party::Client).any(|method| method != "initialize");
-        match talk.whole || !others {
+        let others = conversation.methods_of(Party::Agent).next().is_some()
+            || conversation.methods_of(Party::Client).any(|method| method != "initialize");
+        match conversation.whole || !others {
             true => ruling.fail(fact, &[open.n]),
             false => ruling.inconclusive(fact, &[open.n]),
         }
@@ -91,10 +91,10 @@ fn first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// A connection is initialized once. A request after a refusal is a retry.
-fn once(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let open = talk.open_of(Party::Client).find(|open| open.method == "initialize").map(|open| open.n);
-    let done = talk.initialized.as_ref().map(|(n, _)| *n);
+fn once(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let open = conversation.open_of(Party::Client).find(|open| open.method == "initialize").map(|open| open.n);
+    let done = conversation.initialized.as_ref().map(|(n, _)| *n);
     match open.or(done) {
         Some(n) if call.method == "initialize" => {
             ruling.fail(fact!("initialized-twice", "the client sent initialize a second time on one connection"), &[n]);
@@ -107,30 +107,42 @@ fn once(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 /// "The latest protocol version supported" is part of the client's `initialize`.
 ///
 /// Correct but unusual: a client that offers a later version than this edition, or 0.
-fn version_present(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn version_present(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(params) = initialize(call) {
-        ruling.decide(params.member("protocolVersion").is_some(), || fact!("no-version", "the client sent initialize without `protocolVersion`"; pointer = "/params/protocolVersion"));
+        ruling.decide(params.member("protocolVersion").is_some(), || {
+            fact!(
+                "no-version",
+                "the client sent initialize without `protocolVersion`";
+                pointer = "/params/protocolVersion"
+            )
+        });
     }
 }
 
-/// "The capabilities supported" are also part of the client's `initialize`. By the schema's default a client has none, so
-/// omitting them is meaningful; the table of shapes handles other types.
+/// "The capabilities supported" are also part of the client's `initialize`. By the schema's default a client has none,
+/// so omitting them is meaningful; the table of shapes handles other types.
 ///
 /// Correct but unusual: a client without capabilities leaves them out, or sends null or `{}`. That is noted or passes.
-fn capabilities_sent(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(params) = initialize_here(moment, call)
+fn capabilities_sent(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(params) = initialize_here(ctx, call)
         && params.member("clientCapabilities").is_none_or(Value::is_null)
     {
-        ruling.note(fact!("no-capabilities", "the client sent initialize without `clientCapabilities`, which advertises none"; pointer = "/params/clientCapabilities"));
+        ruling.note(fact!(
+            "no-capabilities",
+            "the client sent initialize without `clientCapabilities`, which advertises none";
+            pointer = "/params/clientCapabilities"
+        ));
     }
 }
 
-/// "The Client SHOULD specify whether it supports the following capabilities": capabilities that work must be announced.
-fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && !moment.talk.is_foreign()) else {
+/// "The Client SHOULD specify whether it supports the following capabilities": capabilities that work must be
+/// announced.
+fn capabilities_declared(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate && !ctx.conversation.is_foreign())
+    else {
         return;
     };
-    let (talk, edition) = (moment.talk, moment.talk.edition);
+    let (conversation, edition) = (ctx.conversation, ctx.conversation.edition);
     let feature = Feature::Method(&exchange.method);
     let Some(needed) = edition.adapter.capability(Party::Client, feature) else { return };
     let method = edition.methods.find(Party::Agent, Kind::Request, &exchange.method);
@@ -142,8 +154,8 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
             && result.member("action").is_none_or(|action| action == "accept")
     };
     match answer.outcome {
-        Outcome::Result(_) if talk.client_has(feature) => ruling.pass(),
-        Outcome::Result(result) if talk.client_lacks(feature) && works(result) => {
+        Outcome::Result(_) if conversation.client_has(feature) => ruling.pass(),
+        Outcome::Result(result) if conversation.client_lacks(feature) && works(result) => {
             let fact = fact!(
                 "capability-not-advertised",
                 "the client answered {method} with a result; expected it to advertise `{capability}`",
@@ -152,36 +164,45 @@ fn capabilities_declared(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
             );
             ruling.fail(fact, &[exchange.n]);
         }
-        Outcome::Error(_) if talk.client_lacks(feature) && answer.outcome.error_code() == Some(-32601) => ruling.pass(),
+        Outcome::Error(_) if conversation.client_lacks(feature) && answer.outcome.error_code() == Some(-32601) => {
+            ruling.pass()
+        }
         _ => {}
     }
 }
 
 /// "It SHOULD also provide a name and version to the Agent as well."
-fn client_info(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(params) = initialize_here(moment, call) {
-        let name = moment.talk.edition.adapter.info_member(moment.from);
+fn client_info(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(params) = initialize_here(ctx, call) {
+        let name = ctx.conversation.edition.adapter.info_member(ctx.from);
         let given = params.member(name).is_some_and(|info| !info.is_null());
-        ruling.decide(given, || fact!("no-client-info", "the client sent initialize without `{name}`; expected a name and a version", name; pointer = format!("/params/{name}")));
+        ruling.decide(given, || {
+            fact!(
+                "no-client-info",
+                "the client sent initialize without `{name}`; expected a name and a version",
+                name;
+                pointer = format!("/params/{name}")
+            )
+        });
     }
 }
 
-/// Returns the version in the answer to `initialize`, if the client does not support it: the version that it asked for is "the
-/// latest protocol version supported". A client that asked for none supports no version that does not exist.
-fn unsupported(moment: &Moment<'_>) -> Option<(usize, u64)> {
-    let (n, _) = moment.talk.initialized.as_ref()?;
-    let offered = moment.talk.asked_version();
-    let version = moment.talk.version()?;
+/// Returns the version in the answer to `initialize`, if the client does not support it: the version that it asked for
+/// is "the latest protocol version supported". A client that asked for none supports no version that does not exist.
+fn unsupported(ctx: &CheckContext<'_>) -> Option<(usize, u64)> {
+    let (n, _) = ctx.conversation.initialized.as_ref()?;
+    let offered = ctx.conversation.asked_version();
+    let version = ctx.conversation.version()?;
     // A client may ask for version 0, which no program speaks.
     (version > offered.filter(|&offered| offered > 0).unwrap_or(NEWEST_MAJOR)).then_some((*n, version))
 }
 
-/// "If the Client does not support this version, the Client SHOULD close the connection and inform the user": at least it does
-/// not continue as if it did.
+/// "If the Client does not support this version, the Client SHOULD close the connection and inform the user": at least
+/// it does not continue as if it did.
 ///
 /// Correct but unusual: a client that supports later versions than this program. It offers them in `initialize`.
-fn unsupported_not_used(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some((n, version)) = unsupported(moment).filter(|_| needs_initialized(call)) {
+fn unsupported_not_used(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((n, version)) = unsupported(ctx).filter(|_| needs_initialized(call)) {
         ruling.fail(
             fact!(
                 "unsupported-version-used",
@@ -195,25 +216,34 @@ fn unsupported_not_used(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut R
 }
 
 /// As above: the connection ended, and no session was used on it.
-fn unsupported_left(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let over = moment.talk.stdout_ended.or(moment.talk.shutting_down);
-    if unsupported(moment).is_some() && over.is_some() {
+fn unsupported_left(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let over = ctx.conversation.stdout_ended.or(ctx.conversation.shutting_down);
+    if unsupported(ctx).is_some() && over.is_some() {
         ruling.pass();
     }
 }
 
 /// `session/request_permission` is the baseline method of clients, which no capability announces.
 ///
-/// Correct but unusual: a client that answers with an error because the turn is over, or because it does not know the session.
-fn baseline_methods(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a client that answers with an error because the turn is over, or because it does not know the
+/// session.
+fn baseline_methods(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let permission = |method: &str| method == "session/request_permission";
     let asked = answer.exchange.filter(|exchange| !exchange.deliberate && permission(&exchange.method));
-    let known = moment.talk.initialized.is_some() && !moment.talk.is_foreign();
+    let known = ctx.conversation.initialized.is_some() && !ctx.conversation.is_foreign();
     let Some(exchange) = asked.filter(|_| known) else { return };
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32601) => {
-            ruling.fail(fact!("not-implemented", "the client answered {method} with error -32601; expected every client to implement it", method = exchange.method; code = -32601), &[exchange.n]);
+            ruling.fail(
+                fact!(
+                    "not-implemented",
+                    "the client answered {method} with error -32601; expected every client to implement it",
+                    method = exchange.method;
+                    code = -32601
+                ),
+                &[exchange.n],
+            );
         }
         Outcome::Error(_) => {}
     }

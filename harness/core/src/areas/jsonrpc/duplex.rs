@@ -2,7 +2,7 @@
 
 use crate::areas::common::NO_METHOD;
 use crate::areas::support::{Finish, waits_for_others};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{ANSWER_AFTER_END, HELD_BACK, between, millis};
 use crate::conversation::{Answer, Exchange, TurnLog};
 use crate::fact;
@@ -21,29 +21,30 @@ pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
     Check::both(["jsonrpc.full-duplex.agent", "jsonrpc.full-duplex.client"], On::Response(full_duplex)),
 ];
 
-/// A request may have the id of a request of the other party; it must still be answered. This check only counts answers.
-fn twin_answered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if answer.exchange.is_some_and(|exchange| moment.areas.jsonrpc.twins.contains_key(&exchange.n)) {
+/// A request may have the id of a request of the other party; it must still be answered. This check only counts
+/// answers.
+fn twin_answered(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if answer.exchange.is_some_and(|exchange| ctx.areas.jsonrpc.twins.contains_key(&exchange.n)) {
         ruling.pass();
     }
 }
 
 /// As above: the answer did not come within its limit, and a later request was answered meanwhile.
 ///
-/// Correct but unusual: a party that never answers such requests, or that waits for its user or a model first. Only a party
-/// that has answered a request of the same kind at once before fails.
-fn twin_passed_over(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
+/// Correct but unusual: a party that never answers such requests, or that waits for its user or a model first. Only a
+/// party that has answered a request of the same kind at once before fails.
+fn twin_passed_over(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
     let quick = |open: &&Exchange| open.is_sound() && !waits_for_others(&open.method);
     // A party that answers no request of this kind does not confuse the ids.
-    let usual = |open: &&Exchange| talk.has_replied_before(moment.from, &open.method, open.n);
-    for open in talk.open_of(moment.from.other()).filter(quick).filter(usual) {
-        let Some(&twin) = moment.areas.jsonrpc.twins.get(&open.n) else { continue };
-        if talk.timed_out.contains_key(&open.n) && talk.fence.is_some_and(|fence| fence > open.n) {
+    let usual = |open: &&Exchange| conversation.has_replied_before(ctx.from, &open.method, open.n);
+    for open in conversation.open_of(ctx.from.other()).filter(quick).filter(usual) {
+        let Some(&twin) = ctx.areas.jsonrpc.twins.get(&open.n) else { continue };
+        if conversation.timed_out.contains_key(&open.n) && conversation.fence.is_some_and(|fence| fence > open.n) {
             let message = fact!(
                 "shared-id-unanswered",
                 "the {party} did not answer {method} with the id {id}, which a request of the {party} had as well",
-                party = moment.from,
+                party = ctx.from,
                 method = open.method,
                 id = open.id.to_string()
             );
@@ -57,23 +58,23 @@ fn is_instant(method: &str) -> bool {
     method.starts_with('_')
 }
 
-/// Both parties continue to read and to act while a turn runs. An answer that needs no work proves the contrary if it comes
-/// long after its request, just when the turn ends.
+/// Both parties continue to read and to act while a turn runs. An answer that needs no work proves the contrary if it
+/// comes long after its request, just when the turn ends.
 ///
-/// Correct but unusual: a party that is always slow with such requests, or never answers them; a busy machine; in a recording,
-/// an extension method that waits for the end of the turn by design, so that only the error -32601 proves that the answer
-/// needed no wait.
-fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a party that is always slow with such requests, or never answers them; a busy machine; in a
+/// recording, an extension method that waits for the end of the turn by design, so that only the error -32601 proves
+/// that the answer needed no wait.
+fn full_duplex(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
-    let waited = |us: u64| moment.talk.in_between((exchange.us, exchange.heard), us);
+    let waited = |us: u64| ctx.conversation.in_between((exchange.us, exchange.heard), us);
     // A still later answer was delayed by something other than the turn.
-    let held_back = |us: u64| waited(us) > HELD_BACK && between(us, moment.us) < ANSWER_AFTER_END;
-    let turns = || moment.talk.turn_logs().map(|(_, turn)| turn).filter(|turn| turn.n < exchange.n);
-    let cancelled = Finish::of(moment, answer)
+    let held_back = |us: u64| waited(us) > HELD_BACK && between(us, ctx.us) < ANSWER_AFTER_END;
+    let turns = || ctx.conversation.turn_logs().map(|(_, turn)| turn).filter(|turn| turn.n < exchange.n);
+    let cancelled = Finish::of(ctx, answer)
         .is_some_and(|finish| finish.turn.cancelled.is_some() && finish.reason() == Some("cancelled"));
     // A turn that waits for no other party may end at any time, so an answer at its end proves nothing.
     let held = |turn: &TurnLog| {
-        moment.from == Party::Client || moment.talk.open_of(Party::Agent).any(|open| open.turn == Some(turn.n))
+        ctx.from == Party::Client || ctx.conversation.open_of(Party::Agent).any(|open| open.turn == Some(turn.n))
     };
     if turns().any(|turn| turn.ended.is_none() && held(turn)) || cancelled {
         return ruling.pass();
@@ -82,17 +83,18 @@ fn full_duplex(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
         .filter(|turn| turn.at_cancel.is_none())
         .find_map(|turn| turn.ended.filter(|(ended, _)| *ended > exchange.n));
     // A party that is always slow with such requests is not delayed by the turn.
-    let usual = || moment.talk.has_replied_before(moment.from, &exchange.method, exchange.n);
+    let usual = || ctx.conversation.has_replied_before(ctx.from, &exchange.method, exchange.n);
     if let Some((ended, us)) = over.filter(|(_, us)| is_instant(&exchange.method) && held_back(*us) && usual()) {
         let message = fact!(
             "answered-after-turn",
-            "the {party} answered {method} after {waited_ms} ms, when the turn was over; expected an answer during the turn",
-            party = moment.from,
+            "the {party} answered {method} after {waited_ms} ms, when the turn was over; expected an answer during \
+            the turn",
+            party = ctx.from,
             method = exchange.method,
             waited_ms = millis(waited(us))
         );
         // No program knows the tester's own methods; the methods in a recording may depend on the turn.
-        if moment.talk.whole || answer.outcome.error_code() == Some(NO_METHOD) {
+        if ctx.conversation.whole || answer.outcome.error_code() == Some(NO_METHOD) {
             ruling.fail(message, &[exchange.n, ended]);
         } else {
             ruling.inconclusive(message, &[exchange.n, ended]);

@@ -1,6 +1,6 @@
 //! Area `jsonrpc`: a program that exits although it owes a response.
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::Exchange;
 use crate::fact;
 use crate::finding::Ruling;
@@ -24,51 +24,51 @@ const CRASHES: [&str; 7] = ["SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", 
 /// "the Server MUST reply with a Response": an exit on its own takes the response away. One process may have an outside
 /// cause, such as too little memory, so this counts only if a second process exits after the same request.
 ///
-/// Correct but unusual: an agent whose input was closed, or that was stopped; a client whose user quits while its agent waits, which
-/// may have any exit code; a program that exits after a line that broke the protocol on purpose, which other requirements cover. A
-/// recording of another tool does not contain who ended a program.
-fn exited_before_response(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
-    let Some(exit) = unasked_exit(moment, process) else { return };
-    if !moment.talk.deliberate.is_empty() {
+/// Correct but unusual: an agent whose input was closed, or that was stopped; a client whose user quits while its agent
+/// waits, which may have any exit code; a program that exits after a line that broke the protocol on purpose, which
+/// other requirements cover. A recording of another tool does not contain who ended a program.
+fn exited_before_response(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    let Some(exit) = unasked_exit(ctx, process) else { return };
+    if !ctx.conversation.deliberate.is_empty() {
         return;
     }
-    // Of several requests, it exited after the last one; an invented one that came meanwhile is seldom the cause, and one that came
-    // after the last words on standard error never is.
-    let last_words = moment.talk.stderr.back().copied().unwrap_or(usize::MAX);
-    let owed = moment.talk.open_of(moment.from.other()).filter(|open| Exchange::is_sound(open));
+    // Of several requests, it exited after the last one; an invented one that came meanwhile is seldom the cause, and
+    // one that came after the last words on standard error never is.
+    let last_words = ctx.conversation.stderr.back().copied().unwrap_or(usize::MAX);
+    let owed = ctx.conversation.open_of(ctx.from.other()).filter(|open| Exchange::is_sound(open));
     let cause = owed.max_by_key(|open| (open.n < last_words, !open.method.starts_with('_'), open.n));
     let Some(open) = cause else { return };
     let fact = fact!(
         "exited-before-response",
         "the {party} exited with {exit} before it answered {method}; expected a response",
-        party = moment.from,
+        party = ctx.from,
         exit,
         method = open.method
     );
-    ruling.fail_if_repeated(fact, &with_stderr(moment, open.n));
+    ruling.fail_if_repeated(fact, &with_stderr(ctx, open.n));
 }
 
-/// An agent or a client should go on after a line that it cannot read. Some programs crash a moment after they answered the request
-/// that proves that they read it; then another case is running.
+/// An agent or a client should go on after a line that it cannot read. Some programs crash a moment after they answered
+/// the request that proves that they read it; then another case is running.
 ///
 /// Correct but unusual: as above. One process may also exit for another reason, so a second one must do the same.
-fn exited_after_bad_input(moment: &Moment<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
-    let Some(exit) = unasked_exit(moment, process) else { return };
-    let Some(&bad) = moment.talk.deliberate.last() else { return };
+fn exited_after_bad_input(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    let Some(exit) = unasked_exit(ctx, process) else { return };
+    let Some(&bad) = ctx.conversation.deliberate.last() else { return };
     let fact = fact!(
         "exited-after-bad-input",
         "the {party} exited with {exit} after a line that breaks the protocol; expected it to go on",
-        party = moment.from,
+        party = ctx.from,
         exit
     );
-    ruling.fail_if_repeated(fact, &with_stderr(moment, bad));
+    ruling.fail_if_repeated(fact, &with_stderr(ctx, bad));
 }
 
 /// Returns how the party exited, if it did so without being asked to.
-fn unasked_exit(moment: &Moment<'_>, process: &ProcessEvent) -> Option<String> {
+fn unasked_exit(ctx: &CheckContext<'_>, process: &ProcessEvent) -> Option<String> {
     let ProcessEvent::Exited { code, signal } = process else { return None };
     let is_crash = signal.as_ref().is_some_and(|signal| CRASHES.contains(&signal.as_str()));
-    if moment.talk.shutting_down.is_some() || moment.from == Party::Client && !is_crash {
+    if ctx.conversation.shutting_down.is_some() || ctx.from == Party::Client && !is_crash {
         return None;
     }
     Some(match (code, signal) {
@@ -79,6 +79,6 @@ fn unasked_exit(moment: &Moment<'_>, process: &ProcessEvent) -> Option<String> {
 }
 
 /// Returns the event with the last lines on standard error, which may explain an exit.
-fn with_stderr(moment: &Moment<'_>, n: usize) -> Vec<usize> {
-    [n].into_iter().chain(moment.talk.stderr.iter().copied()).collect()
+fn with_stderr(ctx: &CheckContext<'_>, n: usize) -> Vec<usize> {
+    [n].into_iter().chain(ctx.conversation.stderr.iter().copied()).collect()
 }

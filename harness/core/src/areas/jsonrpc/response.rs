@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::support::{asks_first, waits_for_others};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{OUTPUT_SILENCE, between};
 use crate::conversation::{Answer, Exchange};
 use crate::fact;
@@ -36,32 +36,37 @@ pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
     Check::both(["jsonrpc.response-xor.agent", "jsonrpc.response-xor.client"], On::Message(response_xor)),
 ];
 
-/// "The Server MUST NOT reply to a Notification." An answer that fits no request and follows a notification is such a reply.
+/// "The Server MUST NOT reply to a Notification." An answer that fits no request and follows a notification is such a
+/// reply.
 ///
-/// Correct but unusual: an error with id null that belongs to something else: a line that could not be read, a request that
-/// was wrong on purpose, or a request whose id has a fraction and was refused. Any of these leaves the check undecided, as
-/// does a recording that begins in the middle.
-fn notification_no_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let notifications = moment.talk.notifications.answered_by(answer, moment.from.other());
-    let unread = moment.talk.is_unclear(moment.from.other());
-    let deliberate = notifications.iter().any(|(n, _)| moment.talk.deliberate.contains(n));
+/// Correct but unusual: an error with id null that belongs to something else: a line that could not be read, a request
+/// that was wrong on purpose, or a request whose id has a fraction and was refused. Any of these leaves the check
+/// undecided, as does a recording that begins in the middle.
+fn notification_no_response(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let notifications = ctx.conversation.notifications.answered_by(answer, ctx.from.other());
+    let unread = ctx.conversation.is_unclear(ctx.from.other());
+    let deliberate = notifications.iter().any(|(n, _)| ctx.conversation.deliberate.contains(n));
     // Other requirements cover the two cancellations.
     let own = |method: &str| matches!(method, "session/cancel" | "$/cancel_request");
     if let Some((n, method)) = notifications.iter().rev().find(|(_, method)| !own(method) && !unread && !deliberate) {
-        ruling.fail(fact!("notification-answered", "the {party} sent a response that fits no request after the notification {method}; expected no response", party = moment.from, method), &[*n]);
+        ruling.fail(fact!(
+            "notification-answered",
+            "the {party} sent a response that fits no request after the notification {method}; expected no response",
+            party = ctx.from, method
+        ), &[*n]);
     }
 }
 
 /// Exercised when a notification was sent and a later request was answered without an answer in between.
-fn notification_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let served = moment.areas.jsonrpc.fenced_notification(moment.talk, moment.from.other());
-    if served.is_some_and(|served| moment.talk.is_of_case(served)) {
+fn notification_unanswered(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let served = ctx.areas.jsonrpc.fenced_notification(ctx.conversation, ctx.from.other());
+    if served.is_some_and(|served| ctx.conversation.is_of_case(served)) {
         ruling.pass();
     }
 }
 
 /// "the Server MUST reply with a Response" to every request. This check only counts answers.
-fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn response_came(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some() {
         ruling.pass();
     }
@@ -69,25 +74,25 @@ fn response_came(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// A request was ignored if its limit passed and the party answered a later one meanwhile.
 ///
-/// Correct but unusual: a party that waits for its user or a model ([`waits_for_others`], [`asks_first`]); an agent that takes
-/// longer than the limit to open a session, and answers other requests meanwhile; an agent that reports by custom
-/// notifications what it does before it answers `initialize`; a party that was stopped; a recording that ends too early.
-/// All of these are inconclusive.
-fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
+/// Correct but unusual: a party that waits for its user or a model ([`waits_for_others`], [`asks_first`]); an agent
+/// that takes longer than the limit to open a session, and answers other requests meanwhile; an agent that reports by
+/// custom notifications what it does before it answers `initialize`; a party that was stopped; a recording that ends
+/// too early. All of these are inconclusive.
+fn response_always(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
     let quick = |open: &&Exchange| !waits_for_others(&open.method);
-    let has_sent = talk.last_line.contains_key(&moment.from);
-    for open in talk.open_of(moment.from.other()).filter(|open| open.is_sound()).filter(quick) {
-        let Some(&verdict) = talk.timed_out.get(&open.n) else {
-            skipped_in_recording(moment, open, ruling);
+    let has_sent = conversation.last_line.contains_key(&ctx.from);
+    for open in conversation.open_of(ctx.from.other()).filter(|open| open.is_sound()).filter(quick) {
+        let Some(&verdict) = conversation.timed_out.get(&open.n) else {
+            skipped_in_recording(ctx, open, ruling);
             continue;
         };
-        let later = talk.fence.filter(|&fence| fence > open.n && !asks_first(&open.method));
+        let later = conversation.fence.filter(|&fence| fence > open.n && !asks_first(&open.method));
         let unanswered = || {
             fact!(
                 "unanswered",
                 "the {party} did not answer {method} before the time limit",
-                party = moment.from,
+                party = ctx.from,
                 method = open.method
             )
         };
@@ -95,13 +100,13 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             fact!(
                 "unanswered-before-later",
                 "the {party} did not answer {method} before the time limit, but answered a later request",
-                party = moment.from,
+                party = ctx.from,
                 method = open.method
             )
         };
         match later {
             // `ext.custom-request-answered` uses the same evidence.
-            None if open.method.starts_with('_') && talk.answered_after(moment.from, open.n) => {
+            None if open.method.starts_with('_') && conversation.answered_after(ctx.from, open.n) => {
                 ruling.fail(passed_over(), &[open.n, verdict]);
             }
             // Opening a session includes the start of its MCP servers and of the agent's own services.
@@ -111,9 +116,9 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
             }
             // A party that has sent nothing may start slowly, and so may an agent that reports its progress meanwhile.
             None if open.method == "initialize"
-                && talk.stdout_ended.is_none()
+                && conversation.stdout_ended.is_none()
                 && has_sent
-                && talk.first_call.is_none() =>
+                && conversation.first_call.is_none() =>
             {
                 ruling.fail(unanswered(), &[open.n, verdict]);
             }
@@ -122,14 +127,14 @@ fn response_always(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// Leaves the requirement open if the agent has sent nothing since a prompt whose limit passed: it may hang in each prompt, and its
-/// answers to other requests say nothing about that.
-fn prompt_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let is_silent = |open: &&Exchange| talk.last_line.get(&Party::Agent).is_some_and(|&(n, _)| n < open.n);
-    let prompts = talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
+/// Leaves the requirement open if the agent has sent nothing since a prompt whose limit passed: it may hang in each
+/// prompt, and its answers to other requests say nothing about that.
+fn prompt_unanswered(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let is_silent = |open: &&Exchange| conversation.last_line.get(&Party::Agent).is_some_and(|&(n, _)| n < open.n);
+    let prompts = conversation.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
     for open in prompts.filter(is_silent) {
-        if let Some(&limit) = talk.timed_out.get(&open.n) {
+        if let Some(&limit) = conversation.timed_out.get(&open.n) {
             let fact = fact!(
                 "prompt-unanswered",
                 "the agent did not answer {method} before the time limit, and sent nothing since",
@@ -140,29 +145,30 @@ fn prompt_unanswered(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// A prompt was lost if the agent ran a later one of the same session to its end, waits for nothing, and has been silent for
-/// long: "the Server MUST reply with a Response".
+/// A prompt was lost if the agent ran a later one of the same session to its end, waits for nothing, and has been
+/// silent for long: "the Server MUST reply with a Response".
 ///
-/// Correct but unusual: the agent queues prompts, runs several at once, or refuses or cancels one; it answers each of them. An
-/// agent that still works, waits for the client, or answers no fence leaves the check undecided.
-fn prompt_lost(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let prompts = talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
+/// Correct but unusual: the agent queues prompts, runs several at once, or refuses or cancels one; it answers each of
+/// them. An agent that still works, waits for the client, or answers no fence leaves the check undecided.
+fn prompt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let prompts = conversation.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
     for open in prompts {
-        let Some((id, &limit)) = open.session().zip(talk.timed_out.get(&open.n)) else { continue };
-        let Some(session) = talk.session(id) else { continue };
+        let Some((id, &limit)) = open.session().zip(conversation.timed_out.get(&open.n)) else { continue };
+        let Some(session) = conversation.session(id) else { continue };
         let Some((turn, log)) = session.turn.as_ref().zip(session.log.as_ref()) else { continue };
         let Some(later) = turn.answered.filter(|&later| later > open.n) else { continue };
-        let until = talk.closed_us.unwrap_or(moment.us);
+        let until = conversation.closed_us.unwrap_or(ctx.us);
         let silent = log.last_output_us.is_some_and(|last| between(last, until) > OUTPUT_SILENCE);
-        let waits = talk.open_of(Party::Agent).any(|request| request.session() == Some(id));
+        let waits = conversation.open_of(Party::Agent).any(|request| request.session() == Some(id));
         let busy = session.tools.values().any(|tool| !tool.is_final());
         let fact = fact!(
             "prompt-lost",
-            "the agent answered a later prompt of the session, and never the prompt before it; expected one response to each";
+            "the agent answered a later prompt of the session, and never the prompt before it; expected one response \
+            to each";
             method = open.method, session_id = id
         );
-        if silent && !waits && !busy && talk.fence.is_some_and(|fence| fence > later) {
+        if silent && !waits && !busy && conversation.fence.is_some_and(|fence| fence > later) {
             ruling.fail(fact, &[open.n, later, limit]);
         } else {
             ruling.inconclusive(fact, &[open.n, later, limit]);
@@ -175,15 +181,15 @@ fn opens_a_session(method: &str) -> bool {
     matches!(method, "session/new" | "session/load" | "session/resume" | "session/fork")
 }
 
-/// Leaves open whether a request has an answer that is missing in the recording although a later answer is there. A recording
-/// has no time limits, and answers may come in any order.
-pub(in crate::areas) fn skipped_in_recording(moment: &Moment<'_>, open: &Exchange, ruling: &mut Ruling<'_>) {
-    let skipped = moment.talk.answered_after(moment.from, open.n) && !asks_first(&open.method);
-    if !moment.talk.whole && skipped {
+/// Leaves open whether a request has an answer that is missing in the recording although a later answer is there. A
+/// recording has no time limits, and answers may come in any order.
+pub(in crate::areas) fn skipped_in_recording(ctx: &CheckContext<'_>, open: &Exchange, ruling: &mut Ruling<'_>) {
+    let skipped = ctx.conversation.answered_after(ctx.from, open.n) && !asks_first(&open.method);
+    if !ctx.conversation.whole && skipped {
         let fact = fact!(
             "unanswered-in-recording",
             "the {party} answered a later request, and the recording holds no answer to {method}",
-            party = moment.from,
+            party = ctx.from,
             method = open.method
         );
         ruling.inconclusive(fact, &[open.n]);
@@ -192,27 +198,36 @@ pub(in crate::areas) fn skipped_in_recording(moment: &Moment<'_>, open: &Exchang
 
 /// Each request gets one answer.
 ///
-/// Correct but unusual: a client that uses an id again, after the answer or, wrongly, before it; each of the requests may have
-/// an answer. Answers with id null belong to lines that could not be read, and there may be several. A recording that begins in
-/// the middle proves nothing.
-fn response_once(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a client that uses an id again, after the answer or, wrongly, before it; each of the requests
+/// may have an answer. Answers with id null belong to lines that could not be read, and there may be several. A
+/// recording that begins in the middle proves nothing.
+fn response_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     // Each line that cannot be read may get an error response with id null.
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
     if answer.exchange.is_some() {
         ruling.pass();
         return;
     }
-    let key = (moment.from.other(), id.clone());
-    if let Some(&first) = moment.talk.answered.get(&key).filter(|_| !moment.talk.shared_ids.contains(&key)) {
-        ruling.fail(fact!("answered-twice", "the {party} answered the request with the id {id} a second time; expected one response", party = moment.from, id = id.to_string(); pointer = "/id"), &[first]);
+    let key = (ctx.from.other(), id.clone());
+    if let Some(&first) = ctx.conversation.answered.get(&key).filter(|_| !ctx.conversation.shared_ids.contains(&key)) {
+        ruling.fail(
+            fact!(
+                "answered-twice",
+                "the {party} answered the request with the id {id} a second time; expected one response",
+                party = ctx.from, id = id.to_string();
+                pointer = "/id"
+            ),
+            &[first],
+        );
     }
 }
 
 /// "id … MUST be the same as the value of the id member in the Request Object", in value and type.
 ///
-/// Correct but unusual: `1.0` for `1`, or other escapes in a string, which are the same value; an answer to a broken line
-/// whose id differs from that of an open request by its type alone; in a recording, an answer to a request from before it.
-fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: `1.0` for `1`, or other escapes in a string, which are the same value; an answer to a broken
+/// line whose id differs from that of an open request by its type alone; in a recording, an answer to a request from
+/// before it.
+fn response_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     // Null is the id of an answer to an unreadable line, and not another form of an id.
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
     if let Some(exchange) = answer.exchange {
@@ -227,16 +242,16 @@ fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
         }
         return;
     }
-    if is_read_in_garbage(moment, id) {
+    if is_read_in_garbage(ctx, id) {
         return;
     }
-    let mut open = moment.talk.open_of(moment.from.other());
+    let mut open = ctx.conversation.open_of(ctx.from.other());
     if let Some(meant) = open.find(|open| converted(&open.id) == converted(id)) {
-        if moment.talk.holes.anywhere {
+        if ctx.conversation.holes.anywhere {
             let message = fact!(
                 "answer-to-unseen-request",
                 "the {party} answered with the id {id}, maybe to a request that the recording does not hold",
-                party = moment.from,
+                party = ctx.from,
                 id = id.to_string();
                 pointer = "/id"
             );
@@ -246,7 +261,7 @@ fn response_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             fact!(
                 "id-changed",
                 "the {party} answered with the id {actual}; expected {expected}, the id of the request {method}",
-                party = moment.from,
+                party = ctx.from,
                 actual = id.to_string(),
                 expected = meant.id.to_string(),
                 method = meant.method;
@@ -267,34 +282,43 @@ fn converted(id: &RpcId) -> String {
 
 /// An answer names a request of the other party, or null if the request could not be read.
 ///
-/// Correct but unusual: the id of a line that is not a valid request but has an id, and a number above 2^53 that comes back
-/// rounded; other requirements cover both. The id of a request in another type is not its id, and `jsonrpc.response-id` owns that
-/// mistake. A recording with gaps proves nothing.
-fn response_id_known(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let other = moment.from.other();
+/// Correct but unusual: the id of a line that is not a valid request but has an id, and a number above 2^53 that comes
+/// back rounded; other requirements cover both. The id of a request in another type is not its id, and
+/// `jsonrpc.response-id` owns that mistake. A recording with gaps proves nothing.
+fn response_id_known(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let other = ctx.from.other();
     let Some(id) = answer.id.filter(|id| **id != RpcId::Null) else { return };
     if answer.exchange.is_some() {
         return ruling.pass();
     }
-    let answered = talk.answered.contains_key(&(other, id.clone()));
-    let is_rounded = talk.open_of(other).any(|open| !open.id.is_exact() && !id.is_exact());
-    if !answered && !is_rounded && !is_read_in_garbage(moment, id) {
-        ruling.fail(fact!("unknown-id", "the {party} answered with the id {id}; expected the id of an open request", party = moment.from, id = id.to_string(); pointer = "/id"), &[]);
+    let answered = conversation.answered.contains_key(&(other, id.clone()));
+    let is_rounded = conversation.open_of(other).any(|open| !open.id.is_exact() && !id.is_exact());
+    if !answered && !is_rounded && !is_read_in_garbage(ctx, id) {
+        ruling.fail(
+            fact!(
+                "unknown-id",
+                "the {party} answered with the id {id}; expected the id of an open request",
+                party = ctx.from, id = id.to_string();
+                pointer = "/id"
+            ),
+            &[],
+        );
     }
 }
 
 /// "Either the result member or error member MUST be included, but both members MUST NOT be included."
 ///
-/// Correct but unusual: `"result": null`. Only absent members count as absent, so `"error": null` next to a result fails.
-fn response_xor(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: `"result": null`. Only absent members count as absent, so `"error": null` next to a result
+/// fails.
+fn response_xor(ctx: &CheckContext<'_>, message: &Value, envelope: Envelope<'_>, ruling: &mut Ruling<'_>) {
     let has = |name: &str| message.member(name).is_some();
     if let Envelope::Response { result, error, .. } = envelope {
         ruling.decide(result.is_some() != error.is_some(), || {
             fact!(
                 "result-and-error",
                 "the {party} sent a response with a result and an error; expected one of them",
-                party = moment.from
+                party = ctx.from
             )
         });
     } else if matches!(envelope, Envelope::Unclear) && has("id") && !has("method") {
@@ -302,14 +326,15 @@ fn response_xor(moment: &Moment<'_>, message: &Value, envelope: Envelope<'_>, ru
             fact!(
                 "neither-result-nor-error",
                 "the {party} sent a response without result and error; expected one of them",
-                party = moment.from
+                party = ctx.from
             ),
             &[],
         );
     }
 }
 
-/// Whether a line of the other party that is not a message holds this id, so that an answer with it may belong to that line.
-pub(super) fn is_read_in_garbage(moment: &Moment<'_>, id: &RpcId) -> bool {
-    moment.areas.jsonrpc.garbled_by(moment.from.other()).any(|line| line.id.as_ref() == Some(id))
+/// Whether a line of the other party that is not a message holds this id, so that an answer with it may belong to that
+/// line.
+pub(super) fn is_read_in_garbage(ctx: &CheckContext<'_>, id: &RpcId) -> bool {
+    ctx.areas.jsonrpc.garbled_by(ctx.from.other()).any(|line| line.id.as_ref() == Some(id))
 }

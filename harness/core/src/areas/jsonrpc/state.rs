@@ -81,8 +81,8 @@ impl State {
         lines.push_back(garbled);
     }
 
-    /// Reads an answer to no request. Of several lines, it answers the first with its code; with another code it counts only if
-    /// there is one line.
+    /// Reads an answer to no request. Of several lines, it answers the first with its code; with another code it counts
+    /// only if there is one line.
     pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
         if answer.exchange.is_some() {
             return;
@@ -124,8 +124,8 @@ pub enum GarbledKind {
     NotJson,
     /// It is JSON, and neither a message nor a list.
     NotMessage,
-    /// No requirement determines the code of its answer: a list, bytes that are not UTF-8, or a notification that the tester
-    /// broke on purpose.
+    /// No requirement determines the code of its answer: a list, bytes that are not UTF-8, or a notification that the
+    /// tester broke on purpose.
     Other,
 }
 
@@ -146,13 +146,13 @@ impl Garbled {
         Some(Self { n, kind, id, answer: None })
     }
 
-    /// Whether an answer may belong to this line: it answers no request, and has the line's id, no id or null, or a code for
-    /// unreadable lines.
+    /// Whether an answer may belong to this line: it answers no request, and has the line's id, no id or null, or a
+    /// code for unreadable lines.
     #[must_use]
     pub fn is_meant(&self, answer: &Answer<'_>) -> bool {
         let id = answer.id.filter(|id| **id != RpcId::Null);
-        let telling = matches!(answer.outcome.error_code(), Some(-32700 | -32600));
-        answer.exchange.is_none() && (telling || id.is_none_or(|id| self.id.as_ref() == Some(id)))
+        let is_parse_error = matches!(answer.outcome.error_code(), Some(-32700 | -32600));
+        answer.exchange.is_none() && (is_parse_error || id.is_none_or(|id| self.id.as_ref() == Some(id)))
     }
 
     fn is_unanswered(&self) -> bool {

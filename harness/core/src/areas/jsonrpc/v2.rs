@@ -1,6 +1,6 @@
 //! Area `jsonrpc`: requests with an id that version 2 does not allow.
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -16,11 +16,11 @@ pub(in crate::areas) const BOTH: &[[Check; 2]] =
 
 /// "Unlike base JSON-RPC, it MUST NOT be `null`", and the id of a result is a string or an integer.
 ///
-/// Correct but unusual: another error code, silence, and an error that repeats the id. Only a result fails, which shows that the
-/// agent carried the request out.
-fn unusable_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: another error code, silence, and an error that repeats the id. Only a result fails, which shows
+/// that the agent carried the request out.
+fn unusable_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let is_unusable = |id: &RpcId| matches!(id, RpcId::Null | RpcId::Number(_));
-    let mut open = moment.talk.open_of(Party::Client).filter(|open| is_unusable(&open.id));
+    let mut open = ctx.conversation.open_of(Party::Client).filter(|open| is_unusable(&open.id));
     match (answer.exchange.filter(|exchange| is_unusable(&exchange.id)), answer.outcome) {
         (Some(exchange), Outcome::Result(_)) => {
             let fact = fact!(
@@ -39,14 +39,14 @@ fn unusable_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// A method is either a request or a notification.
 ///
 /// Correct but unusual: a method that the party does not have, and `$/cancel_request` of either party.
-fn kind_matches(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(expected) = moment.talk.edition.methods.kind_of(moment.from, call.method) else { return };
+fn kind_matches(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(expected) = ctx.conversation.edition.methods.kind_of(ctx.from, call.method) else { return };
     let name = |kind: Kind| if kind == Kind::Request { "request" } else { "notification" };
     ruling.decide(expected == call.kind, || {
         fact!(
             "wrong-form",
             "the {party} sent {method} as a {actual}; expected a {expected}",
-            party = moment.from, method = call.method, actual = name(call.kind), expected = name(expected);
+            party = ctx.from, method = call.method, actual = name(call.kind), expected = name(expected);
             pointer = "/id"
         )
     });

@@ -81,8 +81,8 @@ impl State {
         quiet.filter(|walk| request.text("cursor").is_none() && walk.filter.as_deref() == request.text("cwd"))
     }
 
-    /// Reads a call, which may change the content of a listing. A list of commands says nothing about the activity in a session,
-    /// and often comes some time after the session.
+    /// Reads a call, which may change the content of a listing. A list of commands says nothing about the activity in a
+    /// session, and often comes some time after the session.
     pub(in crate::areas) fn call(&mut self, call: &CallSeen<'_>) {
         let Some(walk) = self.walk.as_mut().filter(|walk| walk.quiet && changes(call.method)) else { return };
         let update = call.params.and_then(|params| params.member("update")?.member("sessionUpdate")?.as_str());

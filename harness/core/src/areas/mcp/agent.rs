@@ -1,12 +1,13 @@
 //! The agent's half of the area `mcp`: its starts and calls of the tester's MCP servers.
 //!
-//! The steps of a case report servers that an agent ignored, since only they know when it should have called the server.
+//! The steps of a case report servers that an agent ignored, since only they know when it should have called the
+//! server.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::trace::{McpEvent, McpTransport, McpWhat, Visit};
@@ -20,14 +21,14 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("mcp.sse.honest", On::Mcp(|_, event, ruling| connected(McpTransport::Sse, event, ruling))),
 ];
 
-/// Passes an agent that connects to a server over this transport, and never fails: the step of a case fails if the trace shows
-/// the tool call.
+/// Passes an agent that connects to a server over this transport, and never fails: the step of a case fails if the
+/// trace shows the tool call.
 ///
-/// "All Agents MUST support connecting to MCP servers via stdio." "When the Agent supports `mcpCapabilities.http`, Clients
-/// can specify MCP servers configurations using the HTTP transport", and so with sse.
+/// "All Agents MUST support connecting to MCP servers via stdio." "When the Agent supports `mcpCapabilities.http`,
+/// Clients can specify MCP servers configurations using the HTTP transport", and so with sse.
 ///
-/// Correct but unusual: an agent that connects to a server only when it calls a tool of it, or tries streamable HTTP before
-/// sse.
+/// Correct but unusual: an agent that connects to a server only when it calls a tool of it, or tries streamable HTTP
+/// before sse.
 fn connected(over: McpTransport, event: &McpEvent, ruling: &mut Ruling<'_>) {
     if let McpWhat::FromAgent(text) = &event.what
         && event.over == over
@@ -38,13 +39,14 @@ fn connected(over: McpTransport, event: &McpEvent, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// `args`: "Command-line arguments to pass to the server." `env`: "Environment variables to set when launching the server."
+/// `args`: "Command-line arguments to pass to the server." `env`: "Environment variables to set when launching the
+/// server."
 ///
-/// Correct but unusual: an agent that adds variables of its own, starts the server several times, or serves several sessions
-/// that name it in different ways. Each start passes if it fits one of the entries.
-fn args_env(moment: &Moment<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that adds variables of its own, starts the server several times, or serves several
+/// sessions that name it in different ways. Each start passes if it fits one of the entries.
+fn args_env(ctx: &CheckContext<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     let McpWhat::Started { command, args, env, .. } = &event.what else { return };
-    let named = moment.talk.mcp_servers.iter().filter(|entry| text(entry, "command") == Some(command));
+    let named = ctx.conversation.mcp_servers.iter().filter(|entry| text(entry, "command") == Some(command));
     let entries: Vec<&Value> = named.collect();
     // Several sessions may name one server in different ways.
     let departures: Vec<Fact> = entries.iter().filter_map(|entry| departure(entry, &event.server, args, env)).collect();
@@ -93,10 +95,10 @@ fn departure(entry: &Value, server: &str, args: &[String], env: &BTreeMap<String
 /// http: "HTTP headers to include in requests to the server." sse: "HTTP headers to include when establishing the SSE
 /// connection."
 ///
-/// Correct but unusual: an agent that requests other URLs of the host, for example to discover a login, sends additional
-/// headers, or has one session with headers and one without for the same URL. These do not fail.
-fn headers(moment: &Moment<'_>, visit: &Visit, ruling: &mut Ruling<'_>) {
-    let named = moment.talk.mcp_servers.iter().filter(|entry| text(entry, "url") == Some(&visit.url));
+/// Correct but unusual: an agent that requests other URLs of the host, for example to discover a login, sends
+/// additional headers, or has one session with headers and one without for the same URL. These do not fail.
+fn headers(ctx: &CheckContext<'_>, visit: &Visit, ruling: &mut Ruling<'_>) {
+    let named = ctx.conversation.mcp_servers.iter().filter(|entry| text(entry, "url") == Some(&visit.url));
     let lists: Vec<_> = named.map(|entry| pairs(entry, "headers")).collect();
     // The request may belong to the session without headers.
     if lists.iter().any(Vec::is_empty) {
@@ -112,7 +114,12 @@ fn headers(moment: &Moment<'_>, visit: &Visit, ruling: &mut Ruling<'_>) {
     if departures.len() < lists.len() {
         ruling.pass();
     } else if let Some(name) = departures.last() {
-        let fact = fact!("header-missing", "the agent sent {method} to an MCP server without the header `{header}`; expected the configured header", method = visit.method, header = name; url = visit.url);
+        let fact = fact!(
+            "header-missing",
+            "the agent sent {method} to an MCP server without the header `{header}`; expected the configured header",
+            method = visit.method, header = name;
+            url = visit.url
+        );
         ruling.fail(fact, &[]);
     }
 }

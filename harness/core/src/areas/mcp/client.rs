@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::session::client::{items, opening, reopening};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
 use crate::fact;
 use crate::finding::Ruling;
@@ -28,21 +28,26 @@ fn servers<'m>(params: &'m Value, transport: &str) -> impl Iterator<Item = &'m V
 }
 
 /// `command`: "The absolute path to the MCP server executable."
-fn command_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn command_absolute(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = opening(call) else { return };
     for command in servers(params, "stdio").filter_map(|server| server.member("command")?.as_str()) {
         ruling.decide(is_absolute(command), || {
-            fact!("relative-path", "the client sent {method} with the MCP server command `{path}`; expected an absolute path", method = call.method, path = command; pointer = "/params/mcpServers")
+            fact!(
+                "relative-path",
+                "the client sent {method} with the MCP server command `{path}`; expected an absolute path",
+                method = call.method, path = command;
+                pointer = "/params/mcpServers"
+            )
         });
     }
 }
 
-/// `session/load` is called with "MCP servers to connect to", and the specification does not require the agent to remember
-/// those of `session/new`. The list may have changed in between, so an empty one proves nothing. The page also requires the
-/// list for `session/resume`, where the schema has it optional.
-fn passed_on(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// `session/load` is called with "MCP servers to connect to", and the specification does not require the agent to
+/// remember those of `session/new`. The list may have changed in between, so an empty one proves nothing. The page also
+/// requires the list for `session/resume`, where the schema has it optional.
+fn passed_on(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = reopening(call) else { return };
-    let session = call.text("sessionId").and_then(|id| moment.talk.session(id));
+    let session = call.text("sessionId").and_then(|id| ctx.conversation.session(id));
     let before = session.filter(|session| session.mcp_servers > 0);
     match (params.member("mcpServers"), before) {
         (Some(Value::Array(servers)), _) if !servers.is_empty() => ruling.pass(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, LOGIN, decide_implemented, note_null, proper};
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{UPDATE_WITH_RESPONSE, between};
 use crate::conversation::{Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_text};
 use crate::fact;
@@ -43,9 +43,9 @@ fn ids(state: &Value) -> impl Iterator<Item = &str> {
 
 /// The current mode is one of "the set of modes that the Agent can operate in".
 ///
-/// Correct but unusual: an agent without modes lists none, and has an empty text or a default as the current one. Without a
-/// list, nothing can be compared.
-fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent without modes lists none, and has an empty text or a default as the current one.
+/// Without a list, nothing can be compared.
+fn current_listed(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, state) in payload.places("SessionModeState") {
         let current = state.member("currentModeId").and_then(Value::as_str);
         if let Some(current) = current.filter(|_| state.member("availableModes").is_some_and(Value::is_array)) {
@@ -72,7 +72,7 @@ fn current_listed(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
 /// "id: Unique identifier for this mode."
 ///
 /// Correct but unusual: ids that differ only in case or blanks, and two modes of one name. Ids are compared exactly.
-fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+fn ids_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, state) in payload.places("SessionModeState") {
         let mut seen = BTreeSet::new();
         match ids(state).find(|id| !seen.insert(*id)) {
@@ -91,32 +91,33 @@ fn ids_unique(_: &Moment<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Returns the request to set a mode that the session lists, with the session.
-fn set_of<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Session)> {
+fn set_of<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Session)> {
     let exchange = proper(answer, SET)?;
-    let session = moment.talk.session(exchange.session()?)?;
+    let session = ctx.conversation.session(exchange.session()?)?;
     session.lists_mode(exchange.text("modeId")?).then_some((exchange, session))
 }
 
 /// Clients change the mode "by calling the `session/set_mode` method", with any of the listed modes.
 ///
 /// Correct but unusual: a policy forbids a mode that is listed. Only -32601 fails.
-fn set_implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if set_of(moment, answer).is_some() {
+fn set_implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if set_of(ctx, answer).is_some() {
         decide_implemented(answer, SET, ruling);
     }
 }
 
 /// "The current mode can be changed at any point during a session, whether the Agent is idle or generating a response."
-fn set_anytime(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if let Some((exchange, session)) = set_of(moment, answer) {
+fn set_anytime(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((exchange, session)) = set_of(ctx, answer) {
         decide_anytime(answer, exchange, session, ruling);
     }
 }
 
 /// Decides about the answer to a change that the client requested during a turn.
 ///
-/// Correct but unusual: the answer comes after the turn since the agent handles one message at a time, or the change is refused
-/// for another reason, such as a policy server that is busy. The words of the error decide nothing: see [`decide_refused_in_turns`].
+/// Correct but unusual: the answer comes after the turn since the agent handles one message at a time, or the change is
+/// refused for another reason, such as a policy server that is busy. The words of the error decide nothing: see
+/// [`decide_refused_in_turns`].
 pub(in crate::areas) fn decide_anytime(
     answer: &Answer<'_>,
     exchange: &Exchange,
@@ -146,44 +147,46 @@ pub(in crate::areas) fn decide_anytime(
     }
 }
 
-/// A setting is refused because of the turn if the agent refuses it in each of several turns and accepts the same request each
-/// time that no turn runs.
-pub(in crate::areas) fn decide_refused_in_turns(moment: &Moment<'_>, method: &str, ruling: &mut Ruling<'_>) {
+/// A setting is refused because of the turn if the agent refuses it in each of several turns and accepts the same
+/// request each time that no turn runs.
+pub(in crate::areas) fn decide_refused_in_turns(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
     let is_refused = |trial: &Trial| trial.exchange.method == method && trial.error.is_some_and(|code| code != LOGIN);
     let alike = |one: &Trial, other: &Trial| one.is_like(other, "");
-    if let Some((trial, events)) = moment.talk.trials.contrast(|trial| trial.in_turn, is_refused, alike) {
+    if let Some((trial, events)) = ctx.conversation.trials.contrast(|trial| trial.in_turn, is_refused, alike) {
         let fact = fact!(
             "refused-during-turns",
-            "the agent refused {method} in each turn, and accepted the same request between turns; expected it at any time",
-            method; code = trial.error
+            "the agent refused {method} in each turn, and accepted the same request between turns; expected it at \
+            any time",
+            method;
+            code = trial.error
         );
         ruling.fail(fact, &events);
     }
 }
 
 /// As [`set_anytime`], for a mode that is refused in each turn.
-fn refused_in_turns(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    decide_refused_in_turns(moment, SET, ruling);
+fn refused_in_turns(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    decide_refused_in_turns(ctx, SET, ruling);
 }
 
 /// The schema requires an object here; older agents send null. Both are correct.
-fn set_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn set_result(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, SET, ruling);
 }
 
 /// After a successful `session/set_mode`, the session is in that mode: an update does not name the old one.
 ///
-/// Correct but unusual: the updates on two changes in a row come after both answers, so that one names the intermediate mode;
-/// or the agent leaves the mode by itself later or in a turn, or reverts it because of a policy, or the client sets the mode again
-/// by an option. These do not fail: only an update within half a second, in a case, does.
-fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the updates on two changes in a row come after both answers, so that one names the intermediate
+/// mode; or the agent leaves the mode by itself later or in a turn, or reverts it because of a policy, or the client
+/// sets the mode again by an option. These do not fail: only an update within half a second, in a case, does.
+fn set_effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
     };
     let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str) else { return };
-    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.session() == Some(update.session));
+    let mut open = ctx.conversation.open_of(ctx.from.other()).filter(|open| open.session() == Some(update.session));
     let asked = open.any(|open| open.method == SET && open.text("modeId") == Some(mode));
-    let mut open = moment.talk.open_of(moment.from.other()).filter(|open| open.session() == Some(update.session));
+    let mut open = ctx.conversation.open_of(ctx.from.other()).filter(|open| open.session() == Some(update.session));
     if open.any(|open| session.is_mode_option(open.text("configId"))) {
         return;
     }
@@ -193,13 +196,15 @@ fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
         Some(set) if set.before == mode && session.turn.is_none() => {
             let fact = fact!(
                 "old-mode-in-update",
-                "the agent sent an update with the old mode `{actual}` after the client set `{expected}`; expected the new one",
-                actual = mode, expected = set.mode; pointer = "/params/update/currentModeId"
+                "the agent sent an update with the old mode `{actual}` after the client set `{expected}`; expected \
+                the new one",
+                actual = mode, expected = set.mode;
+                pointer = "/params/update/currentModeId"
             );
             // Later the agent may have changed it again by itself.
-            let at_once = between(set.us, moment.us) < UPDATE_WITH_RESPONSE && !set.after_another;
+            let at_once = between(set.us, ctx.us) < UPDATE_WITH_RESPONSE && !set.after_another;
             if at_once {
-                fail_in_case(moment, fact, &[set.n], ruling);
+                fail_in_case(ctx, fact, &[set.n], ruling);
             } else {
                 ruling.inconclusive(fact, &[set.n]);
             }
@@ -209,10 +214,10 @@ fn set_effective(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
 }
 
 /// The state that a load or a resume returns also shows the mode.
-fn set_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn set_kept(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let reopened = ["session/load", "session/resume"].iter().find_map(|method| answer.result_of(method));
     let Some((exchange, result)) = reopened else { return };
-    let set = exchange.session().and_then(|id| moment.talk.session(id)?.mode_set.as_ref());
+    let set = exchange.session().and_then(|id| ctx.conversation.session(id)?.mode_set.as_ref());
     let current = result.pointer("/modes/currentModeId").and_then(Value::as_str);
     if let (Some(set), Some(current)) = (set, current) {
         if set.mode == current {
@@ -230,9 +235,9 @@ fn set_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// The mode "Must be one of the modes listed in `availableModes`", so the agent refuses another one.
-fn unknown_refused(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn unknown_refused(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, SET) else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let Some(mode) = exchange.text("modeId").filter(|mode| session.modes.is_some() && !session.lists_mode(mode)) else {
         return;
     };
@@ -259,7 +264,7 @@ fn unknown_refused(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 }
 
 /// The schema requires `currentModeId`; an example on the page on modes has `modeId`.
-fn update_field(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn update_field(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let has = |name: &str| update.body.member(name).is_some();
     if update.variant == "current_mode_update" && has("modeId") && !has("currentModeId") {
         ruling.note(fact!(
@@ -271,48 +276,49 @@ fn update_field(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
 }
 
 /// "The Agent can also change its own mode and let the Client know".
-fn self_change(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn self_change(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "current_mode_update");
-    let Some(session) = session.filter(|session| session.turn.is_some() && !client_sets(moment)) else { return };
+    let Some(session) = session.filter(|session| session.turn.is_some() && !client_sets(ctx)) else { return };
     let mode = update.body.member("currentModeId").and_then(Value::as_str);
     if session.mode().is_some() && mode.is_some() && session.mode() != mode {
         ruling.pass();
     }
 }
 
-/// A mode that a turn changed without an update shows when the session is reopened; an earlier reopening must have shown that
-/// it does not change the mode by itself.
-fn silent_change(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// A mode that a turn changed without an update shows when the session is reopened; an earlier reopening must have
+/// shown that it does not change the mode by itself.
+fn silent_change(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let reopened = ["session/load", "session/resume"].iter().find_map(|method| answer.result_of(method));
-    let Some((exchange, result)) = reopened.filter(|_| !client_sets(moment)) else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
-    let (Some(told), Some(found)) = (session.mode(), result.pointer("/modes/currentModeId").and_then(Value::as_str))
+    let Some((exchange, result)) = reopened.filter(|_| !client_sets(ctx)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
+    let (Some(announced), Some(found)) =
+        (session.mode(), result.pointer("/modes/currentModeId").and_then(Value::as_str))
     else {
         return;
     };
     let options = session.options.iter().flatten().filter(|option| option_text(option, "category") == Some("mode"));
     let by_option = options.into_iter().any(|option| option_text(option, "currentValue") == Some(found));
     let turns = session.mode_kept.is_some_and(|prompts| prompts < session.prompts);
-    if moment.talk.whole && turns && told != found && !by_option {
+    if ctx.conversation.whole && turns && announced != found && !by_option {
         let fact = fact!(
             "silent-change",
             "the agent answered {method} with the mode `{actual}`; expected an update that changes `{before}` to it",
-            method = exchange.method, actual = found, before = told; pointer = "/result/modes/currentModeId"
+            method = exchange.method, actual = found, before = announced; pointer = "/result/modes/currentModeId"
         );
         ruling.fail(fact, &[session.known]);
     }
 }
 
 /// Whether the client changes modes or options in this conversation, which an agent may apply late.
-pub(in crate::areas) fn client_sets(moment: &Moment<'_>) -> bool {
-    SETTERS.iter().any(|method| moment.talk.has_sent(moment.from.other(), method))
+pub(in crate::areas) fn client_sets(ctx: &CheckContext<'_>) -> bool {
+    SETTERS.iter().any(|method| ctx.conversation.has_sent(ctx.from.other(), method))
 }
 
 /// The agent changes to one of its own modes.
 ///
-/// Correct but unusual: the agent lists no modes, or has others since it was loaded, and the response with their list is
-/// still to come.
-fn update_listed(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent lists no modes, or has others since it was loaded, and the response with their list
+/// is still to come.
+fn update_listed(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
     };

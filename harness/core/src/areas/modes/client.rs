@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{CallSeen, Conversation, Session, option_text};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -17,21 +17,26 @@ pub(super) const CHECKS: &[Check] = &[
 pub(in crate::areas) const SET_MODE: &str = "session/set_mode";
 
 /// Returns the session that a request of `method` names, if it is open and its state is not about to be replaced.
-pub(in crate::areas) fn settled<'m>(moment: &Moment<'m>, call: &CallSeen<'_>, method: &str) -> Option<&'m Session> {
-    let session = moment.talk.session(call.text_of(method, "sessionId")?)?;
+pub(in crate::areas) fn settled<'m>(ctx: &CheckContext<'m>, call: &CallSeen<'_>, method: &str) -> Option<&'m Session> {
+    let session = ctx.conversation.session(call.text_of(method, "sessionId")?)?;
     (session.is_introduced() && session.loading.or(session.resuming).is_none()).then_some(session)
 }
 
-/// Whether the client may have another state: after a deliberately wrong line, or an update that came before the session was
-/// known.
-fn is_unclear(talk: &Conversation, call: &CallSeen<'_>) -> bool {
-    let early = call.text("sessionId").is_some_and(|id| talk.strangers.contains_key(id));
-    early || !talk.deliberate.is_empty()
+/// Whether the client may have another state: after a deliberately wrong line, or an update that came before the
+/// session was known.
+fn is_unclear(conversation: &Conversation, call: &CallSeen<'_>) -> bool {
+    let early = call.text("sessionId").is_some_and(|id| conversation.unknown_sessions.contains_key(id));
+    early || !conversation.deliberate.is_empty()
 }
 
 /// Fails a request to set something, unless the client may have another state of the session.
-pub(in crate::areas) fn fail_if_clear(moment: &Moment<'_>, call: &CallSeen<'_>, fact: Fact, ruling: &mut Ruling<'_>) {
-    if is_unclear(moment.talk, call) {
+pub(in crate::areas) fn fail_if_clear(
+    ctx: &CheckContext<'_>,
+    call: &CallSeen<'_>,
+    fact: Fact,
+    ruling: &mut Ruling<'_>,
+) {
+    if is_unclear(ctx.conversation, call) {
         ruling.inconclusive(fact, &[]);
     } else {
         ruling.fail(fact, &[]);
@@ -40,11 +45,11 @@ pub(in crate::areas) fn fail_if_clear(moment: &Moment<'_>, call: &CallSeen<'_>, 
 
 /// `modeId`: "Must be one of the modes listed in `availableModes`".
 ///
-/// Correct but unusual: the client sets the current mode again although the list lacks it, a mode of another session of the
-/// same agent, or one that the list lost in a response which the client may not have read yet. The first and the last of
-/// these do not fail.
-fn mode_listed(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, mode)) = settled(moment, call, SET_MODE).zip(call.text("modeId")) else { return };
+/// Correct but unusual: the client sets the current mode again although the list lacks it, a mode of another session of
+/// the same agent, or one that the list lost in a response which the client may not have read yet. The first and the
+/// last of these do not fail.
+fn mode_listed(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, mode)) = settled(ctx, call, SET_MODE).zip(call.text("modeId")) else { return };
     let Some(modes) =
         session.modes.as_ref().filter(|modes| modes.member("availableModes").is_some_and(Value::is_array))
     else {
@@ -54,7 +59,7 @@ fn mode_listed(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
         ruling.pass();
     } else if modes.member("currentModeId").and_then(Value::as_str) == Some(mode) {
         // The agent is in that mode, although it does not list it.
-    } else if let Some(list) = just_dropped(moment, session, mode) {
+    } else if let Some(list) = just_dropped(ctx, session, mode) {
         let fact = fact!(
             "dropped-just-before",
             "the client set the mode `{mode_id}`, which the agent had just dropped from availableModes",
@@ -67,26 +72,26 @@ fn mode_listed(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
             "the client set the mode `{mode_id}`; expected a mode of availableModes",
             mode_id = mode; method = SET_MODE, pointer = "/params/modeId"
         );
-        fail_if_clear(moment, call, fact, ruling);
+        fail_if_clear(ctx, call, fact, ruling);
     }
 }
 
 /// The response that left out a mode which the list before it had, if the client may not have read it yet.
-fn just_dropped(moment: &Moment<'_>, session: &Session, mode: &str) -> Option<usize> {
+fn just_dropped(ctx: &CheckContext<'_>, session: &Session, mode: &str) -> Option<usize> {
     let (modes, n) = session.earlier_modes.as_ref()?;
     let listed = modes.member("availableModes").and_then(Value::as_array).into_iter().flatten();
     let mut ids = listed.filter_map(|mode| option_text(mode, "id"));
-    (ids.any(|id| id == mode) && !moment.talk.answered_after(Party::Client, *n)).then_some(*n)
+    (ids.any(|id| id == mode) && !ctx.conversation.answered_after(Party::Client, *n)).then_some(*n)
 }
 
 /// A session has modes only if the agent lists them: it "MAY return a list of modes it can operate in".
 ///
 /// Correct but unusual: the agent lists no modes and names the current one in an update, and the client sets it again.
-fn modes_offered(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = settled(moment, call, SET_MODE) else { return };
+fn modes_offered(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = settled(ctx, call, SET_MODE) else { return };
     if session.modes.is_some() {
         ruling.pass();
-    } else if session.told_mode {
+    } else if session.announced_mode {
         let fact = fact!(
             "mode-from-update",
             "the client sent {method}; the agent listed no modes and named one in an update",
@@ -99,6 +104,6 @@ fn modes_offered(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
             "the client sent {method}; expected it only for a session with modes",
             method = SET_MODE
         );
-        fail_if_clear(moment, call, fact, ruling);
+        fail_if_clear(ctx, call, fact, ruling);
     }
 }

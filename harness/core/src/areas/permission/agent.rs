@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::support::{Finish, fail_in_case};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Decision, Session, ToolCall, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -23,22 +23,22 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("permission.before-execution", On::ReceivedResponse(waited)).only(&["session/request_permission"]),
     Check::agent(
         "permission.reject-respected",
-        On::Call(|moment, call, ruling| act_in_spite_of(moment, call, Decision::Rejected, ruling)),
+        On::Call(|ctx, call, ruling| act_in_spite_of(ctx, call, Decision::Rejected, ruling)),
     )
     .only(&["fs/write_text_file", "terminal/create"]),
     Check::agent(
         "permission.reject-respected",
-        On::Response(|moment, answer, ruling| respected(moment, answer, Decision::Rejected, ruling)),
+        On::Response(|ctx, answer, ruling| respected(ctx, answer, Decision::Rejected, ruling)),
     )
     .only(&["session/prompt"]),
     Check::agent(
         "permission.cancelled-respected",
-        On::Call(|moment, call, ruling| act_in_spite_of(moment, call, Decision::Cancelled, ruling)),
+        On::Call(|ctx, call, ruling| act_in_spite_of(ctx, call, Decision::Cancelled, ruling)),
     )
     .only(&["fs/write_text_file", "terminal/create"]),
     Check::agent(
         "permission.cancelled-respected",
-        On::Response(|moment, answer, ruling| respected(moment, answer, Decision::Cancelled, ruling)),
+        On::Response(|ctx, answer, ruling| respected(ctx, answer, Decision::Cancelled, ruling)),
     )
     .only(&["session/prompt"]),
     Check::agent("permission.tool-call-linked", On::Response(tool_call_linked)).only(&["session/prompt"]),
@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// The answer names an option by its id.
 ///
 /// Correct but unusual: several options of one kind, or with one name.
-fn option_ids_unique(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn option_ids_unique(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let options = call
         .params
         .filter(|_| call.method == "session/request_permission")
@@ -72,14 +72,14 @@ struct Act<'m> {
 }
 
 impl<'m> Act<'m> {
-    fn of(moment: &Moment<'m>, call: &CallSeen<'m>) -> Option<Self> {
+    fn of(ctx: &CheckContext<'m>, call: &CallSeen<'m>) -> Option<Self> {
         let path = match call.method {
             "fs/write_text_file" => Some(call.text("path")?),
             "terminal/create" => None,
             _ => return None,
         };
         let id = call.text("sessionId")?;
-        Some(Self { session: moment.talk.session(id)?, path })
+        Some(Self { session: ctx.conversation.session(id)?, path })
     }
 
     /// Whether this can belong to the tool call and to no other of the running turn.
@@ -88,10 +88,10 @@ impl<'m> Act<'m> {
     }
 
     /// Fails a file that was written. A command may differ from that of the tool call, unless a case asked for it.
-    fn decide(&self, moment: &Moment<'_>, fact: Fact, n: usize, ruling: &mut Ruling<'_>) {
+    fn decide(&self, ctx: &CheckContext<'_>, fact: Fact, n: usize, ruling: &mut Ruling<'_>) {
         match self.path {
             Some(_) => ruling.fail(fact, &[n]),
-            None => fail_in_case(moment, fact, &[n], ruling),
+            None => fail_in_case(ctx, fact, &[n], ruling),
         }
     }
 }
@@ -104,7 +104,8 @@ enum State {
     Refused,
 }
 
-/// Whether a write to `path` (or a command, without one) can belong to this tool call and to no other that the turn has.
+/// Whether a write to `path` (or a command, without one) can belong to this tool call and to no other that the turn
+/// has.
 fn fits(session: &Session, id: &str, path: Option<&str>) -> bool {
     let could = |tool: &ToolCall| match path {
         Some(path) => tool.paths.contains(path),
@@ -162,8 +163,8 @@ fn acted(kind: State, tool_call_id: &str, path: Option<&str>) -> Fact {
 }
 
 /// Returns the tool calls of the session that wait for a permission: id and event of the request.
-fn asking<'m>(moment: &Moment<'m>, session: &str) -> Vec<(&'m str, usize)> {
-    let open = moment.talk.open_of(Party::Agent).filter(|open| open.method == "session/request_permission");
+fn asking<'m>(ctx: &CheckContext<'m>, session: &str) -> Vec<(&'m str, usize)> {
+    let open = ctx.conversation.open_of(Party::Agent).filter(|open| open.method == "session/request_permission");
     let here = open.filter(|open| open.session() == Some(session));
     here.filter_map(|open| Some((open.params.member("toolCall")?.member("toolCallId")?.as_str()?, open.n))).collect()
 }
@@ -171,39 +172,40 @@ fn asking<'m>(moment: &Moment<'m>, session: &str) -> Vec<(&'m str, usize)> {
 /// "Before proceeding with execution, the Agent MAY request permission": the act then waits for the answer.
 ///
 /// Correct but unusual: an agent that continues with other tool calls meanwhile, or runs a command of its own, such as
-/// `git status`, without reporting a tool call. Only a write or a command that can belong to no other call of the turn counts,
-/// and a command in a recording is inconclusive.
-fn act_while_asking(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(act) = Act::of(moment, call) else { return };
-    let asking = asking(moment, call.text("sessionId").unwrap_or_default());
+/// `git status`, without reporting a tool call. Only a write or a command that can belong to no other call of the turn
+/// counts, and a command in a recording is inconclusive.
+fn act_while_asking(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(act) = Act::of(ctx, call) else { return };
+    let asking = asking(ctx, call.text("sessionId").unwrap_or_default());
     if let Some((id, n)) = asking.into_iter().find(|(id, _)| act.belongs_to(id)) {
-        act.decide(moment, acted(State::Asked, id, act.path), n, ruling);
+        act.decide(ctx, acted(State::Asked, id, act.path), n, ruling);
     }
 }
 
 /// As above: a request after the act is too late.
 ///
-/// Correct but unusual: an agent that writes a file without asking, and asks for the next step of the same tool call. A case
-/// asks for a single step; a recording does not show what the permission is for.
-fn asked_afterwards(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that writes a file without asking, and asks for the next step of the same tool call. A
+/// case asks for a single step; a recording does not show what the permission is for.
+fn asked_afterwards(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let asks = call.params.filter(|_| call.method == "session/request_permission");
     let Some(id) = asks.and_then(|params| params.member("toolCall")?.member("toolCallId")?.as_str()) else { return };
     let session = call.text("sessionId").unwrap_or_default();
-    let Some(session) = moment.talk.session(session) else { return };
+    let Some(session) = ctx.conversation.session(session) else { return };
     let Some((tool, turn)) = session.tools.get(id).zip(session.log.as_ref()) else { return };
-    let deeds = turn.deeds.iter().filter(|deed| deed.n > tool.n && tool.permissions.is_empty());
-    let mut early = deeds.filter(|deed| fits(session, id, deed.path.as_deref()));
-    if let Some(deed) = early.next() {
-        let fact = acted(State::NotAsked, id, deed.path.as_deref());
-        fail_in_case(moment, fact, &[deed.n, tool.n], ruling);
+    let side_effects =
+        turn.side_effects.iter().filter(|side_effect| side_effect.n > tool.n && tool.permissions.is_empty());
+    let mut early = side_effects.filter(|side_effect| fits(session, id, side_effect.path.as_deref()));
+    if let Some(side_effect) = early.next() {
+        let fact = acted(State::NotAsked, id, side_effect.path.as_deref());
+        fail_in_case(ctx, fact, &[side_effect.n, tool.n], ruling);
     }
 }
 
 /// A status alone does not prove that the tool ran.
-fn status_while_asking(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn status_while_asking(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let text = |name: &str| update.body.member(name).and_then(Value::as_str);
     let (Some(id), Some("completed")) = (text("toolCallId"), text("status")) else { return };
-    if let Some((_, n)) = asking(moment, update.session).into_iter().find(|(asked, _)| *asked == id) {
+    if let Some((_, n)) = asking(ctx, update.session).into_iter().find(|(asked, _)| *asked == id) {
         let fact = fact!(
             "completed-while-asking",
             "the agent reported `{tool_call_id}` as completed before the client answered its permission request",
@@ -214,7 +216,7 @@ fn status_while_asking(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mu
 }
 
 /// Exercised by an answer for which the agent waited.
-fn waited(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn waited(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.result_of("session/request_permission").is_some() {
         ruling.pass();
     }
@@ -228,19 +230,20 @@ fn refused(tool: &ToolCall, wanted: Decision) -> Option<usize> {
 
 /// The agent does not run what the user rejected or cancelled.
 ///
-/// Correct but unusual: an agent that does it after it asked again and was allowed, does the same for another tool call, or
-/// runs the command in a sandbox, since the user only refused to run it outside. So a command in a recording is inconclusive.
-fn act_in_spite_of(moment: &Moment<'_>, call: &CallSeen<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
-    let Some(act) = Act::of(moment, call).filter(|act| act.session.has_denied) else { return };
+/// Correct but unusual: an agent that does it after it asked again and was allowed, does the same for another tool
+/// call, or runs the command in a sandbox, since the user only refused to run it outside. So a command in a recording
+/// is inconclusive.
+fn act_in_spite_of(ctx: &CheckContext<'_>, call: &CallSeen<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
+    let Some(act) = Act::of(ctx, call).filter(|act| act.session.has_denied) else { return };
     let refused = act.session.tools.iter().filter_map(|(id, tool)| Some((id, refused(tool, refusal)?)));
     for (id, n) in refused.filter(|(id, _)| act.belongs_to(id)) {
-        act.decide(moment, acted(State::Refused, id, act.path), n, ruling);
+        act.decide(ctx, acted(State::Refused, id, act.path), n, ruling);
     }
 }
 
 /// Exercised by a turn with a refused permission that ended without the act.
-fn respected(moment: &Moment<'_>, answer: &Answer<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.session.has_denied) else { return };
+fn respected(ctx: &CheckContext<'_>, answer: &Answer<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.session.has_denied) else { return };
     if finish.session.tools_of_prompt().any(|(_, tool)| refused(tool, refusal).is_some()) {
         ruling.pass();
     }
@@ -248,8 +251,8 @@ fn respected(moment: &Moment<'_>, answer: &Answer<'_>, refusal: Decision, ruling
 
 /// Updates report the tool call of a permission request, at the latest before the turn ends; a refused one may remain
 /// unreported.
-fn tool_call_linked(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer) else { return };
+fn tool_call_linked(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer) else { return };
     for (id, tool) in finish.session.tools_of_prompt() {
         let asked: Vec<usize> = tool.permissions.iter().map(|permission| permission.n).collect();
         let allowed = tool.permissions.iter().any(|it| it.answer.is_some_and(|(_, it)| it == Decision::Allowed));

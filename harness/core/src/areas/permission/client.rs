@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper};
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{LATER_TURN_OVER, USER_CROSSING, between, millis};
 use crate::conversation::{Answer, CallSeen, Conversation, Decision, Exchange, Outcome};
 use crate::fact;
@@ -18,18 +18,18 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("permission.toolcall-minimal", On::Response(tool_call_minimal)).only(&[ASK]),
     Check::client("permission.cancelled-on-cancel", On::Response(answered_on_cancel)).only(&[ASK]),
     Check::client("permission.cancelled-on-cancel", On::Call(answered_before_cancel)).only(&["session/cancel"]),
-    Check::client("permission.cancelled-on-cancel", On::End(|moment, ruling| left_open(moment, When::Pending, ruling))),
+    Check::client("permission.cancelled-on-cancel", On::End(|ctx, ruling| left_open(ctx, When::Pending, ruling))),
     Check::client(
         "permission.cancelled-not-error",
-        On::Response(|moment, answer, ruling| outcome_after_cancel(moment, answer, When::Pending, ruling)),
+        On::Response(|ctx, answer, ruling| outcome_after_cancel(ctx, answer, When::Pending, ruling)),
     )
     .only(&[ASK]),
     Check::client(
         "permission.late-request",
-        On::Response(|moment, answer, ruling| outcome_after_cancel(moment, answer, When::Late, ruling)),
+        On::Response(|ctx, answer, ruling| outcome_after_cancel(ctx, answer, When::Late, ruling)),
     )
     .only(&[ASK]),
-    Check::client("permission.late-request", On::End(|moment, ruling| left_open(moment, When::Late, ruling))),
+    Check::client("permission.late-request", On::End(|ctx, ruling| left_open(ctx, When::Late, ruling))),
     Check::client("permission.other-session", On::Response(kept_for_other_session)).only(&[ASK]),
     Check::client("permission.other-session", On::Call(swept_before_prompt)).only(&["session/prompt"]),
     Check::client("permission.other-session", On::End(swept_before_fence)),
@@ -55,7 +55,7 @@ impl When {
 /// Every client has the method. An error other than -32601 may be caused by the request.
 ///
 /// Correct but unusual: the client answers with another error, since it does not know the session or its user is away.
-fn implemented(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn implemented(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = proper(answer, ASK) else { return };
     match (answer.outcome, answer.outcome.error_code()) {
         (Outcome::Result(result), _) if result.is_object() => ruling.pass(),
@@ -98,13 +98,13 @@ fn offered(request: &Exchange) -> Vec<&str> {
 
 /// "optionId: The ID of the option the user selected", of those in the request.
 ///
-/// Correct but unusual: two open requests of a careless agent have the same id, so the answer may be to either; or an option's
-/// id is not a text, and the client converts it to one. Both are inconclusive.
-fn option_offered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: two open requests of a careless agent have the same id, so the answer may be to either; or an
+/// option's id is not a text, and the client converts it to one. Both are inconclusive.
+fn option_offered(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, id)) = proper(answer, ASK).zip(chosen(answer.outcome)) else { return };
     let offered = offered(request);
     let all = request.params.member("options").and_then(Value::as_array).map_or(0, Vec::len);
-    let doubled = moment.talk.shared_ids.contains(&(request.from, request.id.clone()));
+    let doubled = ctx.conversation.shared_ids.contains(&(request.from, request.id.clone()));
     if offered.contains(&id) {
         ruling.pass();
     } else if doubled || offered.len() < all {
@@ -126,13 +126,13 @@ fn option_offered(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 
 /// The id is enough for a tool call that was reported before.
 ///
-/// Correct but unusual: the client refuses the request because it does not know the session any more, or an option of a kind
-/// of its own. So only a case fails, in which neither happens.
-fn tool_call_minimal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the client refuses the request because it does not know the session any more, or an option of a
+/// kind of its own. So only a case fails, in which neither happens.
+fn tool_call_minimal(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = proper(answer, ASK) else { return };
     let call = request.params.member("toolCall").and_then(Value::as_object);
     let id = call.filter(|call| call.len() == 1).and_then(|call| call.member("toolCallId")?.as_str());
-    let session = request.session().and_then(|id| moment.talk.session(id));
+    let session = request.session().and_then(|id| ctx.conversation.session(id));
     let known = session.zip(id).and_then(|(session, id)| session.tools.get(id)).is_some_and(|tool| tool.announced);
     if !known || offered(request).is_empty() {
         return;
@@ -145,7 +145,7 @@ fn tool_call_minimal(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
                 "the client answered a request with only the id of a known tool call with {answer}; expected a result",
                 answer = answer.outcome.describe(); code = BAD_PARAMS, tool_call_id = id
             );
-            fail_in_case(moment, fact, &[request.n], ruling);
+            fail_in_case(ctx, fact, &[request.n], ruling);
         }
         _ => {}
     }
@@ -159,7 +159,7 @@ fn stopped<'m>(answer: &Answer<'m>, when: When) -> Option<(&'m Exchange, usize)>
 }
 
 /// "The Client MUST respond to all pending `session/request_permission` requests with the `cancelled` outcome."
-fn answered_on_cancel(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn answered_on_cancel(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((request, _)) = stopped(answer, When::Pending)
         && Decision::of(&request.params, answer.outcome) == Decision::Cancelled
     {
@@ -168,29 +168,30 @@ fn answered_on_cancel(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 }
 
 /// As above; the answer may come right before the cancel.
-fn answered_before_cancel(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn answered_before_cancel(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of("session/cancel", "sessionId") else { return };
-    let turn = moment.talk.session(id).and_then(|session| session.turn.as_ref());
+    let turn = ctx.conversation.session(id).and_then(|session| session.turn.as_ref());
     let answered = turn.filter(|turn| turn.cancelled.is_none()).and_then(|turn| turn.permission_cancelled);
-    let last = moment.talk.last_line.get(&moment.from).map(|(n, _)| *n);
+    let last = ctx.conversation.last_line.get(&ctx.from).map(|(n, _)| *n);
     if answered.is_some() && answered == last {
         ruling.pass();
     }
 }
 
 /// Returns the open permission requests of cancelled turns, with the event of the cancel.
-fn unanswered(talk: &Conversation) -> impl Iterator<Item = (&Exchange, usize)> {
-    let open = talk.open_of(Party::Agent).filter(|open| open.method == ASK && !open.deliberate);
+fn unanswered(conversation: &Conversation) -> impl Iterator<Item = (&Exchange, usize)> {
+    let open = conversation.open_of(Party::Agent).filter(|open| open.method == ASK && !open.deliberate);
     open.filter(|open| open.cancel_requested.is_none()).filter_map(|open| Some((open, open.turn_cancelled?)))
 }
 
-/// As above, at the end: the specification sets no deadline, so an answer may come at any time before. Only the answer to a
-/// later request, or a later turn that was over long ago, proves that a request was ignored.
+/// As above, at the end: the specification sets no deadline, so an answer may come at any time before. Only the answer
+/// to a later request, or a later turn that was over long ago, proves that a request was ignored.
 ///
 /// Correct but unusual: the client answers at its next turn, or the agent cancelled the request itself. Neither fails.
-fn left_open(moment: &Moment<'_>, when: When, ruling: &mut Ruling<'_>) {
-    for (request, cancel) in unanswered(moment.talk).filter(|(request, cancel)| When::of(request, *cancel) == when) {
-        if is_passed_over(moment.talk, request, cancel) {
+fn left_open(ctx: &CheckContext<'_>, when: When, ruling: &mut Ruling<'_>) {
+    for (request, cancel) in unanswered(ctx.conversation).filter(|(request, cancel)| When::of(request, *cancel) == when)
+    {
+        if is_passed_over(ctx.conversation, request, cancel) {
             let fact = fact!(
                 "request-ignored",
                 "the client did not answer a permission request of a cancelled turn, but answered a later request";
@@ -198,12 +199,14 @@ fn left_open(moment: &Moment<'_>, when: When, ruling: &mut Ruling<'_>) {
             );
             ruling.fail(fact, &[request.n, cancel]);
         } else if when == When::Pending
-            && let Some(ended) = later_turn_over(moment, request)
+            && let Some(ended) = later_turn_over(ctx, request)
         {
             let fact = fact!(
                 "request-ignored",
-                "the client did not answer a permission request of a cancelled turn within {limit_ms} ms after a later turn",
-                limit_ms = millis(LATER_TURN_OVER); id = request.id.to_string()
+                "the client did not answer a permission request of a cancelled turn within {limit_ms} ms after a \
+                later turn",
+                limit_ms = millis(LATER_TURN_OVER);
+                id = request.id.to_string()
             );
             ruling.fail(fact, &[request.n, cancel, ended]);
         } else {
@@ -218,22 +221,23 @@ fn left_open(moment: &Moment<'_>, when: When, ruling: &mut Ruling<'_>) {
 }
 
 /// Returns the end of a turn that came after that of the request, if it was over long before the conversation ended.
-fn later_turn_over(moment: &Moment<'_>, request: &Exchange) -> Option<usize> {
-    let last = moment.talk.session(request.session()?)?.log.as_ref()?;
+fn later_turn_over(ctx: &CheckContext<'_>, request: &Exchange) -> Option<usize> {
+    let last = ctx.conversation.session(request.session()?)?.log.as_ref()?;
     let (ended, us) = last.ended.filter(|_| request.turn.is_some_and(|turn| turn < last.n))?;
-    let until = moment.talk.closed_us.unwrap_or(moment.us);
+    let until = ctx.conversation.closed_us.unwrap_or(ctx.us);
     (between(us, until) > LATER_TURN_OVER).then_some(ended)
 }
 
-/// "If the current prompt turn gets cancelled, the Client MUST respond with the `cancelled` outcome." The table of shapes decides on
-/// a result without an outcome.
+/// "If the current prompt turn gets cancelled, the Client MUST respond with the `cancelled` outcome." The table of
+/// shapes decides on a result without an outcome.
 ///
-/// Correct but unusual: the user chooses an option and stops the turn at the same time, and the client sends the cancel first;
-/// the agent cancelled the request; or the session was closed. In a recording an option right after the cancel is inconclusive.
-fn outcome_after_cancel(moment: &Moment<'_>, answer: &Answer<'_>, when: When, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the user chooses an option and stops the turn at the same time, and the client sends the cancel
+/// first; the agent cancelled the request; or the session was closed. In a recording an option right after the cancel
+/// is inconclusive.
+fn outcome_after_cancel(ctx: &CheckContext<'_>, answer: &Answer<'_>, when: When, ruling: &mut Ruling<'_>) {
     let Some((request, cancel)) = stopped(answer, when) else { return };
     let code = answer.outcome.error_code();
-    let session = request.session().and_then(|id| moment.talk.session(id));
+    let session = request.session().and_then(|id| ctx.conversation.session(id));
     let gone = session.is_none_or(|session| {
         session.closed.is_some() || session.turn.as_ref().is_some_and(|turn| turn.closed.is_some())
     });
@@ -256,7 +260,7 @@ fn outcome_after_cancel(moment: &Moment<'_>, answer: &Answer<'_>, when: When, ru
             );
             ruling.inconclusive(fact, &[request.n, cancel]);
         }
-        _ if when == When::Pending && may_cross(moment, request, answer.outcome, cancel) => {
+        _ if when == When::Pending && may_cross(ctx, request, answer.outcome, cancel) => {
             let fact = fact!(
                 "decision-crossed-cancel",
                 "the client answered a permission request of a cancelled turn with {answer}, perhaps before the cancel",
@@ -268,13 +272,17 @@ fn outcome_after_cancel(moment: &Moment<'_>, answer: &Answer<'_>, when: When, ru
             let fact = match chosen(answer.outcome) {
                 Some(id) => fact!(
                     "option-after-cancel",
-                    "the client selected the option `{option_id}` after it cancelled the turn; expected the outcome cancelled",
-                    option_id = id; pointer = "/result/outcome"
+                    "the client selected the option `{option_id}` after it cancelled the turn; expected the outcome \
+                    cancelled",
+                    option_id = id;
+                    pointer = "/result/outcome"
                 ),
                 None => fact!(
                     "error-after-cancel",
-                    "the client answered a permission request of a cancelled turn with {answer}; expected the outcome cancelled",
-                    answer = answer.outcome.describe(); code = code
+                    "the client answered a permission request of a cancelled turn with {answer}; expected the \
+                    outcome cancelled",
+                    answer = answer.outcome.describe();
+                    code = code
                 ),
             };
             ruling.fail(fact, &[request.n, cancel]);
@@ -282,48 +290,49 @@ fn outcome_after_cancel(moment: &Moment<'_>, answer: &Answer<'_>, when: When, ru
     }
 }
 
-/// Whether request, cancel and answer came so close that the client may have decided before it was cancelled. In a recording,
-/// the user may choose an option at any time, even for a request that has been open for long.
-fn may_cross(moment: &Moment<'_>, request: &Exchange, outcome: Outcome<'_>, cancel: usize) -> bool {
-    let log = request.session().and_then(|id| moment.talk.session(id)?.log.as_ref());
+/// Whether request, cancel and answer came so close that the client may have decided before it was cancelled. In a
+/// recording, the user may choose an option at any time, even for a request that has been open for long.
+fn may_cross(ctx: &CheckContext<'_>, request: &Exchange, outcome: Outcome<'_>, cancel: usize) -> bool {
+    let log = request.session().and_then(|id| ctx.conversation.session(id)?.log.as_ref());
     let Some(at) = log.and_then(|turn| turn.at_cancel.as_ref()).filter(|at| at.n == cancel) else { return false };
     let fresh = between(request.us, at.us) < USER_CROSSING;
-    let by_user = !moment.talk.whole && chosen(outcome).is_some();
-    (fresh || by_user) && between(at.us, moment.us) < USER_CROSSING
+    let by_user = !ctx.conversation.whole && chosen(outcome).is_some();
+    (fresh || by_user) && between(at.us, ctx.us) < USER_CROSSING
 }
 
 /// "Cancels an ongoing prompt turn" of one session: a question in another session stays open.
-fn kept_for_other_session(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn kept_for_other_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = proper(answer, ASK).filter(|request| request.turn_cancelled.is_none()) else { return };
-    let others = moment.talk.turn_logs().filter(|(id, _)| request.session() != Some(id));
+    let others = ctx.conversation.turn_logs().filter(|(id, _)| request.session() != Some(id));
     let mut cancels = others.filter_map(|(_, turn)| Some(turn.at_cancel.as_ref()?.n));
     if chosen(answer.outcome).is_some() && cancels.any(|n| n > request.n) {
         ruling.pass();
     }
 }
 
-/// As above. A user may dismiss a question at any time, so only an answer right after the cancel of another session counts,
-/// without a cancel of its own session until the client continues there.
-fn swept_before_prompt(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// As above. A user may dismiss a question at any time, so only an answer right after the cancel of another session
+/// counts, without a cancel of its own session until the client continues there.
+fn swept_before_prompt(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.text_of("session/prompt", "sessionId") {
-        decide_sweep(moment.talk, id, moment.n, ruling);
+        decide_sweep(ctx.conversation, id, ctx.n, ruling);
     }
 }
 
 /// As above, until a later request was answered.
-fn swept_before_fence(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let Some(fence) = moment.talk.fence else { return };
-    for id in moment.talk.sessions.keys() {
-        decide_sweep(moment.talk, id, fence, ruling);
+fn swept_before_fence(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let Some(fence) = ctx.conversation.fence else { return };
+    for id in ctx.conversation.sessions.keys() {
+        decide_sweep(ctx.conversation, id, fence, ruling);
     }
 }
 
-/// Fails a turn that ended before the event `now` without a cancel although its permission request was answered as cancelled.
+/// Fails a turn that ended before the event `now` without a cancel although its permission request was answered as
+/// cancelled.
 ///
-/// Correct but unusual: a user who stops everything, and whose client answers the open requests before it cancels each session;
-/// a turn may be over by then. A case knows the acts of its user; a recording does not.
-fn decide_sweep(talk: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'_>) {
-    let session = talk.session(id).filter(|session| session.closed.is_none() && session.idle_cancel.is_none());
+/// Correct but unusual: a user who stops everything, and whose client answers the open requests before it cancels each
+/// session; a turn may be over by then. A case knows the acts of its user; a recording does not.
+fn decide_sweep(conversation: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'_>) {
+    let session = conversation.session(id).filter(|session| session.closed.is_none() && session.idle_cancel.is_none());
     let Some(turn) = session.and_then(|session| session.log.as_ref()) else { return };
     let spared = turn.at_cancel.is_none() && turn.disturbed.is_none() && !turn.cancel_requested;
     let over = turn.ended.is_some_and(|(ended, _)| ended < now);
@@ -333,7 +342,7 @@ fn decide_sweep(talk: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'
             "the client answered a permission request of `{session_id}` as cancelled when it cancelled another session",
             session_id = id; pointer = "/result/outcome"
         );
-        match talk.whole {
+        match conversation.whole {
             true => ruling.fail(fact, &[answer, cancel]),
             false => ruling.inconclusive(fact, &[answer, cancel]),
         }

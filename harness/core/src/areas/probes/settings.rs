@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{holds, tell};
+use super::{holds, note};
 use crate::areas::modes::agent::client_sets;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Session, UpdateSeen, current_values, option_id, option_text};
 use crate::fact;
 use crate::finding::Ruling;
@@ -13,10 +13,9 @@ use crate::wire::Members;
 pub(in crate::areas) const CHECKS: &[Check] = &[
     Check::agent("config.self-change-announced", On::Update(own_change)).only(&[OPTIONS]),
     Check::agent("config.self-change-announced", On::Response(silent_change)).only(&REOPEN),
-    Check::agent("config.echo-update", On::Update(|moment, update, ruling| echo(moment, update, OPTIONS, ruling)))
+    Check::agent("config.echo-update", On::Update(|ctx, update, ruling| echo(ctx, update, OPTIONS, ruling)))
         .only(&[OPTIONS]),
-    Check::agent("modes.echo-update", On::Update(|moment, update, ruling| echo(moment, update, MODE, ruling)))
-        .only(&[MODE]),
+    Check::agent("modes.echo-update", On::Update(|ctx, update, ruling| echo(ctx, update, MODE, ruling))).only(&[MODE]),
     Check::agent("load.settings-kept", On::Response(settings_kept)).only(&REOPEN),
     Check::agent("commands.after-reopening", On::Update(announced_again)).only(&["available_commands_update"]),
     Check::agent("commands.after-reopening", On::End(not_announced_again)),
@@ -27,9 +26,9 @@ const MODE: &str = "current_mode_update";
 const REOPEN: [&str; 2] = ["session/load", "session/resume"];
 
 /// Returns the session that the answer opens again as the client knew it, with the result.
-fn reopened<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(&'m Session, &'m Value)> {
+fn reopened<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<(&'m Session, &'m Value)> {
     let (exchange, result) = REOPEN.iter().find_map(|method| answer.result_of(method))?;
-    Some((moment.talk.session(exchange.session()?)?, result))
+    Some((ctx.conversation.session(exchange.session()?)?, result))
 }
 
 /// Returns the first option whose value differs between two lists: its id, and both values.
@@ -41,44 +40,47 @@ fn changed<'m>(before: &'m [Value], now: &'m Value) -> Option<(&'m str, &'m Valu
     })
 }
 
-fn own_change(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let session = update.known.filter(|session| session.turn.is_some() && !client_sets(moment));
+fn own_change(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let session = update.known.filter(|session| session.turn.is_some() && !client_sets(ctx));
     let before = session.and_then(|session| session.options.as_deref());
     if update.variant == OPTIONS && before.is_some_and(|before| changed(before, update.body).is_some()) {
         ruling.note(holds());
     }
 }
 
-/// An option that a turn changed without an update shows when the session is reopened; an earlier reopening must have shown
-/// that it does not change the options by itself.
-fn silent_change(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, result)) = reopened(moment, answer).filter(|_| !client_sets(moment)) else { return };
+/// An option that a turn changed without an update shows when the session is reopened; an earlier reopening must have
+/// shown that it does not change the options by itself.
+fn silent_change(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, result)) = reopened(ctx, answer).filter(|_| !client_sets(ctx)) else { return };
     let turns = session.options_kept.is_some_and(|prompts| prompts < session.prompts);
     let change = session.options.as_deref().and_then(|before| changed(before, result));
     if let Some((id, before, now)) = change.filter(|_| turns) {
         ruling.note(fact!(
             "silent-change",
-            "the agent returned the value {actual} of the option `{config_id}`, and no update had changed it from {before}",
-            actual = now, config_id = id, before
+            "the agent returned the value {actual} of the option `{config_id}`, and no update had changed it from \
+            {before}",
+            actual = now,
+            config_id = id,
+            before
         ));
     }
 }
 
 /// Between turns only the client changes something.
-fn echo(moment: &Moment<'_>, update: &UpdateSeen<'_>, variant: &str, ruling: &mut Ruling<'_>) {
+fn echo(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, variant: &str, ruling: &mut Ruling<'_>) {
     let idle = update.known.is_some_and(|session| session.turn.is_none());
-    if idle && update.variant == variant && client_sets(moment) {
+    if idle && update.variant == variant && client_sets(ctx) {
         ruling.note(fact!("echoed", "the agent sent {update} after the client's change", update = update.variant));
     }
 }
 
 /// The client may set the mode as a mode or by an option of that category, and each changes the other.
-fn settings_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, result)) = reopened(moment, answer).filter(|_| client_sets(moment)) else { return };
+fn settings_kept(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, result)) = reopened(ctx, answer).filter(|_| client_sets(ctx)) else { return };
     let mode = result.pointer("/modes/currentModeId").and_then(Value::as_str);
     let chosen = session.chosen_mode.as_deref();
     if let Some((before, now)) = chosen.or(session.mode()).zip(mode) {
-        tell(ruling, before == now, || {
+        note(ruling, before == now, || {
             fact!(
                 "other-mode-after-reopening",
                 "the agent returned the mode `{actual}`; before, the session had `{before}`",
@@ -110,7 +112,7 @@ fn settings_kept(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     }));
 }
 
-fn announced_again(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn announced_again(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let opens = |session: &Session| session.loading.or(session.resuming).is_some() && session.commands.is_some();
     let due = update.known.is_some_and(|session| session.commands_due.is_some() || opens(session));
     if due && update.variant == "available_commands_update" {
@@ -119,12 +121,12 @@ fn announced_again(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
 }
 
 /// The list may come a little later, but not after a whole turn.
-fn not_announced_again(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+fn not_announced_again(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let due = |session: &Session| {
         let later = session.ended.as_ref().zip(session.commands_due).is_some_and(|(ended, due)| ended.prompt > due);
         later && session.closed.is_none() && !session.deleted
     };
-    if moment.talk.sessions.values().any(due) {
+    if ctx.conversation.sessions.values().any(due) {
         ruling.note(fact!(
             "commands-not-sent-again",
             "the agent sent a list of commands, and none after it loaded or resumed the session"

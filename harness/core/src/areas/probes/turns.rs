@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{holds, tell};
+use super::{holds, note};
 use crate::areas::common::proper;
 use crate::areas::list::entries;
 use crate::areas::support::Finish;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Outcome, Session, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -28,9 +28,9 @@ pub(in crate::areas) const CHECKS: &[Check] = &[
 ];
 
 /// Notes what becomes of a prompt that came while another one of its session was unanswered.
-fn concurrent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn concurrent(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let Some(turn) = session.turn.as_ref().filter(|turn| turn.overlapped && turn.n < exchange.n) else { return };
     let first_open = turn.unanswered.contains(&turn.n);
     ruling.note(match answer.outcome {
@@ -48,15 +48,15 @@ fn concurrent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     });
 }
 
-fn failure(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(|finish| !finish.was_cancelled()) else { return };
+fn failure(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer).filter(|finish| !finish.was_cancelled()) else { return };
     let said = finish.session.tools.values().any(|tool| tool.turn == finish.turn.number);
     if finish.reason() == Some("end_turn") && finish.turn.first_output.is_none() && !said {
         ruling.note(fact!("empty-turn", "the agent ended a turn with `end_turn` and without any output"));
     }
 }
 
-fn explained(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn explained(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (Some(exchange), Outcome::Error(error)) = (answer.exchange.filter(|it| !it.deliberate), answer.outcome) else {
         return;
     };
@@ -66,7 +66,7 @@ fn explained(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let message = error.member("message").and_then(Value::as_str).unwrap_or_default();
     let generic = message.trim_end_matches('.').eq_ignore_ascii_case("internal error") || message.is_empty();
     let has_data = error.member("data").is_some_and(|data| !data.is_null());
-    tell(ruling, !generic || has_data, || {
+    note(ruling, !generic || has_data, || {
         fact!(
             "unexplained-error",
             "the agent answered {method} with the error {code}, and with no words or data about its reason",
@@ -76,28 +76,28 @@ fn explained(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     });
 }
 
-fn echo(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn echo(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let live = update.known.is_some_and(|session| session.turn.is_some() && session.loading.is_none());
     if live && update.variant == "user_message_chunk" {
         ruling.note(fact!("user-message-echoed", "the agent sent the message of the user back during its turn"));
     }
 }
 
-fn within_window(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn within_window(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let number = |name: &str| update.body.member(name).and_then(Value::as_u64);
     if let (Some(used), Some(size), "usage_update") = (number("used"), number("size"), update.variant) {
-        tell(ruling, used <= size, || {
+        note(ruling, used <= size, || {
             fact!("more-than-window", "the agent reported {used} used tokens of a context window of {size}", used, size)
         });
     }
 }
 
-fn load_of_running(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn load_of_running(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/load") else { return };
     if exchange.turn.is_none() {
         return;
     }
-    let session = exchange.session().and_then(|id| moment.talk.session(id));
+    let session = exchange.session().and_then(|id| ctx.conversation.session(id));
     let running = session.and_then(|session| session.turn.as_ref()).is_some_and(|turn| Some(turn.n) == exchange.turn);
     ruling.note(match (answer.outcome, running) {
         (Outcome::Error(_), _) => fact!(
@@ -114,18 +114,19 @@ fn load_of_running(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     });
 }
 
-/// Returns the sessions of this connection that had a prompt, with their ids, and the first page of a list without a filter.
-fn prompted<'m>(moment: &Moment<'m>, answer: &Answer<'m>) -> Option<(Vec<(&'m str, &'m Session)>, &'m Value)> {
+/// Returns the sessions of this connection that had a prompt, with their ids, and the first page of a list without a
+/// filter.
+fn prompted<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<(Vec<(&'m str, &'m Session)>, &'m Value)> {
     let (exchange, result) = answer.result_of("session/list").filter(|(exchange, _)| !exchange.deliberate)?;
     let filtered = ["cwd", "cursor"].iter().any(|name| exchange.params.member(name).is_some_and(|it| !it.is_null()));
-    let sessions = moment.talk.sessions.iter().filter(|(_, session)| {
+    let sessions = ctx.conversation.sessions.iter().filter(|(_, session)| {
         session.has_history && session.turn.is_none() && !session.was_ended && session.is_introduced()
     });
     (!filtered).then(|| (sessions.map(|(id, session)| (id.as_str(), session)).collect(), result))
 }
 
-fn all_directories(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((prompted, result)) = prompted(moment, answer) else { return };
+fn all_directories(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((prompted, result)) = prompted(ctx, answer) else { return };
     let listed: BTreeSet<&str> = entries(result).map(|(id, _)| id).collect();
     let cwds: BTreeSet<&str> = prompted.iter().map(|(_, session)| &*session.cwd).collect();
     let (here, gone): (Vec<_>, Vec<_>) = prompted.iter().partition(|(id, _)| listed.contains(id));
@@ -144,29 +145,29 @@ fn all_directories(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     }));
 }
 
-fn metadata(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((prompted, result)) = prompted(moment, answer) else { return };
+fn metadata(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((prompted, result)) = prompted(ctx, answer) else { return };
     let known: BTreeSet<&str> = prompted.iter().map(|(id, _)| *id).collect();
     for entry in result.member("sessions").and_then(Value::as_array).into_iter().flatten() {
         let has = |name: &str| entry.member(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
         let ours = entry.member("sessionId").and_then(Value::as_str).is_some_and(|id| known.contains(id));
         for name in ["title", "updatedAt"].into_iter().filter(|_| ours) {
-            tell(ruling, has(name), || {
+            note(ruling, has(name), || {
                 fact!("no-metadata", "the agent listed a session that had a prompt without {member}", member = name)
             });
         }
     }
 }
 
-fn login_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn login_method(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let methods = result.member("authMethods").and_then(Value::as_array);
     let types = methods.into_iter().flatten().map(|method| method.member("type").and_then(Value::as_str));
     let served = types.into_iter().any(|kind| matches!(kind.unwrap_or("agent"), "agent" | "terminal"));
     // A client that declares no support for terminals gets no method of theirs.
-    let declared = moment.talk.client_has(Feature::Login("terminal"));
+    let declared = ctx.conversation.client_has(Feature::Login("terminal"));
     if served || declared {
-        tell(ruling, served, || {
+        note(ruling, served, || {
             fact!("no-login-method", "the agent offers no login method of the type `agent` or `terminal`")
         });
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::areas::cancel::agent::{cancelled_elsewhere, earlier_cancel};
 use crate::areas::common::serves_unset;
 use crate::areas::support::{Finish, fail_in_case, late_for};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CLIENT_PATIENCE, OUTPUT_SILENCE, between, millis};
 use crate::conversation::{After, Answer, CallSeen, Decision, Outcome, Session, ToolCall, UpdateSeen};
 use crate::fact;
@@ -15,51 +15,36 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("prompt.text", On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Text, ruling)))
+    Check::agent("prompt.text", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Text, ruling)))
+        .only(&["session/prompt"]),
+    Check::agent("prompt.resource-link", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Link, ruling)))
+        .only(&["session/prompt"]),
+    Check::agent("prompt.image-accepted", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Image, ruling)))
+        .only(&["session/prompt"]),
+    Check::agent("prompt.audio-accepted", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Audio, ruling)))
         .only(&["session/prompt"]),
     Check::agent(
-        "prompt.resource-link",
-        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Link, ruling)),
-    )
-    .only(&["session/prompt"]),
-    Check::agent(
-        "prompt.image-accepted",
-        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Image, ruling)),
-    )
-    .only(&["session/prompt"]),
-    Check::agent(
-        "prompt.audio-accepted",
-        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Audio, ruling)),
-    )
-    .only(&["session/prompt"]),
-    Check::agent(
         "prompt.embedded-accepted",
-        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Embedded, ruling)),
+        On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Embedded, ruling)),
     )
     .only(&["session/prompt"]),
-    Check::agent(
-        "prompt.meta-accepted",
-        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Meta, ruling)),
-    )
-    .only(&["session/prompt"]),
+    Check::agent("prompt.meta-accepted", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Meta, ruling)))
+        .only(&["session/prompt"]),
     Check::agent(
         "prompt.next-turn",
-        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::AfterResult, ruling)),
+        On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::AfterResult, ruling)),
     )
     .only(&["session/prompt"]),
     Check::agent(
         "cancel.session-usable",
-        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::AfterCancel, ruling)),
+        On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::AfterCancel, ruling)),
     )
     .only(&["session/prompt"]),
-    Check::agent(
-        "cancel.idle",
-        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::AfterIdleCancel, ruling)),
-    )
-    .only(&["session/prompt"]),
+    Check::agent("cancel.idle", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::AfterIdleCancel, ruling)))
+        .only(&["session/prompt"]),
     Check::agent(
         "schema.nullable-accepted.agent",
-        On::Response(|moment, answer, ruling| taken(moment, answer, Trait::Nulls, ruling)),
+        On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Nulls, ruling)),
     )
     .only(&["session/prompt"]),
     Check::agent("prompt.stop-reason", On::Response(stop_reason)).alone().only(&["session/prompt"]),
@@ -101,7 +86,7 @@ enum Trait {
 }
 
 /// Returns the traits of the params of a prompt; `None` if they contain content that the agent does not advertise.
-fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<Trait>> {
+fn content(ctx: &CheckContext<'_>, params: &Value) -> Option<Vec<Trait>> {
     let blocks = params.member("prompt").and_then(Value::as_array).filter(|blocks| !blocks.is_empty())?;
     let mut traits = Vec::new();
     for block in blocks {
@@ -112,7 +97,7 @@ fn content(moment: &Moment<'_>, params: &Value) -> Option<Vec<Trait>> {
             "audio" => ("audio", Trait::Audio),
             _ => ("resource", Trait::Embedded),
         };
-        if kind != Trait::Link && !moment.talk.agent_has(Feature::Content(content)) {
+        if kind != Trait::Link && !ctx.conversation.agent_has(Feature::Content(content)) {
             return None;
         }
         traits.push(kind);
@@ -136,17 +121,17 @@ fn place(finish: &Finish<'_>) -> impl Iterator<Item = Trait> {
 }
 
 /// A valid prompt to a session that is open and idle is accepted: "Agents MUST support ContentBlock::Text and
-/// ContentBlock::ResourceLink", they accept the content that they advertise, and a session continues after a turn, however it
-/// ended.
+/// ContentBlock::ResourceLink", they accept the content that they advertise, and a session continues after a turn,
+/// however it ended.
 ///
-/// Correct but unusual: the agent refuses a prompt without text, an image that is too large, a broken link or its own `_meta`
-/// key with a wrong value, which a recording may contain. In a case it refuses every prompt until a model is chosen, an image
-/// that the chosen model cannot read, a prompt after a change of the settings, or a second turn at the same time in another
-/// session. These do not fail.
-fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(is_ready) else { return };
+/// Correct but unusual: the agent refuses a prompt without text, an image that is too large, a broken link or its own
+/// `_meta` key with a wrong value, which a recording may contain. In a case it refuses every prompt until a model is
+/// chosen, an image that the chosen model cannot read, a prompt after a change of the settings, or a second turn at the
+/// same time in another session. These do not fail.
+fn taken(ctx: &CheckContext<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer).filter(is_ready) else { return };
     let params = &finish.exchange.params;
-    let Some(mut traits) = content(moment, params).filter(|_| finish.log.disturbed.is_none()) else { return };
+    let Some(mut traits) = content(ctx, params).filter(|_| finish.log.disturbed.is_none()) else { return };
     let plain = traits.is_empty();
     traits.extend(place(&finish));
     if traits.is_empty() {
@@ -155,11 +140,11 @@ fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut R
     // Most prompts lack most traits, and only those with one are validated.
     let accepts_plain = plain && matches!(finish.outcome, Outcome::Result(_)) && finish.session.refused.is_some();
     let shows = traits.contains(&wanted);
-    if !(accepts_plain || shows) || !moment.talk.edition.stable.problems("PromptRequest", params).is_empty() {
+    if !(accepts_plain || shows) || !ctx.conversation.edition.stable.problems("PromptRequest", params).is_empty() {
         return;
     }
     if accepts_plain {
-        refused(moment, &finish, wanted, ruling);
+        refused(ctx, &finish, wanted, ruling);
     }
     if !shows {
         return;
@@ -171,13 +156,13 @@ fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut R
         None => ruling.pass(),
         // An unknown method violates another requirement, and -32800 is a cancellation.
         Some(-32601 | -32800) => {}
-        Some(-32602 | -32600) if plain && traits.len() == 1 && !finish.log.acted && is_the_reason(moment, &finish) => {
+        Some(-32602 | -32600) if plain && traits.len() == 1 && !finish.log.acted && is_the_reason(ctx, &finish) => {
             let fact = fact!(
                 "valid-prompt-refused",
                 "the agent refused a valid prompt with {answer}; expected a turn",
                 answer = finish.outcome.describe(); code = code
             );
-            fail_in_case(moment, fact, &[finish.exchange.n], ruling);
+            fail_in_case(ctx, fact, &[finish.exchange.n], ruling);
         }
         Some(_) if finish.was_cancelled() => {}
         Some(_) => {
@@ -191,56 +176,57 @@ fn taken(moment: &Moment<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mut R
     }
 }
 
-/// Whether the session is open and idle. Other areas cover sessions that were loaded or resumed, and "behavior for deleting an
-/// active session is implementation-defined".
+/// Whether the session is open and idle. Other areas cover sessions that were loaded or resumed, and "behavior for
+/// deleting an active session is implementation-defined".
 fn is_ready(finish: &Finish<'_>) -> bool {
     let session = finish.session;
     let gone = session.closed.is_some() || session.deleted || session.reopening_failed;
     !gone && finish.turn.after.is_none()
 }
 
-/// Whether this trait is the only possible reason for refusing the prompt. If every prompt is refused until the client chooses
-/// something, such as a model, neither its text nor what came before is the reason. A change of the settings, or a turn in
-/// another session, may be one.
-fn is_the_reason(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
+/// Whether this trait is the only possible reason for refusing the prompt. If every prompt is refused until the client
+/// chooses something, such as a model, neither its text nor what came before is the reason. A change of the settings,
+/// or a turn in another session, may be one.
+fn is_the_reason(ctx: &CheckContext<'_>, finish: &Finish<'_>) -> bool {
     let asked = finish.session.asked;
     let before = finish.session.ended.as_ref().map_or(0, |ended| ended.prompt);
     let was_set = asked.is_some_and(|asked| asked > before);
-    !was_set && !runs_elsewhere(moment, finish) && serves_unset(moment.talk)
+    !was_set && !runs_elsewhere(ctx, finish) && serves_unset(ctx.conversation)
 }
 
 /// Whether a turn of another session ran after this prompt was sent.
-fn runs_elsewhere(moment: &Moment<'_>, finish: &Finish<'_>) -> bool {
-    let others = moment.talk.sessions.iter().filter(|(id, _)| finish.exchange.session() != Some(id.as_str()));
+fn runs_elsewhere(ctx: &CheckContext<'_>, finish: &Finish<'_>) -> bool {
+    let others = ctx.conversation.sessions.iter().filter(|(id, _)| finish.exchange.session() != Some(id.as_str()));
     let ended = |session: &Session| session.ended.as_ref().is_some_and(|ended| ended.n > finish.exchange.n);
     others.into_iter().any(|(_, session)| session.turn.is_some() || ended(session))
 }
 
-/// A prompt was refused because of its content if the agent accepts a plain one in the same session afterwards, and needed no
-/// choice of the client meanwhile: some agents refuse every prompt until the user chooses a model.
+/// A prompt was refused because of its content if the agent accepts a plain one in the same session afterwards, and
+/// needed no choice of the client meanwhile: some agents refuse every prompt until the user chooses a model.
 ///
-/// Correct but unusual: the model that the client chose reads no images and no audio. So these fail only before a choice.
-fn refused(moment: &Moment<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the model that the client chose reads no images and no audio. So these fail only before a
+/// choice.
+fn refused(ctx: &CheckContext<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
     let Some(refused) = &finish.session.refused else { return };
     let outcome = Outcome::Error(&refused.error);
     let chosen = finish.session.asked.is_some_and(|asked| asked > refused.n);
     let by_model = matches!(wanted, Trait::Image | Trait::Audio) && finish.session.was_set;
     let of_params = matches!(outcome.error_code(), Some(-32602 | -32600)) && !refused.acted && !chosen && !by_model;
-    let valid = moment.talk.edition.stable.problems("PromptRequest", &refused.params).is_empty();
-    if of_params && valid && content(moment, &refused.params).is_some_and(|traits| traits == [wanted]) {
+    let valid = ctx.conversation.edition.stable.problems("PromptRequest", &refused.params).is_empty();
+    if of_params && valid && content(ctx, &refused.params).is_some_and(|traits| traits == [wanted]) {
         let fact = fact!(
             "valid-prompt-refused",
             "the agent refused a valid prompt with {answer}, and accepted a plain one after it; expected a turn",
             answer = outcome.describe(); code = outcome.error_code()
         );
-        fail_in_case(moment, fact, &[refused.n], ruling);
+        fail_in_case(ctx, fact, &[refused.n], ruling);
     }
 }
 
 /// "The Agent MUST respond to the original session/prompt request with a StopReason"; null has none.
 ///
 /// Correct but unusual: an agent that answers a deliberately broken prompt with null. That passes.
-fn stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn stop_reason(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((exchange, Value::Null)) = answer.result_of("session/prompt").filter(|(it, _)| !it.deliberate) {
         let fact = fact!(
             "null-result",
@@ -252,41 +238,41 @@ fn stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "If there are no pending tool calls, the turn ends and the Agent MUST respond."
-fn responded(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if Finish::of(moment, answer).is_some_and(|finish| finish.reason().is_some()) {
+fn responded(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if Finish::of(ctx, answer).is_some_and(|finish| finish.reason().is_some()) {
         ruling.pass();
     }
 }
 
-/// Whether the agent has repeated exactly the text that the prompt asked it to repeat. Only this proves that a model is done:
-/// an agent whose model cannot be reached is silent as well.
+/// Whether the agent has repeated exactly the text that the prompt asked it to repeat. Only this proves that a model is
+/// done: an agent whose model cannot be reached is silent as well.
 fn has_sent_all_text(session: &Session) -> bool {
-    const TELLING: usize = 8;
+    const DISTINCTIVE: usize = 8;
     let start = session.spoken.iter().rposition(|(variant, _)| variant == "user_message_chunk").unwrap_or_default();
     let (prompt, reply) = session.spoken[start..].split_at(1.min(session.spoken.len()));
     let reply: String = reply.iter().map(|(_, text)| text.as_str()).collect();
-    reply.trim().len() >= TELLING && prompt.iter().any(|(_, prompt)| prompt.contains(reply.trim()))
+    reply.trim().len() >= DISTINCTIVE && prompt.iter().any(|(_, prompt)| prompt.contains(reply.trim()))
 }
 
 /// As above: the agent sent all requested text, waits for nothing, serves the connection, and has been silent for long.
 ///
-/// Correct but unusual: the agent thinks in silence for minutes, waits for the client, for a tool call or for a command in a
-/// terminal, or does not repeat the requested text. A timeout alone is never a failure.
-fn never_responded(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    for open in talk.open_of(Party::Client).filter(|open| open.method == "session/prompt" && !open.deliberate) {
-        let Some((id, &verdict)) = open.session().zip(talk.timed_out.get(&open.n)) else { continue };
-        let Some(session) = talk.session(id) else { continue };
+/// Correct but unusual: the agent thinks in silence for minutes, waits for the client, for a tool call or for a command
+/// in a terminal, or does not repeat the requested text. A timeout alone is never a failure.
+fn never_responded(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    for open in conversation.open_of(Party::Client).filter(|open| open.method == "session/prompt" && !open.deliberate) {
+        let Some((id, &verdict)) = open.session().zip(conversation.timed_out.get(&open.n)) else { continue };
+        let Some(session) = conversation.session(id) else { continue };
         let Some((turn, log)) = session.turn.as_ref().zip(session.log.as_ref()).filter(|(turn, _)| turn.n == open.n)
         else {
             continue;
         };
-        let until = talk.closed_us.unwrap_or(moment.us);
+        let until = conversation.closed_us.unwrap_or(ctx.us);
         let silent = log.last_output_us.is_some_and(|last| between(last, until) > OUTPUT_SILENCE);
-        let waits = talk.open_of(Party::Agent).any(|request| request.session() == Some(id));
+        let waits = conversation.open_of(Party::Agent).any(|request| request.session() == Some(id));
         let busy = turn.tools.iter().filter_map(|id| session.tools.get(id)).any(|tool| !tool.is_final());
-        let served = talk.fence.is_some_and(|fence| fence > open.n);
-        let alone = turn.cancelled.is_none() && log.disturbed.is_none() && !talk.has_live_terminal(turn);
+        let served = conversation.fence.is_some_and(|fence| fence > open.n);
+        let alone = turn.cancelled.is_none() && log.disturbed.is_none() && !conversation.has_live_terminal(turn);
         let done = has_sent_all_text(session) && !waits && !busy && alone;
         if done && silent && served {
             let fact = fact!(
@@ -313,16 +299,17 @@ fn was_refused(tool: &ToolCall) -> bool {
 }
 
 /// A turn that ends by itself has no tool call that still runs.
-fn no_early_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+fn no_early_response(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let tools = finish.turn.tools.iter().filter_map(|id| Some((id, finish.session.tools.get(id)?)));
     let tools = tools.filter(|(_, tool)| tool.turn == finish.turn.number);
-    let background = || moment.talk.has_live_terminal(finish.turn);
+    let background = || ctx.conversation.has_live_terminal(finish.turn);
     for (id, tool) in tools.filter(|_| !finish.was_cancelled()) {
         if !tool.is_final() && !was_refused(tool) && !background() {
             let fact = fact!(
                 "unfinished-tool-call",
-                "the agent ended the turn while the tool call `{tool_call_id}` is {actual}; expected completed or failed",
+                "the agent ended the turn while the tool call `{tool_call_id}` is {actual}; expected completed or \
+                failed",
                 tool_call_id = id,
                 actual = tool.status
             );
@@ -334,16 +321,15 @@ fn no_early_response(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruli
 }
 
 /// Exercised by a turn with output.
-fn updates_came_before(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if Finish::of(moment, answer).is_some_and(|finish| finish.turn.first_output.is_some() && finish.reason().is_some())
-    {
+fn updates_came_before(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if Finish::of(ctx, answer).is_some_and(|finish| finish.turn.first_output.is_some() && finish.reason().is_some()) {
         ruling.pass();
     }
 }
 
 /// The updates of a turn come before its response; after a cancel, `cancel.updates-before-response` is stricter.
-fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(turn) = late_for(moment, update).filter(|turn| turn.at_cancel.is_none() && !turn.cancel_requested) else {
+fn update_came_late(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(turn) = late_for(ctx, update).filter(|turn| turn.at_cancel.is_none() && !turn.cancel_requested) else {
         return;
     };
     let ended = turn.ended.map(|(n, _)| n);
@@ -355,12 +341,12 @@ fn update_came_late(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     ruling.fail(fact, ended.as_slice());
 }
 
-/// "The Agent reports the model's output to the Client via session/update notifications." The trace does not show whether a
-/// turn had output, so only a step that asked for words can miss them.
+/// "The Agent reports the model's output to the Client via session/update notifications." The trace does not show
+/// whether a turn had output, so only a step that asked for words can miss them.
 ///
 /// Correct but unusual: the model answers with nothing, with a thought, or by a tool call. These do not fail here.
-fn output_reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+fn output_reported(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     if finish.turn.wrote_message {
         ruling.pass();
     } else if finish.turn.first_output.is_none() && !finish.was_cancelled() {
@@ -370,8 +356,8 @@ fn output_reported(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 }
 
 /// The updates of a turn name its session.
-fn update_session_match(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let content = moment.talk.edition.adapter.is_turn_content(update.variant);
+fn update_session_match(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let content = ctx.conversation.edition.adapter.is_turn_content(update.variant);
     if content && update.known.is_some_and(|session| session.turn.is_some()) {
         ruling.pass();
     }
@@ -379,28 +365,28 @@ fn update_session_match(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &m
 
 /// As above: they do not name another session that never had a prompt.
 ///
-/// Correct but unusual: an agent that greets its user in each new session. So the turn must have ended without output in its
-/// own session, and in a case, since only there the prompt is known to ask for output.
-fn updates_went_elsewhere(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(moment, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+/// Correct but unusual: an agent that greets its user in each new session. So the turn must have ended without output
+/// in its own session, and in a case, since only there the prompt is known to ask for output.
+fn updates_went_elsewhere(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let Some(strayed) = finish.turn.strayed.filter(|_| finish.turn.first_output.is_none()) else { return };
     let fact = fact!(
         "update-in-other-session",
         "the agent sent an update in a session that was never prompted; expected it in `{session_id}`, which got none",
         session_id = finish.exchange.session()
     );
-    fail_in_case(moment, fact, &[strayed, finish.exchange.n], ruling);
+    fail_in_case(ctx, fact, &[strayed, finish.exchange.n], ruling);
 }
 
 /// `cancelled`: "The Client cancels the turn."
 ///
-/// Correct but unusual: the agent ends the turn as cancelled after the user refused a permission or dismissed a form, after a
-/// change of the model, or because the client answered a request with -32800 or sent `session/cancel` with an id. In a
-/// recording, the process may have got a signal, for example by Ctrl-C. These do not fail.
-fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let finish = Finish::even_overlapped(moment, answer);
+/// Correct but unusual: the agent ends the turn as cancelled after the user refused a permission or dismissed a form,
+/// after a change of the model, or because the client answered a request with -32800 or sent `session/cancel` with an
+/// id. In a recording, the process may have got a signal, for example by Ctrl-C. These do not fail.
+fn cancelled_only_on_cancel(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let finish = Finish::even_overlapped(ctx, answer);
     let Some(finish) = finish.filter(|finish| finish.reason() == Some("cancelled")) else { return };
-    let elsewhere = cancelled_elsewhere(moment, &finish).is_some();
+    let elsewhere = cancelled_elsewhere(ctx, &finish).is_some();
     let before = earlier_cancel(&finish);
     if finish.was_cancelled() {
         ruling.pass();
@@ -418,29 +404,30 @@ fn cancelled_only_on_cancel(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &m
             "the agent ended the turn as cancelled; expected another stop reason, since the client did not cancel";
             pointer = "/result/stopReason", actual = "cancelled"
         );
-        fail_in_case(moment, fact, &[finish.exchange.n], ruling);
+        fail_in_case(ctx, fact, &[finish.exchange.n], ruling);
     }
 }
 
-/// "Once a prompt turn completes, the Client may send another `session/prompt`": a turn that is being cancelled completes with
-/// the answer to its prompt, too. A client need not wait without end for an agent that does not send it.
-fn one_at_a_time(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// "Once a prompt turn completes, the Client may send another `session/prompt`": a turn that is being cancelled
+/// completes with the answer to its prompt, too. A client need not wait without end for an agent that does not send it.
+fn one_at_a_time(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of("session/prompt", "sessionId") else { return };
-    let Some(session) = moment.talk.session(id) else { return };
+    let Some(session) = ctx.conversation.session(id) else { return };
     let cancelled = session.log.as_ref().and_then(|log| log.at_cancel.as_ref());
     match &session.turn {
         None if session.ended.is_some() => ruling.pass(),
         None => {}
         Some(turn) if turn.closed.is_some() => {}
-        Some(turn) if moment.talk.deliberate.range(turn.n..).next().is_some() => {
+        Some(turn) if ctx.conversation.deliberate.range(turn.n..).next().is_some() => {
             let fact = fact!(
                 "prompt-after-deliberate-fault",
-                "the client sent a prompt before the response to the last one; the tester broke the protocol in that turn";
+                "the client sent a prompt before the response to the last one; the tester broke the protocol in that \
+                turn";
                 session_id = id
             );
             ruling.inconclusive(fact, &[turn.n]);
         }
-        Some(turn) if cancelled.is_some_and(|cancel| between(cancel.us, moment.us) > CLIENT_PATIENCE) => {
+        Some(turn) if cancelled.is_some_and(|cancel| between(cancel.us, ctx.us) > CLIENT_PATIENCE) => {
             let fact = fact!(
                 "cancelled-prompt-unanswered",
                 "the client sent a prompt; the agent did not answer the cancelled one within {limit_ms} ms",

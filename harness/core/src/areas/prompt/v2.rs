@@ -1,9 +1,9 @@
 //! Area `prompt`: the receipt of a prompt, its user message, and messages of refused prompts.
 
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
-use crate::areas::state::TELLING;
+use crate::areas::state::DISTINCTIVE;
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CLEAN_UP, HELD_BACK, between, millis};
 use crate::conversation::{Answer, CallSeen, Exchange, Session, UpdateSeen, message_of, text_of_content};
 use crate::fact;
@@ -22,8 +22,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.no-error-after-insertion", On::Response(error_after_insertion)).only(&[PROMPT]),
     Check::agent("prompt.user-message-same-id", On::CaseEnd(user_message_seen)),
     Check::agent("prompt.user-message-reported", On::CaseEnd(user_message_seen)),
-    Check::agent("prompt.user-message-reported", On::End(|moment, ruling| user_message_missing(moment, false, ruling))),
-    Check::agent("prompt.user-message-same-id", On::End(|moment, ruling| user_message_missing(moment, true, ruling))),
+    Check::agent("prompt.user-message-reported", On::End(|ctx, ruling| user_message_missing(ctx, false, ruling))),
+    Check::agent("prompt.user-message-same-id", On::End(|ctx, ruling| user_message_missing(ctx, true, ruling))),
 ];
 
 const PROMPT: &str = "session/prompt";
@@ -31,7 +31,7 @@ const PROMPT: &str = "session/prompt";
 const USER: &[&str] = &["user_message", "user_message_chunk"];
 
 /// "This response does not indicate … that the agent has finished processing it", so it has no stop reason.
-fn no_stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn no_stop_reason(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of(PROMPT) else { return };
     ruling.decide(result.member("stopReason").is_none(), || {
         fact!(
@@ -44,14 +44,14 @@ fn no_stop_reason(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 
 /// Two prompts are two messages.
 ///
-/// Correct but unusual: the same id in another session, since ids belong to a session; and a prompt with members of a newer schema,
-/// which may mark it as the repetition of an earlier one.
-fn distinct_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the same id in another session, since ids belong to a session; and a prompt with members of a
+/// newer schema, which may mark it as the repetition of an earlier one.
+fn distinct_ids(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(PROMPT) else { return };
-    if moment.talk.edition.is_newer("PromptRequest", &exchange.params) {
+    if ctx.conversation.edition.is_newer("PromptRequest", &exchange.params) {
         return;
     }
-    let session = exchange.session().and_then(|id| moment.talk.session(id));
+    let session = exchange.session().and_then(|id| ctx.conversation.session(id));
     let Some((session, id)) = session.zip(result.member("messageId").and_then(|id| id.as_str())) else { return };
     match session.work.accepted.iter().find(|(_, known)| known == id) {
         Some((n, _)) => {
@@ -69,21 +69,22 @@ fn distinct_ids(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 
 /// "This response … confirms that the prompt was inserted", so it does not wait for the end of the work.
 ///
-/// Correct but unusual: work that takes a moment, so that the receipt crosses its end, and a prompt that waited for earlier
-/// work, or for work that the agent began by itself. So the work must have followed the prompt's message, and the time counts from
-/// the later of both.
-fn receipt_at_end(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: work that takes a moment, so that the receipt crosses its end, and a prompt that waited for
+/// earlier work, or for work that the agent began by itself. So the work must have followed the prompt's message, and
+/// the time counts from the later of both.
+fn receipt_at_end(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(PROMPT) else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let work = &session.work;
     let message = result.member("messageId").and_then(|id| work.user_messages.get(id.as_str()?));
     let inserted = message.filter(|(inserted, _)| *inserted < work.state_at || work.is_active());
     let Some(begun) = work.begun.filter(|(begun, _)| *begun > exchange.n) else { return };
     let Some((since, us)) = inserted.map(|inserted| begun.max(*inserted)) else { return };
-    let taken = between(us, moment.us);
-    let talk = moment.talk;
+    let taken = between(us, ctx.us);
+    let conversation = ctx.conversation;
     let ended = work.state.as_deref() == Some("idle") && taken > HELD_BACK;
-    let given_up = talk.timed_out.contains_key(&exchange.n) && talk.fence.is_some_and(|fence| fence > since);
+    let given_up =
+        conversation.timed_out.contains_key(&exchange.n) && conversation.fence.is_some_and(|fence| fence > since);
     if (ended || given_up && taken > CLEAN_UP) && !session.has_other_prompt(exchange.n) {
         let fact = fact!(
             "receipt-after-work",
@@ -95,21 +96,22 @@ fn receipt_at_end(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 }
 
 /// As above, for a prompt without an answer while the agent works on it.
-fn receipt_missing(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let until = talk.closed_us.unwrap_or(moment.us);
-    for open in talk.open_of(Party::Client).filter(|open| open.method == PROMPT && !open.deliberate) {
-        let Some(session) = open.session().and_then(|id| talk.session(id)) else { continue };
+fn receipt_missing(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let until = conversation.closed_us.unwrap_or(ctx.us);
+    for open in conversation.open_of(Party::Client).filter(|open| open.method == PROMPT && !open.deliberate) {
+        let Some(session) = open.session().and_then(|id| conversation.session(id)) else { continue };
         let work = &session.work;
         let begun = work.begun.filter(|(begun, _)| *begun > open.n && work.output.is_some_and(|(at, _)| at > *begun));
         let Some(begun) = begun.filter(|_| work.is_active()) else { continue };
         let Some((since, us)) = inserted_for(session, open).map(|(_, inserted)| begun.max(inserted)) else { continue };
         let taken = between(us, until);
-        let served = talk.fence.is_some_and(|fence| fence > since);
-        if talk.whole && taken > CLEAN_UP && served && talk.timed_out.contains_key(&open.n) {
+        let served = conversation.fence.is_some_and(|fence| fence > since);
+        if conversation.whole && taken > CLEAN_UP && served && conversation.timed_out.contains_key(&open.n) {
             let fact = fact!(
                 "receipt-missing",
-                "the agent works on a prompt and did not answer it within {after_ms} ms; expected the answer at the insertion",
+                "the agent works on a prompt and did not answer it within {after_ms} ms; expected the answer at the \
+                insertion",
                 after_ms = millis(taken)
             );
             ruling.fail(fact, &[open.n, since]);
@@ -119,10 +121,11 @@ fn receipt_missing(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "If an error occurs after insertion, the agent … reports it with an idle state update", not as the response.
 ///
-/// Correct but unusual: a login that is missing, a prompt that the client withdrew, and a message that another prompt inserted.
-fn error_after_insertion(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a login that is missing, a prompt that the client withdrew, and a message that another prompt
+/// inserted.
+fn error_after_insertion(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, PROMPT) else { return };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let Some((id, (n, _))) = inserted_for(session, exchange) else { return };
     match answer.outcome.error_code() {
         None => ruling.pass(),
@@ -130,8 +133,10 @@ fn error_after_insertion(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
         Some(code) => {
             let fact = fact!(
                 "error-after-insertion",
-                "the agent answered a prompt with {answer} after it reported it as the message `{message_id}`; expected a result",
-                answer = answer.outcome.describe(), message_id = id; code = code
+                "the agent answered a prompt with {answer} after it reported it as the message `{message_id}`; \
+                expected a result",
+                answer = answer.outcome.describe(), message_id = id;
+                code = code
             );
             let withdrawn = code == WITHDRAWN && exchange.cancel_requested.is_some();
             if withdrawn { ruling.inconclusive(fact, &[exchange.n, n]) } else { ruling.fail(fact, &[exchange.n, n]) }
@@ -139,8 +144,8 @@ fn error_after_insertion(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
     }
 }
 
-/// Returns the user message that the agent inserted for a prompt without a receipt, with its event and time; none if there is
-/// another prompt that it may belong to.
+/// Returns the user message that the agent inserted for a prompt without a receipt, with its event and time; none if
+/// there is another prompt that it may belong to.
 fn inserted_for<'s>(session: &'s Session, prompt: &Exchange) -> Option<(&'s str, (usize, u64))> {
     let accepted = |id: &String| session.work.accepted.iter().any(|(_, known)| known == id);
     let mut inserted = session.work.user_messages.iter().filter(|(id, (n, _))| *n > prompt.n && !accepted(id));
@@ -148,29 +153,31 @@ fn inserted_for<'s>(session: &'s Session, prompt: &Exchange) -> Option<(&'s str,
 }
 
 /// Passes a prompt whose message the agent reported with the id of the receipt.
-fn user_message_seen(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    for session in moment.talk.sessions.values() {
-        let mut receipts = session.work.accepted.iter().filter(|(n, _)| moment.talk.is_of_case(*n));
+fn user_message_seen(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    for session in ctx.conversation.sessions.values() {
+        let mut receipts = session.work.accepted.iter().filter(|(n, _)| ctx.conversation.is_of_case(*n));
         if receipts.any(|(_, id)| session.work.user_messages.contains_key(id)) {
             ruling.pass();
         }
     }
 }
 
-/// "The corresponding user-message session update carries this same identifier and may arrive before or after this response."
-/// With `other_id` this is about a message that the agent reported with another id, otherwise about one that it did not report.
+/// "The corresponding user-message session update carries this same identifier and may arrive before or after this
+/// response." With `other_id` this is about a message that the agent reported with another id, otherwise about one that
+/// it did not report.
 ///
-/// Correct but unusual: an agent that reports the message late. So only a case fails it, in which the agent ended the work of
-/// the prompt and then answered a later request.
-fn user_message_missing(moment: &Moment<'_>, other_id: bool, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    for session in talk.sessions.values().filter(|session| !session.work.overflown && session.closed.is_none()) {
+/// Correct but unusual: an agent that reports the message late. So only a case fails it, in which the agent ended the
+/// work of the prompt and then answered a later request.
+fn user_message_missing(ctx: &CheckContext<'_>, other_id: bool, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    for session in conversation.sessions.values().filter(|session| !session.work.overflown && session.closed.is_none())
+    {
         let work = &session.work;
         let missing = work.accepted.iter().find(|(_, id)| !work.user_messages.contains_key(id));
         let Some((n, id)) = missing.filter(|_| work.state.as_deref() == Some("idle")) else { continue };
         let is_strange = |found: &&String| work.accepted.iter().all(|(_, id)| id != *found);
         let strange = work.user_messages.keys().find(is_strange);
-        let later = talk.fence.filter(|&fence| fence > work.state_at && work.state_at > *n);
+        let later = conversation.fence.filter(|&fence| fence > work.state_at && work.state_at > *n);
         let (fact, events) = match strange {
             Some(found) if other_id => {
                 let fact = fact!(
@@ -192,14 +199,14 @@ fn user_message_missing(moment: &Moment<'_>, other_id: bool, ruling: &mut Ruling
             _ => continue,
         };
         match later {
-            Some(fence) if talk.whole => ruling.fail(fact, &[events, vec![fence]].concat()),
+            Some(fence) if conversation.whole => ruling.fail(fact, &[events, vec![fence]].concat()),
             _ => ruling.inconclusive(fact, &events[..1]),
         }
     }
 }
 
 /// The agent chooses message ids.
-fn no_own_id(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn no_own_id(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = call.params.filter(|params| params.is_object() && call.method == "session/prompt") else {
         return;
     };
@@ -214,9 +221,9 @@ fn no_own_id(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 
 /// A prompt that was answered with an error was not inserted, and will not be.
 ///
-/// Correct but unusual: a message that the agent writes by itself, and the same prompt once more. So only the text of the refused
-/// prompt fails, without another prompt that it may belong to.
-fn refused_prompt_inserted(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a message that the agent writes by itself, and the same prompt once more. So only the text of
+/// the refused prompt fails, without another prompt that it may belong to.
+fn refused_prompt_inserted(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update
         .known
         .filter(|session| session.resuming.is_none() && session.turn.is_none() && USER.contains(&update.variant))
@@ -224,7 +231,9 @@ fn refused_prompt_inserted(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling:
         return;
     };
     let (work, id) = (&session.work, message_of(&update.update).map(|(_, id)| id));
-    let Some((refused, text)) = work.history.refused.as_ref().filter(|(_, text)| text.len() >= TELLING) else { return };
+    let Some((refused, text)) = work.history.refused.as_ref().filter(|(_, text)| text.len() >= DISTINCTIVE) else {
+        return;
+    };
     let is_new = id.is_some_and(|id| !work.user_messages.contains_key(id));
     let awaited = work.accepted.iter().any(|(_, id)| !work.user_messages.contains_key(id));
     let found = update.body.member("content").map(text_of_content).unwrap_or_default();
@@ -234,16 +243,16 @@ fn refused_prompt_inserted(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling:
             "the agent reported a prompt as the message `{message_id}` after it had answered it with an error",
             message_id = id; session_id = update.session, pointer = "/params/update/messageId"
         );
-        fail_in_case(moment, fact, &[*refused], ruling);
+        fail_in_case(ctx, fact, &[*refused], ruling);
     }
 }
 
 /// Passes a refused prompt after which the agent answered a later request.
-fn refused_prompt_left_out(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let refused = talk.sessions.values().filter_map(|session| session.work.history.refused.as_ref());
-    let mut of_case = refused.filter(|(n, text)| talk.is_of_case(*n) && text.len() >= TELLING);
-    if of_case.any(|(n, _)| talk.fence.is_some_and(|fence| fence > *n)) {
+fn refused_prompt_left_out(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let refused = conversation.sessions.values().filter_map(|session| session.work.history.refused.as_ref());
+    let mut of_case = refused.filter(|(n, text)| conversation.is_of_case(*n) && text.len() >= DISTINCTIVE);
+    if of_case.any(|(n, _)| conversation.fence.is_some_and(|fence| fence > *n)) {
         ruling.pass();
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, decide_continues, decide_implemented, is_history, proper, repeats_history};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Opening, Outcome, Trial, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -26,18 +26,18 @@ const CAPABILITY: Feature<'static> = Feature::Method(RESUME);
 /// "Agents that advertise `sessionCapabilities.resume` allow Clients to reconnect to an existing session."
 ///
 /// Correct but unusual: the agent has forgotten the session, or requires a login first. Only -32601 fails.
-fn implemented(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    if moment.talk.agent_has(CAPABILITY) {
+fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if ctx.conversation.agent_has(CAPABILITY) {
         decide_implemented(answer, RESUME, ruling);
     }
 }
 
 /// "the Agent MUST NOT replay the conversation history via `session/update` notifications before responding."
 ///
-/// Correct but unusual: a report on a command that still runs crosses the request, or another client has a turn in the same
-/// session, which the agent shows to both. So a message that is new on this connection is inconclusive, except for a user's
-/// message in a session that is new to it.
-fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a report on a command that still runs crosses the request, or another client has a turn in the
+/// same session, which the agent shows to both. So a message that is new on this connection is inconclusive, except for
+/// a user's message in a session that is new to it.
+fn replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| is_history(update.variant)) else { return };
     let (Some(request), None, None) = (session.resuming, &session.turn, session.loading) else { return };
     let fact = fact!(
@@ -47,7 +47,7 @@ fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     );
     let tool = update.body.member("toolCallId").and_then(Value::as_str).filter(|_| update.variant == "tool_call");
     let again = repeats_history(session, update) || tool.is_some_and(|id| session.tools.contains_key(id));
-    let unknown = !session.is_introduced() && !moment.talk.holes.anywhere;
+    let unknown = !session.is_introduced() && !ctx.conversation.holes.anywhere;
     if again || unknown && update.variant == "user_message_chunk" {
         ruling.fail(fact, &[request]);
     } else {
@@ -56,8 +56,8 @@ fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// Passes when a session with a history is resumed.
-fn no_replay(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let session = answer.result_of(RESUME).and_then(|(exchange, _)| moment.talk.session(exchange.session()?));
+fn no_replay(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = answer.result_of(RESUME).and_then(|(exchange, _)| ctx.conversation.session(exchange.session()?));
     if session.is_some_and(|session| session.has_history && session.turn.is_none()) {
         ruling.pass();
     }
@@ -66,7 +66,7 @@ fn no_replay(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 /// Page and schema show an object, and the reference implementation accepts no null here.
 ///
 /// Correct but unusual: an object that is empty or whose members are all null. Only `null` itself fails.
-fn result_not_null(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn result_not_null(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(RESUME) {
         let fact = fact!(
             "null-result",
@@ -78,15 +78,15 @@ fn result_not_null(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// It "returns once the session is ready to continue". See [`decide_continues`] for the unusual cases.
-fn continues(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    decide_continues(moment, answer, Opening::Resume, ruling);
+fn continues(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    decide_continues(ctx, answer, Opening::Resume, ruling);
 }
 
 /// `mcpServers` is optional in this request.
 ///
-/// Correct but unusual: the agent refuses for another reason, or a server that it remembers does not start. The words of the error
-/// decide nothing: see [`mcp_required`].
-fn mcp_omitted(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent refuses for another reason, or a server that it remembers does not start. The words
+/// of the error decide nothing: see [`mcp_required`].
+fn mcp_omitted(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, RESUME).filter(|exchange| exchange.params.member("mcpServers").is_none())
     else {
         return;
@@ -105,17 +105,20 @@ fn mcp_omitted(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// As above: the servers are required if the agent refuses each request without them, and accepts each one with an empty list.
-fn mcp_required(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+/// As above: the servers are required if the agent refuses each request without them, and accepts each one with an
+/// empty list.
+fn mcp_required(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     const SERVERS: &str = "mcpServers";
     let has = |trial: &Trial| trial.exchange.params.member(SERVERS).is_none();
     let is_refused = |trial: &Trial| trial.exchange.method == RESUME && trial.error == Some(BAD_PARAMS);
     let alike = |one: &Trial, other: &Trial| one.is_like(other, SERVERS);
-    if let Some((trial, events)) = moment.talk.trials.contrast(has, is_refused, alike) {
+    if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_refused, alike) {
         let fact = fact!(
             "omitted-servers-refused",
-            "the agent refused each {method} without mcpServers, and none with them; expected results, since they are optional",
-            method = RESUME; code = trial.error
+            "the agent refused each {method} without mcpServers, and none with them; expected results, since they \
+            are optional",
+            method = RESUME;
+            code = trial.error
         );
         ruling.fail(fact, &events);
     }

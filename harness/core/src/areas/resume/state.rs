@@ -123,8 +123,8 @@ impl Messages {
         }
     }
 
-    /// Reads a part of a replayed message. A whole message with an empty content and its chunks are one message; a second text for
-    /// an id is a further one.
+    /// Reads a part of a replayed message. A whole message with an empty content and its chunks are one message; a
+    /// second text for an id is a further one.
     fn learn_replayed(&mut self, n: usize, (kind, id): (&str, &str), update: &UpdateSeen<'_>) {
         let has_room = self.replayed.len() < MOST;
         let known = self.replayed.iter_mut().rev().find(|message| message.kind == kind && message.id == id);

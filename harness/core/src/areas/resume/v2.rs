@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::state::{MessageText, Messages, Replayed};
 use crate::areas::common::proper;
-use crate::areas::state::TELLING;
+use crate::areas::state::DISTINCTIVE;
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Exchange, Opening, Outcome, Session, UpdateSeen, asks_replay, message_of};
 use crate::fact;
 use crate::finding::Ruling;
@@ -33,13 +33,13 @@ const CHUNKS: &[&str] = &["user_message_chunk", "agent_message_chunk", "agent_th
 
 /// "Resume MUST send a current-state snapshot after any replay and before its response."
 ///
-/// Correct but unusual: a session in which work goes on, whose state is reported at each change. Any state update between the
-/// request and the response passes.
-fn state_snapshot(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a session in which work goes on, whose state is reported at each change. Any state update
+/// between the request and the response passes.
+fn state_snapshot(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, RESUME).filter(|_| matches!(answer.outcome, Outcome::Result(_))) else {
         return;
     };
-    let Some(session) = exchange.session().and_then(|id| moment.talk.session(id)) else { return };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let reported = session.work.state.is_some() && session.work.state_at > exchange.n;
     // Another request to resume the session may have had the snapshot.
     if reported || session.resuming != Some(exchange.n) {
@@ -55,18 +55,18 @@ fn state_snapshot(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 }
 
 /// Returns the open request to resume this session.
-fn resuming<'m>(moment: &Moment<'m>, session: &Session) -> Option<&'m Exchange> {
+fn resuming<'m>(ctx: &CheckContext<'m>, session: &Session) -> Option<&'m Exchange> {
     let request = session.resuming?;
-    moment.talk.open_of(Party::Client).find(|open| open.n == request)
+    ctx.conversation.open_of(Party::Client).find(|open| open.n == request)
 }
 
 /// Without `replayFrom` the agent replays no history.
 ///
-/// Correct but unusual: a prompt that is open, whose message the agent reports meanwhile, and work that goes on in the session.
-/// Only a user message without any prompt fails, and only in a session that is not at work.
-fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a prompt that is open, whose message the agent reports meanwhile, and work that goes on in the
+/// session. Only a user message without any prompt fails, and only in a session that is not at work.
+fn replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| MESSAGES.contains(&update.variant)) else { return };
-    let Some(request) = resuming(moment, session).filter(|request| !asks_replay(&request.params)) else { return };
+    let Some(request) = resuming(ctx, session).filter(|request| !asks_replay(&request.params)) else { return };
     let fact = fact!(
         "replay",
         "the agent sent {update} before its response to {method} without `replayFrom`; expected no replay",
@@ -74,7 +74,7 @@ fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     );
     let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
     let prompted = session.prompts > 0 && session.ended.as_ref().is_none_or(|ended| ended.n > request.n);
-    if at_work || prompted || !moment.talk.whole {
+    if at_work || prompted || !ctx.conversation.whole {
         ruling.inconclusive(fact, &[request.n]);
     } else {
         ruling.fail(fact, &[request.n]);
@@ -82,7 +82,7 @@ fn replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// Passes a successful resume without `replayFrom`.
-fn no_replay(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn no_replay(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let asked = proper(answer, RESUME).filter(|exchange| !asks_replay(&exchange.params));
     if asked.is_some() && matches!(answer.outcome, Outcome::Result(_)) {
         ruling.pass();
@@ -91,13 +91,13 @@ fn no_replay(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// "All retained history is replayed before the response."
 ///
-/// Correct but unusual: a message that the agent changes later, after it replayed it. Only an earlier message that the replay
-/// left out fails, and only before the next prompt.
-fn late_replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a message that the agent changes later, after it replayed it. Only an earlier message that the
+/// replay left out fails, and only before the next prompt.
+fn late_replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| HISTORY.contains(&update.variant)) else { return };
     let Some((Opening::Resume, reopened)) = session.reopened else { return };
     let Some((kind, id)) = message_of(&update.update) else { return };
-    let messages = moment.areas.resume.get(update.session).filter(|messages| messages.replay_asked);
+    let messages = ctx.areas.resume.get(update.session).filter(|messages| messages.replay_asked);
     let Some(messages) = messages else { return };
     let earlier = session.work.user_messages.get(id).is_some_and(|(n, _)| *n < reopened);
     if !earlier || messages.opened.contains(&(kind.to_owned(), id.to_owned())) {
@@ -105,38 +105,43 @@ fn late_replay(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
     }
     let fact = fact!(
         "replay-after-response",
-        "the agent sent {update} of the earlier message `{message_id}` after its response to {method}; expected it before",
-        update = update.variant, message_id = id, method = RESUME; session_id = update.session
+        "the agent sent {update} of the earlier message `{message_id}` after its response to {method}; expected it \
+        before",
+        update = update.variant, message_id = id, method = RESUME;
+        session_id = update.session
     );
-    if moment.talk.whole && !moment.talk.may_miss_work(session) {
+    if ctx.conversation.whole && !ctx.conversation.may_miss_work(session) {
         ruling.fail(fact, &[reopened]);
     } else {
         ruling.inconclusive(fact, &[reopened]);
     }
 }
 
-/// "Later chunks with the same `messageId` append to the current content", so chunks alone would double a message that the client
-/// holds: a whole update with content comes first.
+/// "Later chunks with the same `messageId` append to the current content", so chunks alone would double a message that
+/// the client holds: a whole update with content comes first.
 ///
-/// Correct but unusual: bare chunks for a client that holds nothing of the message, since this connection has not shown it; and a
-/// message that is being written in a session at work, or by background work that crosses the request, which is inconclusive.
-fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: bare chunks for a client that holds nothing of the message, since this connection has not shown
+/// it; and a message that is being written in a session at work, or by background work that crosses the request, which
+/// is inconclusive.
+fn chunk_after_reset(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| CHUNKS.contains(&update.variant)) else { return };
-    let Some(request) = resuming(moment, session).filter(|request| asks_replay(&request.params)) else { return };
+    let Some(request) = resuming(ctx, session).filter(|request| asks_replay(&request.params)) else { return };
     let Some((kind, id)) = message_of(&update.update) else { return };
     let message = (kind.to_owned(), id.to_owned());
     let Some(&shown) = session.work.shown.get(&message).filter(|shown| **shown < request.n) else { return };
-    let messages = moment.areas.resume.get(update.session);
+    let messages = ctx.areas.resume.get(update.session);
     if messages.is_some_and(|messages| messages.opened.contains(&message)) {
         return ruling.pass();
     }
     let fact = fact!(
         "chunk-without-message",
-        "the agent replayed {update} of the message `{message_id}`, which the client holds, before a whole {expected} with this id",
-        update = update.variant, message_id = id, expected = kind; pointer = "/params/update/messageId"
+        "the agent replayed {update} of the message `{message_id}`, which the client holds, before a whole \
+        {expected} with this id",
+        update = update.variant, message_id = id, expected = kind;
+        pointer = "/params/update/messageId"
     );
     let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
-    if at_work || messages.is_some_and(|messages| messages.resumed_at_work) || moment.talk.may_miss_work(session) {
+    if at_work || messages.is_some_and(|messages| messages.resumed_at_work) || ctx.conversation.may_miss_work(session) {
         ruling.inconclusive(fact, &[request.n, shown]);
     } else {
         ruling.fail(fact, &[request.n, shown]);
@@ -144,25 +149,25 @@ fn chunk_after_reset(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut 
 }
 
 /// Returns the session that was resumed with a replay, as it stands at the answer, and so with whole messages.
-fn replayed<'m>(moment: &Moment<'m>, answer: &Answer<'_>) -> Option<(&'m str, &'m Messages)> {
+fn replayed<'m>(ctx: &CheckContext<'m>, answer: &Answer<'_>) -> Option<(&'m str, &'m Messages)> {
     let exchange = proper(answer, RESUME).filter(|exchange| asks_replay(&exchange.params))?;
-    let (id, session) = moment.talk.sessions.get_key_value(exchange.session()?)?;
-    let messages = moment.areas.resume.get(id)?;
+    let (id, session) = ctx.conversation.sessions.get_key_value(exchange.session()?)?;
+    let messages = ctx.areas.resume.get(id)?;
     (session.resuming == Some(exchange.n)).then_some((id, messages))
 }
 
 /// Whether the text of a message tells it apart from others.
-fn tells(text: &MessageText) -> bool {
-    !text.is_cut && text.text.len() >= TELLING
+fn is_distinctive(text: &MessageText) -> bool {
+    !text.is_cut && text.text.len() >= DISTINCTIVE
 }
 
 /// "Each replayed message carries a `messageId`", "unique among messages of the same type within a session".
 ///
-/// Correct but unusual: a message that is sent again as a whole, or changed. So two texts under one id fail only if they were two
-/// messages before.
-fn replayed_twice(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, history)) = replayed(moment, answer) else { return };
-    let messages: Vec<&Replayed> = history.replayed.iter().filter(|message| tells(&message.text)).collect();
+/// Correct but unusual: a message that is sent again as a whole, or changed. So two texts under one id fail only if
+/// they were two messages before.
+fn replayed_twice(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replayed(ctx, answer) else { return };
+    let messages: Vec<&Replayed> = history.replayed.iter().filter(|message| is_distinctive(&message.text)).collect();
     let live = |message: &Replayed| {
         let is_same = |(key, text): &(&(String, String), &MessageText)| key.0 == message.kind && **text == message.text;
         history.texts.iter().filter(is_same).map(|((_, id), _)| id.clone()).collect::<Vec<_>>()
@@ -181,7 +186,7 @@ fn replayed_twice(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
             "the agent replayed two different messages as the {kind} `{message_id}`; expected an id for each",
             kind = message.kind, message_id = message.id; session_id = session
         );
-        return fail_in_case(moment, fact, &[message.n, other.n], ruling);
+        return fail_in_case(ctx, fact, &[message.n, other.n], ruling);
     }
     if has_several {
         ruling.pass();
@@ -190,13 +195,13 @@ fn replayed_twice(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 
 /// "If retained and replayed, the message keeps this identifier": the one in the receipt of a prompt.
 ///
-/// Correct but unusual: a summary instead of the message, and a prompt with the same text as another one. So only a message fails
-/// whose text is exactly that of live messages, and whose id is not one of theirs.
-fn replayed_with_other_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, history)) = replayed(moment, answer) else { return };
+/// Correct but unusual: a summary instead of the message, and a prompt with the same text as another one. So only a
+/// message fails whose text is exactly that of live messages, and whose id is not one of theirs.
+fn replayed_with_other_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replayed(ctx, answer) else { return };
     let is_prompt = |kind: &str| kind == "user_message";
     let mut seen = BTreeSet::new();
-    let messages = history.replayed.iter().filter(|message| is_prompt(&message.kind) && tells(&message.text));
+    let messages = history.replayed.iter().filter(|message| is_prompt(&message.kind) && is_distinctive(&message.text));
     for message in messages.filter(|message| seen.insert(&message.id)) {
         let same = history.texts.iter().filter(|((kind, _), text)| is_prompt(kind) && **text == message.text);
         let same: Vec<&String> = same.map(|((_, id), _)| id).collect();
@@ -209,14 +214,14 @@ fn replayed_with_other_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut
                     "the agent replayed the message `{expected}` as `{actual}`; expected the same id",
                     expected = live, actual = message.id; session_id = session
                 );
-                fail_in_case(moment, fact, &[message.n], ruling);
+                fail_in_case(ctx, fact, &[message.n], ruling);
             }
         }
     }
 }
 
 /// "session/resume" with `replayFrom` stands for "session/load".
-fn load(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn load(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == "session/resume" {
         ruling.pass();
     } else if call.method == "session/load" {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::timestamp::timestamp;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Conversation, Opening, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -22,7 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
     ]),
     Check::agent("session.update-after-new", On::Response(update_after_new)).only(&["session/new"]),
     Check::agent("update.session-known", On::Update(update_session_known)),
-    Check::agent("update.session-known", On::End(strangers_stayed)),
+    Check::agent("update.session-known", On::End(unknown_sessions_stayed)),
     Check::agent("update.is-notification", On::Call(update_is_notification)).alone().only(&["session/update"]),
     Check::agent("permission.session-known", On::Call(permission_session_known)).only(&["session/request_permission"]),
     Check::agent("usage.currency", On::Update(usage_currency)).alone().only(&["usage_update"]),
@@ -33,10 +33,17 @@ pub(super) const CHECKS: &[Check] = &[
 /// "The Agent MUST respond with a unique Session ID": a result that is null or has an empty id names no session.
 ///
 /// Correct but unusual: an id of blanks, of a thousand letters, or in another script. Only an empty text fails.
-fn returns_id(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn returns_id(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("session/new") else { return };
     if result.is_null() {
-        ruling.fail(fact!("null-result", "the agent answered session/new with null; expected an object with a session id"; pointer = "/result"), &[]);
+        ruling.fail(
+            fact!(
+                "null-result",
+                "the agent answered session/new with null; expected an object with a session id";
+                pointer = "/result"
+            ),
+            &[],
+        );
     } else if result.member("sessionId").and_then(Value::as_str) == Some("") {
         ruling.fail(
             fact!("empty-id", "the agent answered session/new with an empty session id"; pointer = "/result/sessionId"),
@@ -48,34 +55,40 @@ fn returns_id(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// "The Agent MUST respond with a unique Session ID that identifies this conversation."
 ///
 /// Correct but unusual: the agent reuses the id of a session that was closed or deleted. That is inconclusive.
-fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn unique_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/new") else { return };
     let Some(id) = result.member("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty()) else { return };
-    match moment.talk.session(id) {
+    match ctx.conversation.session(id) {
         Some(other) => {
-            let fact = fact!("id-reused", "the agent answered session/new with `{session_id}`, the id of another session; expected a new id", session_id = id; pointer = "/result/sessionId");
+            let fact = fact!(
+                "id-reused",
+                "the agent answered session/new with `{session_id}`, the id of another session; expected a new id",
+                session_id = id;
+                pointer = "/result/sessionId"
+            );
             let also = [other.known, exchange.n];
             if other.was_ended { ruling.inconclusive(fact, &also) } else { ruling.fail(fact, &also) }
         }
-        None if !moment.talk.sessions.is_empty() => ruling.pass(),
+        None if !ctx.conversation.sessions.is_empty() => ruling.pass(),
         None => {}
     }
 }
 
-/// "Each session maintains its own context, conversation history, and state": a mode that was chosen for one session does not
-/// appear in another that had a different one and was not changed.
+/// "Each session maintains its own context, conversation history, and state": a mode that was chosen for one session
+/// does not appear in another that had a different one and was not changed.
 ///
-/// Correct but unusual: a reopened session is in the default mode, or in one that the client did not choose. An agent may also
-/// keep the mode that was chosen last as its default, or change it in a turn. So the mode that was chosen for another session fails
-/// only when a session that was created after that choice began in another mode, and the reopened one had no turn.
-fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a reopened session is in the default mode, or in one that the client did not choose. An agent
+/// may also keep the mode that was chosen last as its default, or change it in a turn. So the mode that was chosen for
+/// another session fails only when a session that was created after that choice began in another mode, and the reopened
+/// one had no turn.
+fn independent(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/resume").or(answer.result_of("session/load")) else {
         return;
     };
     let mode = |state: &Value| Some(state.member("currentModeId")?.as_str()?.to_owned());
     let Some((id, now)) = exchange.session().zip(result.member("modes").and_then(mode)) else { return };
-    let before = moment.talk.session(id).and_then(|session| mode(session.modes.as_ref()?));
-    let others = moment.talk.sessions.iter().filter(|(other, _)| *other != id);
+    let before = ctx.conversation.session(id).and_then(|session| mode(session.modes.as_ref()?));
+    let others = ctx.conversation.sessions.iter().filter(|(other, _)| *other != id);
     let mut chosen =
         others.filter_map(|(_, other)| other.mode_set.as_ref().filter(|set| Some(&set.mode) != before.as_ref()));
     match before {
@@ -85,9 +98,9 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
                 let shared = || {
                     fact!(
                         "mode-of-another-session",
-                        "the agent reports the mode `{actual}`, which the client chose for another session; expected `{expected}`",
-                        actual = now,
-                        expected = before;
+                        "the agent reports the mode `{actual}`, which the client chose for another session; expected \
+                        `{expected}`",
+                        actual = now, expected = before;
                         session_id = id
                     )
                 };
@@ -96,12 +109,11 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
                         "mode-maybe-own",
                         "the agent reports the mode `{actual}`, chosen for another session; it may be the default, or a change of its own; \
                          expected `{expected}`",
-                        actual = now,
-                        expected = before;
+                        actual = now, expected = before;
                         session_id = id
                     )
                 };
-                let mut newer = moment.talk.sessions.values();
+                let mut newer = ctx.conversation.sessions.values();
                 let begins_elsewhere = newer.any(|session| {
                     session.opening == Opening::New
                         && session.known > set.n
@@ -109,7 +121,7 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
                 });
                 // In a turn, an agent may change the mode itself, and telling the client is only a SHOULD.
                 let had_turn =
-                    moment.talk.session(id).is_some_and(|own| own.prompts > own.mode_kept.unwrap_or_default());
+                    ctx.conversation.session(id).is_some_and(|own| own.prompts > own.mode_kept.unwrap_or_default());
                 match begins_elsewhere && !had_turn {
                     true => ruling.fail(shared(), &[set.n, exchange.n]),
                     false => ruling.inconclusive(maybe_own(), &[set.n, exchange.n]),
@@ -121,15 +133,15 @@ fn independent(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 }
 
 /// An agent cannot serve prompts or settings for an unknown session.
-fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
+fn unknown_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     let concerned =
         matches!(exchange.method.as_str(), "session/prompt" | "session/set_mode" | "session/set_config_option");
-    let Some(id) = exchange.session().filter(|id| concerned && talk.session(id).is_none()) else { return };
+    let Some(id) = exchange.session().filter(|id| concerned && conversation.session(id).is_none()) else { return };
     let stored = ["session/load", "session/resume", "session/list"].map(Feature::Method);
     match answer.outcome.error_code() {
-        _ if talk.initialized.is_none() => {}
+        _ if conversation.initialized.is_none() => {}
         Some(code) => {
             if !matches!(code, -32002 | -32602) {
                 ruling.note(fact!(
@@ -143,9 +155,15 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
             ruling.pass();
         }
         // An agent that stores sessions may know one from another connection.
-        None if stored.into_iter().any(|feature| talk.agent_has(feature)) => {
+        None if stored.into_iter().any(|feature| conversation.agent_has(feature)) => {
             ruling.inconclusive(
-                fact!("session-from-elsewhere", "the agent accepted {method} for the session `{session_id}`, which was not opened on this connection", method = exchange.method, session_id = id),
+                fact!(
+                    "session-from-elsewhere",
+                    "the agent accepted {method} for the session `{session_id}`, which was not opened on this \
+                    connection",
+                    method = exchange.method,
+                    session_id = id
+                ),
                 &[exchange.n],
             );
         }
@@ -162,10 +180,10 @@ fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 }
 
 /// The client learns the id of a new session by the answer, and cannot attribute an update before it.
-fn update_after_new(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn update_after_new(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/new") else { return };
     let Some(id) = result.member("sessionId").and_then(Value::as_str) else { return };
-    match moment.talk.strangers.get(id) {
+    match ctx.conversation.unknown_sessions.get(id) {
         Some(&early) => {
             ruling.fail(
                 fact!(
@@ -191,30 +209,30 @@ fn unknown_session(method: &str, session_id: &str) -> Fact {
     )
 }
 
-fn is_being_made(talk: &Conversation) -> bool {
-    talk.open_of(Party::Client).any(|open| open.method == "session/new")
+fn is_being_made(conversation: &Conversation) -> bool {
+    conversation.open_of(Party::Client).any(|open| open.method == "session/new")
 }
 
 /// An update belongs to a session that the client created, or asked to load or resume.
 ///
-/// Correct but unusual: an update comes before the answer to `session/new` that names its session, or that reports why there is
-/// none; a draft method opened the session, or the client named it first. These do not fail.
-fn update_session_known(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an update comes before the answer to `session/new` that names its session, or that reports why
+/// there is none; a draft method opened the session, or the client named it first. These do not fail.
+fn update_session_known(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.known.is_some() {
         ruling.pass();
-    } else if !moment.talk.may_know_session(update.session) && !is_being_made(moment.talk) {
+    } else if !ctx.conversation.may_know_session(update.session) && !is_being_made(ctx.conversation) {
         ruling.fail(unknown_session("session/update", update.session), &[]);
     }
 }
 
 /// As above, for an update that came while a session was being created, and was not for that one.
-fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    if is_being_made(moment.talk) {
+fn unknown_sessions_stayed(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    if is_being_made(ctx.conversation) {
         return;
     }
-    let unknown = |id: &str| moment.talk.session(id).is_none() && !moment.talk.may_know_session(id);
-    for (id, &n) in moment.talk.strangers.iter().filter(|(id, _)| unknown(id)) {
-        let mut later = moment.talk.errors.range(n..).filter(|(_, (method, _))| method == "session/new");
+    let unknown = |id: &str| ctx.conversation.session(id).is_none() && !ctx.conversation.may_know_session(id);
+    for (id, &n) in ctx.conversation.unknown_sessions.iter().filter(|(id, _)| unknown(id)) {
+        let mut later = ctx.conversation.errors.range(n..).filter(|(_, (method, _))| method == "session/new");
         match later.next() {
             Some((&failed, _)) => {
                 let fact = fact!(
@@ -232,39 +250,55 @@ fn strangers_stayed(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 /// `session/update` is a notification.
 ///
 /// Correct but unusual: none known. An `id` of null is also an id.
-fn update_is_notification(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn update_is_notification(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == "session/update" {
-        ruling
-            .decide(call.kind == Kind::Notification, || fact!("update-as-request", "the agent sent session/update with an id, as a request; expected a notification"; pointer = "/id"));
+        ruling.decide(call.kind == Kind::Notification, || {
+            fact!(
+                "update-as-request",
+                "the agent sent session/update with an id, as a request; expected a notification";
+                pointer = "/id"
+            )
+        });
     }
 }
 
 /// A permission request belongs to a session that the client knows.
-fn permission_session_known(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if call.method != "session/request_permission" || is_being_made(moment.talk) {
+fn permission_session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if call.method != "session/request_permission" || is_being_made(ctx.conversation) {
         return;
     }
     let Some(id) = call.text("sessionId") else { return };
-    if moment.talk.session(id).is_some() {
+    if ctx.conversation.session(id).is_some() {
         ruling.pass();
-    } else if !moment.talk.may_know_session(id) {
+    } else if !ctx.conversation.may_know_session(id) {
         ruling.fail(unknown_session(call.method, id), &[]);
     }
 }
 
 /// "currency is an ISO 4217 currency code like \"USD\""; the schema allows other units as well, so those are noted.
-fn usage_currency(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn usage_currency(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let currency = update.body.member("cost").and_then(|cost| cost.member("currency")).and_then(Value::as_str);
     let Some(currency) = currency.filter(|_| update.variant == "usage_update") else { return };
     let iso = currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase());
     if !iso && !currency.trim().is_empty() {
-        ruling.note(fact!("unknown-currency", "the agent sent the currency `{actual}`; expected an ISO 4217 code", actual = currency; pointer = "/params/update/cost/currency"));
+        ruling.note(fact!(
+            "unknown-currency",
+            "the agent sent the currency `{actual}`; expected an ISO 4217 code",
+            actual = currency;
+            pointer = "/params/update/cost/currency"
+        ));
     }
-    ruling.decide(!currency.trim().is_empty(), || fact!("empty-currency", "the agent sent an empty currency; expected an ISO 4217 code"; pointer = "/params/update/cost/currency"));
+    ruling.decide(!currency.trim().is_empty(), || {
+        fact!(
+            "empty-currency",
+            "the agent sent an empty currency; expected an ISO 4217 code";
+            pointer = "/params/update/cost/currency"
+        )
+    });
 }
 
 /// A `session_info_update` holds the metadata that changed, and not the identity of the session.
-fn info_partial(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn info_partial(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.variant == "session_info_update" {
         let fixed = ["sessionId", "cwd", "additionalDirectories"]
             .into_iter()
@@ -281,10 +315,10 @@ fn info_partial(_: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
 }
 
 /// `updatedAt`: "ISO 8601 timestamp of last activity. Set to null to clear." Version 2 asks for one of RFC 3339.
-fn info_updated_at(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn info_updated_at(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let stamp = update.body.member("updatedAt").and_then(Value::as_str);
     if let Some(stamp) = stamp.filter(|_| update.variant == "session_info_update") {
-        let (good, form) = timestamp(moment.talk.edition, stamp);
+        let (good, form) = timestamp(ctx.conversation.edition, stamp);
         ruling.decide(good, || {
             fact!(
                 "malformed-timestamp",

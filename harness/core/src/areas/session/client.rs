@@ -1,12 +1,12 @@
 //! The client's half of the area `session`: the sessions in its messages, and the working directory.
 //!
-//! A wrong session id is one mistake. So `session/prompt` is here as well: one classification decides which requirement of
-//! the areas `session`, `prompt`, `load` and `list` it violates.
+//! A wrong session id is one mistake. So `session/prompt` is here as well: one classification decides which requirement
+//! of the areas `session`, `prompt`, `load` and `list` it violates.
 
 use serde_json::Value;
 
 use crate::areas::support::is_respelt;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{CallSeen, Exchange, Opening, Session};
 use crate::fact;
 use crate::finding::Ruling;
@@ -62,26 +62,29 @@ enum Named<'m> {
 
 impl<'m> Named<'m> {
     /// Returns the state; `None` if the message names no session, or if the beginning of the conversation is missing.
-    fn of(moment: &Moment<'m>, call: &CallSeen<'m>) -> Option<Self> {
-        let (talk, id) = (moment.talk, call.text("sessionId")?);
-        talk.initialize.as_ref()?;
-        let session = talk.session(id);
+    fn of(ctx: &CheckContext<'m>, call: &CallSeen<'m>) -> Option<Self> {
+        let (conversation, id) = (ctx.conversation, call.text("sessionId")?);
+        conversation.initialize.as_ref()?;
+        let session = conversation.session(id);
         let reopening = session.and_then(|session| session.loading.or(session.resuming));
         Some(match (session, reopening) {
             (Some(session), _) if session.is_introduced() => Self::Open(session),
             (_, Some(request)) => Self::Reopening(request),
-            _ => Self::of_stranger(moment, id, session),
+            _ => Self::of_unknown(ctx, id, session),
         })
     }
 
-    fn of_stranger(moment: &Moment<'m>, id: &str, session: Option<&Session>) -> Self {
-        let talk = moment.talk;
-        let mut pending = talk.open_of(Party::Client).filter(|open| open.method == "session/new");
-        if let Some(known) = respelt(moment, id) {
+    fn of_unknown(ctx: &CheckContext<'m>, id: &str, session: Option<&Session>) -> Self {
+        let conversation = ctx.conversation;
+        let mut pending = conversation.open_of(Party::Client).filter(|open| open.method == "session/new");
+        if let Some(known) = respelt(ctx, id) {
             Self::Respelt(known)
-        } else if talk.strangers.contains_key(id) || talk.newer_sessions.contains(id) || talk.may_open_otherwise() {
+        } else if conversation.unknown_sessions.contains_key(id)
+            || conversation.newer_sessions.contains(id)
+            || conversation.may_open_otherwise()
+        {
             Self::Elsewhere
-        } else if moment.areas.list.listed.contains(id) {
+        } else if ctx.areas.list.listed.contains(id) {
             Self::Listed
         } else if let Some(pending) = pending.next() {
             Self::Early(pending)
@@ -92,10 +95,10 @@ impl<'m> Named<'m> {
 }
 
 /// Returns the agent's id that this one misspells, if the agent did not use this one itself.
-fn respelt<'m>(moment: &Moment<'m>, id: &str) -> Option<&'m str> {
-    let given = moment.talk.sessions.iter().filter(|(_, session)| session.is_introduced()).map(|(id, _)| id);
-    let mut known = given.chain(&moment.areas.list.listed).filter(|known| is_respelt(known, id));
-    known.next().filter(|_| !moment.areas.list.listed.contains(id)).map(String::as_str)
+fn respelt<'m>(ctx: &CheckContext<'m>, id: &str) -> Option<&'m str> {
+    let given = ctx.conversation.sessions.iter().filter(|(_, session)| session.is_introduced()).map(|(id, _)| id);
+    let mut known = given.chain(&ctx.areas.list.listed).filter(|known| is_respelt(known, id));
+    known.next().filter(|_| !ctx.areas.list.listed.contains(id)).map(String::as_str)
 }
 
 /// Whether the message uses an open session, in contrast to those that open, close or remove one.
@@ -105,10 +108,11 @@ fn is_use(call: &CallSeen<'_>) -> bool {
 
 /// Session ids come from `session/new`; other sessions are loaded or resumed before they are used.
 ///
-/// Correct but unusual: the client gives up a session whose load has just failed, uses one that a draft method opened, or
-/// one that the agent named in an early update. The recording may begin after the session was opened. These do not fail.
-fn known_id_only(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(named) = Named::of(moment, call).filter(|_| is_use(call)) else { return };
+/// Correct but unusual: the client gives up a session whose load has just failed, uses one that a draft method opened,
+/// or one that the agent named in an early update. The recording may begin after the session was opened. These do not
+/// fail.
+fn known_id_only(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(named) = Named::of(ctx, call).filter(|_| is_use(call)) else { return };
     let not_opened = || {
         fact!(
             "session-not-opened",
@@ -137,9 +141,9 @@ fn known_id_only(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         Named::Listed if call.method != PROMPT => {
             let fact = fact!(
                 "listed-not-opened",
-                "the client sent {method} for the listed session `{session_id}`; expected session/load or session/resume first",
-                method = call.method,
-                session_id = id(call);
+                "the client sent {method} for the listed session `{session_id}`; expected session/load or \
+                session/resume first",
+                method = call.method, session_id = id(call);
                 pointer = "/params/sessionId"
             );
             ruling.fail(fact, &[]);
@@ -147,9 +151,9 @@ fn known_id_only(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         Named::Unknown => {
             let fact = fact!(
                 "unknown-session",
-                "the client sent {method} for the session `{session_id}`, which the agent did not open on this connection",
-                method = call.method,
-                session_id = id(call);
+                "the client sent {method} for the session `{session_id}`, which the agent did not open on this \
+                connection",
+                method = call.method, session_id = id(call);
                 pointer = "/params/sessionId"
             );
             ruling.fail(fact, &[]);
@@ -158,32 +162,42 @@ fn known_id_only(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     }
 }
 
-/// The id is "a unique identifier", and "Clients use this ID" as it is. Only an id that could be spelt differently proves
-/// something.
+/// The id is "a unique identifier", and "Clients use this ID" as it is. Only an id that could be spelt differently
+/// proves something.
 ///
-/// Correct but unusual: the agent itself gives two sessions ids that differ only in case, or lists one in another spelling.
-/// Each spelling counts as an id.
-fn id_verbatim(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: the agent itself gives two sessions ids that differ only in case, or lists one in another
+/// spelling. Each spelling counts as an id.
+fn id_verbatim(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
-    let telling = !id(call).chars().all(plain);
-    match Named::of(moment, call) {
+    let known = !id(call).chars().all(plain);
+    match Named::of(ctx, call) {
         Some(Named::Respelt(known)) => {
-            ruling.fail(fact!("respelt-session-id", "the client sent {method} with the session id `{actual}`; expected the agent's spelling `{expected}`", method = call.method, actual = id(call), expected = known; pointer = "/params/sessionId"), &[]);
+            ruling.fail(fact!(
+                "respelt-session-id",
+                "the client sent {method} with the session id `{actual}`; expected the agent's spelling `{expected}`",
+                method = call.method, actual = id(call), expected = known;
+                pointer = "/params/sessionId"
+            ), &[]);
         }
-        Some(Named::Open(_)) if telling => ruling.pass(),
+        Some(Named::Open(_)) if known => ruling.pass(),
         _ => {}
     }
 }
 
 /// The id of a new session is in the answer, so no message can name the session before.
 ///
-/// Correct but unusual: while `session/new` is open the client uses its other sessions, or one from a listing. Only an id
-/// that no response gave fails.
-fn await_new(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    match Named::of(moment, call).filter(|_| is_use(call)) {
+/// Correct but unusual: while `session/new` is open the client uses its other sessions, or one from a listing. Only an
+/// id that no response gave fails.
+fn await_new(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    match Named::of(ctx, call).filter(|_| is_use(call)) {
         Some(Named::Open(session)) if session.opening == Opening::New => ruling.pass(),
         Some(Named::Early(new)) => {
-            let fact = fact!("session-id-before-response", "the client sent {method} for the session `{session_id}` before the response to session/new", method = call.method, session_id = id(call); pointer = "/params/sessionId");
+            let fact = fact!(
+                "session-id-before-response",
+                "the client sent {method} for the session `{session_id}` before the response to session/new",
+                method = call.method, session_id = id(call);
+                pointer = "/params/sessionId"
+            );
             ruling.fail(fact, &[new.n]);
         }
         _ => {}
@@ -193,43 +207,69 @@ fn await_new(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
 /// "Before sending prompts, Clients MUST first complete the initialization phase and session setup."
 ///
 /// Correct but unusual: the client loads an open session again and prompts meanwhile. It was set up before.
-fn session_first(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn session_first(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = call.params.and_then(|params| params.member("sessionId"));
     if call.method == PROMPT && session.is_none_or(Value::is_null) {
-        return without_session(moment, ruling);
+        return without_session(ctx, ruling);
     }
-    match Named::of(moment, call).filter(|_| call.method == PROMPT) {
+    match Named::of(ctx, call).filter(|_| call.method == PROMPT) {
         Some(Named::Open(_)) => ruling.pass(),
         Some(Named::Reopening(request)) => {
-            ruling.fail(fact!("prompt-before-response", "the client sent session/prompt before the response to the request that opens its session"; session_id = id(call)), &[request]);
+            ruling.fail(
+                fact!(
+                    "prompt-before-response",
+                    "the client sent session/prompt before the response to the request that opens its session";
+                    session_id = id(call)
+                ),
+                &[request],
+            );
         }
-        Some(Named::Early(new)) => ruling.fail(fact!("prompt-before-new", "the client sent session/prompt before the response to session/new"; session_id = id(call)), &[new.n]),
+        Some(Named::Early(new)) => ruling.fail(
+            fact!(
+                "prompt-before-new",
+                "the client sent session/prompt before the response to session/new";
+                session_id = id(call)
+            ),
+            &[new.n],
+        ),
         _ => {}
     }
 }
 
-/// As above, for a prompt that names no session: without an open session, the client cannot have completed the setup. Otherwise
-/// only the shape of the prompt is wrong.
-fn without_session(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
+/// As above, for a prompt that names no session: without an open session, the client cannot have completed the setup.
+/// Otherwise only the shape of the prompt is wrong.
+fn without_session(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     const OPENS: [&str; 3] = ["session/new", "session/load", "session/resume"];
-    let talk = moment.talk;
-    let open = talk.sessions.values().any(Session::is_introduced) || talk.may_open_otherwise();
-    if talk.initialize.is_none() || open {
+    let conversation = ctx.conversation;
+    let open = conversation.sessions.values().any(Session::is_introduced) || conversation.may_open_otherwise();
+    if conversation.initialize.is_none() || open {
         return;
     }
-    let pending = talk.open_of(Party::Client).find(|open| OPENS.contains(&open.method.as_str())).map(|open| open.n);
-    ruling.fail(fact!("no-session", "the client sent session/prompt without a session id, and no session was open"; pointer = "/params/sessionId"), pending.as_slice());
+    let pending =
+        conversation.open_of(Party::Client).find(|open| OPENS.contains(&open.method.as_str())).map(|open| open.n);
+    ruling.fail(
+        fact!(
+            "no-session",
+            "the client sent session/prompt without a session id, and no session was open";
+            pointer = "/params/sessionId"
+        ),
+        pending.as_slice(),
+    );
 }
 
 /// "The Client can then continue sending prompts", after the replay and the answer to the request.
 ///
 /// Correct but unusual: two views load the session, and one of them prompts as soon as its own request was answered.
-fn no_prompt_before_response(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = moment.talk.session(id(call)).filter(|_| call.method == PROMPT) else { return };
+fn no_prompt_before_response(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = ctx.conversation.session(id(call)).filter(|_| call.method == PROMPT) else { return };
     match (session.loading, session.reopened) {
         (Some(load), None) => {
-            let fact = fact!("prompt-before-load", "the client sent session/prompt before the response to session/load"; session_id = id(call));
-            let unseen = moment.talk.holes.anywhere && !session.is_introduced();
+            let fact = fact!(
+                "prompt-before-load",
+                "the client sent session/prompt before the response to session/load";
+                session_id = id(call)
+            );
+            let unseen = ctx.conversation.holes.anywhere && !session.is_introduced();
             if unseen { ruling.inconclusive(fact, &[load]) } else { ruling.fail(fact, &[load]) }
         }
         (None, Some((Opening::Load, _))) => ruling.pass(),
@@ -239,12 +279,22 @@ fn no_prompt_before_response(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &
 
 /// `session/list` "is a discovery mechanism only": the client loads or resumes the chosen session before it is used.
 ///
-/// Correct but unusual: the listing shows sessions that the client itself created on this connection, which need no load.
-fn load_before_use(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let listed = moment.areas.list.listed.contains(id(call));
-    match Named::of(moment, call).filter(|_| call.method == PROMPT) {
+/// Correct but unusual: the listing shows sessions that the client itself created on this connection, which need no
+/// load.
+fn load_before_use(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let listed = ctx.areas.list.listed.contains(id(call));
+    match Named::of(ctx, call).filter(|_| call.method == PROMPT) {
         Some(Named::Listed) => {
-            ruling.fail(fact!("listed-not-opened", "the client sent session/prompt for the listed session `{session_id}`; expected session/load or session/resume first", session_id = id(call); pointer = "/params/sessionId"), &[]);
+            ruling.fail(
+                fact!(
+                    "listed-not-opened",
+                    "the client sent session/prompt for the listed session `{session_id}`; expected session/load or \
+                    session/resume first",
+                    session_id = id(call);
+                    pointer = "/params/sessionId"
+                ),
+                &[],
+            );
         }
         Some(Named::Open(session)) if listed && session.opening != Opening::New => ruling.pass(),
         _ => {}
@@ -273,8 +323,15 @@ pub(in crate::areas) fn items<'m>(params: &'m Value, name: &str) -> &'m [Value] 
 /// The working directory "MUST be an absolute path".
 ///
 /// Correct but unusual: the root, a path of Windows or of a network share, or one with `..` in it. All are absolute.
-fn cwd_absolute(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn cwd_absolute(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(cwd) = opening(call).and_then(|params| params.member("cwd")?.as_str()) {
-        ruling.decide(is_absolute(cwd), || fact!("relative-path", "the client sent {method} with the relative cwd `{path}`; expected an absolute path", method = call.method, path = cwd; pointer = "/params/cwd"));
+        ruling.decide(is_absolute(cwd), || {
+            fact!(
+                "relative-path",
+                "the client sent {method} with the relative cwd `{path}`; expected an absolute path",
+                method = call.method, path = cwd;
+                pointer = "/params/cwd"
+            )
+        });
     }
 }

@@ -3,7 +3,7 @@
 use crate::areas::common::decide_absolute;
 use crate::areas::fs::agent::decide_survived;
 use crate::areas::tool::{may_have_other_terminals, was_reopened};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Conversation, Terminal};
 use crate::fact;
 use crate::finding::Ruling;
@@ -25,9 +25,9 @@ pub(super) const CHECKS: &[Check] = &[
 ///
 /// Correct but unusual: no cwd or null, which is not checked; and a cwd below a relative one of the client, which is
 /// inconclusive.
-fn cwd_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+fn cwd_absolute(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(cwd) = call.text_of("terminal/create", "cwd") {
-        decide_absolute(moment, call.text("sessionId"), (call.method, "/params/cwd"), cwd, ruling);
+        decide_absolute(ctx, call.text("sessionId"), (call.method, "/params/cwd"), cwd, ruling);
     }
 }
 
@@ -35,42 +35,46 @@ fn cwd_absolute(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
 const POINTER: &str = "/params/terminalId";
 
 /// Returns the terminal of a call.
-fn named<'m>(moment: &Moment<'m>, call: &CallSeen<'m>) -> Option<(&'m str, &'m Terminal)> {
+fn named<'m>(ctx: &CheckContext<'m>, call: &CallSeen<'m>) -> Option<(&'m str, &'m Terminal)> {
     let id = call.method.starts_with("terminal/").then(|| call.text("terminalId"))??;
-    Some((id, moment.talk.terminals.get(id)?))
+    Some((id, ctx.conversation.terminals.get(id)?))
 }
 
 /// "The Agent MUST release the terminal … when it's no longer needed."
-fn released(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let terminal = named(moment, call).filter(|_| call.method == "terminal/release");
+fn released(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let terminal = named(ctx, call).filter(|_| call.method == "terminal/release");
     if terminal.is_some_and(|(_, terminal)| terminal.killed.is_none() && terminal.released.is_none()) {
         ruling.pass();
     }
 }
 
-/// A command may run on in the background, so a terminal counts only if its command has exited and its output was read after
-/// that. Separate requirements cover killed ones and those of closed sessions.
+/// A command may run on in the background, so a terminal counts only if its command has exited and its output was read
+/// after that. Separate requirements cover killed ones and those of closed sessions.
 ///
-/// Correct but unusual: an agent that releases up to five seconds after its response, that keeps the terminal for the next
-/// turn, or that still has a request about it open. All of these are inconclusive, and so is every recording.
-fn release(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    for (id, terminal) in talk.terminals.iter().filter(|(_, t)| t.released.is_none() && t.killed.is_none()) {
-        match (is_ended(talk, terminal), terminal.spent(), time_to_release(talk, id, terminal)) {
+/// Correct but unusual: an agent that releases up to five seconds after its response, that keeps the terminal for the
+/// next turn, or that still has a request about it open. All of these are inconclusive, and so is every recording.
+fn release(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    for (id, terminal) in conversation.terminals.iter().filter(|(_, t)| t.released.is_none() && t.killed.is_none()) {
+        match (is_ended(conversation, terminal), terminal.spent(), time_to_release(conversation, id, terminal)) {
             (true, ..) => {}
             (_, Some(exited), Some(proof)) => {
                 let fact = fact!(
                     "not-released",
-                    "the agent did not release the terminal `{terminal_id}` after its command and a later turn had ended",
-                    terminal_id = id; session_id = terminal.session
+                    "the agent did not release the terminal `{terminal_id}` after its command and a later turn had \
+                    ended",
+                    terminal_id = id;
+                    session_id = terminal.session
                 );
                 ruling.fail(fact, &[terminal.created, exited, proof]);
             }
             _ => {
                 let fact = fact!(
                     "open-at-end",
-                    "the agent had not released the terminal `{terminal_id}` when the trace ended; it may still be in use",
-                    terminal_id = id; session_id = terminal.session
+                    "the agent had not released the terminal `{terminal_id}` when the trace ended; it may still be \
+                    in use",
+                    terminal_id = id;
+                    session_id = terminal.session
                 );
                 ruling.inconclusive(fact, &[terminal.created]);
             }
@@ -79,8 +83,8 @@ fn release(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// "The Agent MUST still call `terminal/release` when it's done using it", after a kill.
-fn released_after_kill(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let terminal = named(moment, call).filter(|_| call.method == "terminal/release");
+fn released_after_kill(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let terminal = named(ctx, call).filter(|_| call.method == "terminal/release");
     if terminal.is_some_and(|(_, terminal)| terminal.killed.is_some() && terminal.released.is_none()) {
         ruling.pass();
     }
@@ -88,14 +92,14 @@ fn released_after_kill(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ru
 
 /// A killed command does nothing any more, but an agent may still read its output.
 ///
-/// Correct but unusual: an agent that reads the output some time after the kill, and one whose kill the client refused, so that
-/// the command continues. Both are inconclusive until the terminal has no more use.
-fn release_after_kill(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    for (id, terminal) in talk.terminals.iter().filter(|(_, terminal)| terminal.released.is_none()) {
+/// Correct but unusual: an agent that reads the output some time after the kill, and one whose kill the client refused,
+/// so that the command continues. Both are inconclusive until the terminal has no more use.
+fn release_after_kill(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    for (id, terminal) in conversation.terminals.iter().filter(|(_, terminal)| terminal.released.is_none()) {
         let Some(killed) = terminal.killed else { continue };
-        match time_to_release(talk, id, terminal).filter(|_| terminal.kill_done.is_some()) {
-            _ if is_ended(talk, terminal) => {}
+        match time_to_release(conversation, id, terminal).filter(|_| terminal.kill_done.is_some()) {
+            _ if is_ended(conversation, terminal) => {}
             Some(proof) => {
                 let fact = fact!(
                     "not-released",
@@ -118,31 +122,31 @@ fn release_after_kill(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// Returns the event that proves that the agent no longer needs the terminal and has had the time to release it.
 ///
-/// An agent may keep a terminal for the next turn, and may clean up after its response. So a later turn must be over, and a
-/// fence must be answered some time after that. An id that terminals of two sessions share proves nothing.
-fn time_to_release(talk: &Conversation, id: &str, terminal: &Terminal) -> Option<usize> {
-    let in_use = talk.open_of(Party::Agent).any(|open| open.text("terminalId") == Some(id));
+/// An agent may keep a terminal for the next turn, and may clean up after its response. So a later turn must be over,
+/// and a fence must be answered some time after that. An id that terminals of two sessions share proves nothing.
+fn time_to_release(conversation: &Conversation, id: &str, terminal: &Terminal) -> Option<usize> {
+    let in_use = conversation.open_of(Party::Agent).any(|open| open.text("terminalId") == Some(id));
     if in_use || terminal.shares_id {
         return None;
     }
-    let session = talk.session(&terminal.session)?;
+    let session = conversation.session(&terminal.session)?;
     let last = session.ended.as_ref().filter(|ended| ended.cancelled.is_none() && ended.reason.is_some())?;
-    let (_, us) = talk.session(&terminal.session)?.log.as_ref()?.ended.filter(|(n, _)| *n == last.n)?;
-    talk.settled_since(us).filter(|_| terminal.turn.is_some_and(|turn| turn < last.prompt))
+    let (_, us) = conversation.session(&terminal.session)?.log.as_ref()?.ended.filter(|(n, _)| *n == last.n)?;
+    conversation.settled_since(us).filter(|_| terminal.turn.is_some_and(|turn| turn < last.prompt))
 }
 
 /// Whether the session of the terminal was closed or deleted, perhaps before it was opened again.
-fn is_ended(talk: &Conversation, terminal: &Terminal) -> bool {
-    talk.session(&terminal.session).is_some_and(|session| session.was_ended)
-        || talk.deleted.contains_key(&terminal.session)
+fn is_ended(conversation: &Conversation, terminal: &Terminal) -> bool {
+    conversation.session(&terminal.session).is_some_and(|session| session.was_ended)
+        || conversation.deleted.contains_key(&terminal.session)
 }
 
 /// "After release the terminal ID becomes invalid for all other `terminal/*` methods."
 ///
-/// Correct but unusual: requests that were sent before the release and are answered later; a second release; a client that
-/// gives the id to a new terminal, or to one of another session. These do not fail.
-fn use_after_release(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((id, terminal)) = named(moment, call) else { return };
+/// Correct but unusual: requests that were sent before the release and are answered later; a second release; a client
+/// that gives the id to a new terminal, or to one of another session. These do not fail.
+fn use_after_release(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((id, terminal)) = named(ctx, call) else { return };
     let Some(released) = terminal.released else { return };
     match call.method {
         "terminal/release" => ruling.note(fact!(
@@ -178,9 +182,9 @@ fn use_after_release(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
 }
 
 /// Exercised by a turn in which a terminal was released.
-fn no_use_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn no_use_after_release(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let prompt = answer.exchange.filter(|exchange| exchange.method == "session/prompt");
-    let mut terminals = moment.talk.terminals.values();
+    let mut terminals = ctx.conversation.terminals.values();
     if prompt.is_some_and(|prompt| terminals.any(|t| t.turn == Some(prompt.n) && t.released.is_some())) {
         ruling.pass();
     }
@@ -188,14 +192,14 @@ fn no_use_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut R
 
 /// A terminal id comes from the client, and belongs to the session of its request.
 ///
-/// Correct but unusual: a client that counts its terminals in each session by itself; an agent that continues to use a terminal
-/// from before a load or a resume, or with one of an extension. All of these are inconclusive.
-fn known_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a client that counts its terminals in each session by itself; an agent that continues to use a
+/// terminal from before a load or a resume, or with one of an extension. All of these are inconclusive.
+fn known_id(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if !call.method.starts_with("terminal/") {
         return;
     }
     let Some(id) = call.text("terminalId") else { return };
-    match (moment.talk.terminals.get(id), call.text("sessionId")) {
+    match (ctx.conversation.terminals.get(id), call.text("sessionId")) {
         (Some(terminal), Some(session)) if terminal.session != session && terminal.shares_id => {
             let fact = fact!(
                 "id-of-several-terminals",
@@ -214,20 +218,24 @@ fn known_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
             ruling.fail(fact, &[terminal.created]);
         }
         (Some(_), _) => ruling.pass(),
-        (None, _) if moment.talk.initialize.is_none() => {}
-        (None, session) if was_reopened(moment, session) || may_have_other_terminals(moment) => {
+        (None, _) if ctx.conversation.initialize.is_none() => {}
+        (None, session) if was_reopened(ctx, session) || may_have_other_terminals(ctx) => {
             let fact = fact!(
                 "terminal-of-other-origin",
-                "the agent sent {method} for `{terminal_id}`, which may come from an earlier connection or an extension",
-                method = call.method, terminal_id = id; pointer = POINTER
+                "the agent sent {method} for `{terminal_id}`, which may come from an earlier connection or an \
+                extension",
+                method = call.method, terminal_id = id;
+                pointer = POINTER
             );
             ruling.inconclusive(fact, &[]);
         }
         (None, _) => {
             let fact = fact!(
                 "unknown-terminal",
-                "the agent sent {method} for the unknown terminal `{terminal_id}`; expected one that the client created",
-                method = call.method, terminal_id = id; pointer = POINTER
+                "the agent sent {method} for the unknown terminal `{terminal_id}`; expected one that the client \
+                created",
+                method = call.method, terminal_id = id;
+                pointer = POINTER
             );
             ruling.fail(fact, &[]);
         }
@@ -235,8 +243,8 @@ fn known_id(moment: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// An error answer of the client does not end the turn with the same error.
-fn error_survived(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    decide_survived(moment, answer, "terminal/", ruling);
+fn error_survived(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    decide_survived(ctx, answer, "terminal/", ruling);
 }
 
 impl Terminal {

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use crate::areas::common::{NO_METHOD, NOT_FOUND, decide_refused, is_passed_over, proper};
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Exchange, Outcome, Terminal, TerminalExit};
 use crate::fact;
 use crate::finding::Ruling;
@@ -42,57 +42,57 @@ const ALL: [&str; 5] = [CREATE, OUTPUT, WAIT, KILL, RELEASE];
 const CAPABILITY: Feature<'static> = Feature::Method("terminal/create");
 
 /// Returns the terminal of a request.
-fn named<'m>(moment: &Moment<'m>, request: &Exchange) -> Option<&'m Terminal> {
-    moment.talk.terminals.get(request.text("terminalId")?).filter(|terminal| terminal.is_meant(request))
+fn named<'m>(ctx: &CheckContext<'m>, request: &Exchange) -> Option<&'m Terminal> {
+    ctx.conversation.terminals.get(request.text("terminalId")?).filter(|terminal| terminal.is_meant(request))
 }
 
 /// Returns a request to one of the methods, with its terminal.
-fn about<'m>(moment: &Moment<'m>, answer: &Answer<'m>, methods: &[&str]) -> Option<(&'m Exchange, &'m Terminal)> {
+fn about<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>, methods: &[&str]) -> Option<(&'m Exchange, &'m Terminal)> {
     let request = answer.exchange.filter(|exchange| !exchange.deliberate)?;
     methods.contains(&request.method.as_str()).then_some(())?;
-    Some((request, named(moment, request)?))
+    Some((request, named(ctx, request)?))
 }
 
 /// As [`about`], for a terminal that still exists: neither released nor in an ended session.
-fn alive<'m>(moment: &Moment<'m>, answer: &Answer<'m>, methods: &[&str]) -> Option<(&'m Exchange, &'m Terminal)> {
-    about(moment, answer, methods).filter(|(_, terminal)| is_alive(moment, terminal))
+fn alive<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>, methods: &[&str]) -> Option<(&'m Exchange, &'m Terminal)> {
+    about(ctx, answer, methods).filter(|(_, terminal)| is_alive(ctx, terminal))
 }
 
-fn is_alive(moment: &Moment<'_>, terminal: &Terminal) -> bool {
-    terminal.released.is_none() && has_session(moment, &terminal.session)
+fn is_alive(ctx: &CheckContext<'_>, terminal: &Terminal) -> bool {
+    terminal.released.is_none() && has_session(ctx, &terminal.session)
 }
 
 /// Whether the session is known, and neither closed nor deleted nor about to be.
-fn has_session(moment: &Moment<'_>, id: &str) -> bool {
+fn has_session(ctx: &CheckContext<'_>, id: &str) -> bool {
     let closing = |open: &Exchange| open.method == "session/close" && open.session() == Some(id);
-    moment.talk.session(id).is_some_and(|session| session.closed.is_none())
-        && !moment.talk.deleted.contains_key(id)
-        && !moment.talk.open_of(Party::Client).any(closing)
+    ctx.conversation.session(id).is_some_and(|session| session.closed.is_none())
+        && !ctx.conversation.deleted.contains_key(id)
+        && !ctx.conversation.open_of(Party::Client).any(closing)
 }
 
 /// Returns the open waits for the exit of a command, with their terminals.
-fn open_waits<'m>(moment: &Moment<'m>) -> impl Iterator<Item = (&'m Exchange, &'m Terminal)> {
-    let open = moment.talk.open_of(Party::Agent).filter(|open| open.method == WAIT);
-    open.filter_map(move |open| Some((open, named(moment, open)?)))
+fn open_waits<'m>(ctx: &CheckContext<'m>) -> impl Iterator<Item = (&'m Exchange, &'m Terminal)> {
+    let open = ctx.conversation.open_of(Party::Agent).filter(|open| open.method == WAIT);
+    open.filter_map(move |open| Some((open, named(ctx, open)?)))
 }
 
 /// "These methods" exist together; any error is allowed for a terminal that was never created or is released.
 ///
-/// Correct but unusual: a client that answers -32601 for an id that it does not know, or for a session that is closed or that
-/// it never opened. These do not fail.
-fn no_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a client that answers -32601 for an id that it does not know, or for a session that is closed
+/// or that it never opened. These do not fail.
+fn no_method(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = answer.exchange.filter(|request| !request.deliberate && ALL.contains(&request.method.as_str()))
     else {
         return;
     };
-    if answer.outcome.error_code() != Some(NO_METHOD) || !moment.talk.client_has(CAPABILITY) {
+    if answer.outcome.error_code() != Some(NO_METHOD) || !ctx.conversation.client_has(CAPABILITY) {
         return;
     }
-    if !request.session().is_some_and(|id| has_session(moment, id)) {
+    if !request.session().is_some_and(|id| has_session(ctx, id)) {
         return;
     }
     let meant = |terminal: &Terminal| terminal.released.is_none_or(|released| released == request.n);
-    if request.method == CREATE || named(moment, request).is_some_and(meant) {
+    if request.method == CREATE || named(ctx, request).is_some_and(meant) {
         let fact = fact!(
             "method-not-found",
             "the client answered {method} with error -32601; expected it to implement terminal, which it advertises",
@@ -103,26 +103,27 @@ fn no_method(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
 }
 
 /// Exercised when each method was called and answered as an existing one.
-fn all_methods(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    let talk = moment.talk;
-    let called = |method: &&str| talk.has_sent(Party::Agent, method);
-    let mut errors = talk.errors.values();
+fn all_methods(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let called = |method: &&str| conversation.has_sent(Party::Agent, method);
+    let mut errors = conversation.errors.values();
     let missing = errors.any(|(method, code)| *code == NO_METHOD && ALL.contains(&method.as_str()));
-    let open = talk.open_of(Party::Agent).any(|open| ALL.contains(&open.method.as_str()));
-    if talk.client_has(CAPABILITY) && ALL.iter().all(called) && !missing && !open {
+    let open = conversation.open_of(Party::Agent).any(|open| ALL.contains(&open.method.as_str()));
+    if conversation.client_has(CAPABILITY) && ALL.iter().all(called) && !missing && !open {
         ruling.pass();
     }
 }
 
 /// A method that is not advertised is "not available". Only the environment shows whether the command ran nevertheless.
-fn unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn unadvertised(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.exchange.is_some_and(|request| ALL.contains(&request.method.as_str()))
-        && moment.talk.client_lacks(CAPABILITY)
+        && ctx.conversation.client_lacks(CAPABILITY)
     {
         let fact = |method: &str| {
             fact!(
                 "served-unadvertised",
-                "the client answered {method} with a result, although it does not advertise terminal; expected an error",
+                "the client answered {method} with a result, although it does not advertise terminal; expected an \
+                error",
                 method
             )
         };
@@ -132,21 +133,23 @@ fn unadvertised(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 
 /// An id identifies one terminal of its session, at least until its release.
 ///
-/// Correct but unusual: a client that counts from 1 in each session, which is noted; and one that restarts its count after the
-/// session was closed or loaded, which is inconclusive.
-fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a client that counts from 1 in each session, which is noted; and one that restarts its count
+/// after the session was closed or loaded, which is inconclusive.
+fn unique_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, result)) = answer.result_of(CREATE) else { return };
     let (Some(id), Some(session)) = (result.member("terminalId").and_then(Value::as_str), request.session()) else {
         return;
     };
     let living = |terminal: &Terminal| terminal.released.is_none() && terminal.session == session;
-    let is_new = moment.talk.session(session).is_some_and(|session| session.was_ended || session.was_reopened);
-    match moment.talk.terminals.get(id) {
+    let is_new = ctx.conversation.session(session).is_some_and(|session| session.was_ended || session.was_reopened);
+    match ctx.conversation.terminals.get(id) {
         Some(other) if living(other) && is_new => {
             let fact = fact!(
                 "id-after-reopening",
-                "the client created a terminal with the used id `{terminal_id}` after the session was closed or reopened",
-                terminal_id = id; pointer = "/result/terminalId"
+                "the client created a terminal with the used id `{terminal_id}` after the session was closed or \
+                reopened",
+                terminal_id = id;
+                pointer = "/result/terminalId"
             );
             ruling.inconclusive(fact, &[other.created]);
         }
@@ -163,17 +166,17 @@ fn unique_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) 
             "the client created a terminal with the id `{terminal_id}` of a released one or of another session",
             terminal_id = id; pointer = "/result/terminalId"
         )),
-        None if moment.talk.live_terminals().any(living) => ruling.pass(),
+        None if ctx.conversation.live_terminals().any(living) => ruling.pass(),
         None => {}
     }
 }
 
 /// "Present only if the command has exited": and the client had reported the exit status before.
 ///
-/// Correct but unusual: the request was sent before the client reported the exit; the exit is once a signal and once the code
-/// 128+n; or the exit is unknown, with both members null. These do not fail.
-fn exit_status_present(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = alive(moment, answer, &[OUTPUT]) else { return };
+/// Correct but unusual: the request was sent before the client reported the exit; the exit is once a signal and once
+/// the code 128+n; or the exit is unknown, with both members null. These do not fail.
+fn exit_status_present(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = alive(ctx, answer, &[OUTPUT]) else { return };
     let (Outcome::Result(result), Some((n, exit))) = (answer.outcome, &terminal.exit) else { return };
     if *n > request.n {
         return;
@@ -230,20 +233,22 @@ fn decide_same(before: &TerminalExit, n: usize, status: &Value, ruling: &mut Rul
 
 /// "Maximum number of output bytes to retain." Invalid bytes become longer as text, so they count as one each.
 ///
-/// Correct but unusual: a command whose output has an encoding with one byte for each character, so that the same text is
-/// longer in UTF-8. That is inconclusive in a recording; the commands of a case print UTF-8.
-fn limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = about(moment, answer, &[OUTPUT]) else { return };
+/// Correct but unusual: a command whose output has an encoding with one byte for each character, so that the same text
+/// is longer in UTF-8. That is inconclusive in a recording; the commands of a case print UTF-8.
+fn limit(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = about(ctx, answer, &[OUTPUT]) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
     let limit = terminal.limit.filter(|&limit| limit > 0);
     let (Some(limit), Some(output)) = (limit, result.member("output").and_then(Value::as_str)) else { return };
     let widened = output.chars().filter(|&c| c == char::REPLACEMENT_CHARACTER).count();
     let bytes = (output.len() - widened * (char::REPLACEMENT_CHARACTER.len_utf8() - 1)) as u64;
-    if bytes > limit && !moment.talk.whole && output.chars().count() as u64 <= limit {
+    if bytes > limit && !ctx.conversation.whole && output.chars().count() as u64 <= limit {
         let fact = fact!(
             "limit-in-other-encoding",
-            "the client returned {actual_bytes} bytes of output in UTF-8; expected at most {expected_bytes}, perhaps encoded",
-            actual_bytes = bytes, expected_bytes = limit; pointer = "/result/output"
+            "the client returned {actual_bytes} bytes of output in UTF-8; expected at most {expected_bytes}, perhaps \
+            encoded",
+            actual_bytes = bytes, expected_bytes = limit;
+            pointer = "/result/output"
         );
         ruling.inconclusive(fact, &[request.n, terminal.created]);
     } else if bytes > limit {
@@ -260,9 +265,10 @@ fn limit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// "The terminal output captured so far." A running command may clear its screen; after its exit the output stays.
 ///
-/// Correct but unusual: the user clears the terminal in the client. That is inconclusive in a recording, which does not show it.
-fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = alive(moment, answer, &[OUTPUT]) else { return };
+/// Correct but unusual: the user clears the terminal in the client. That is inconclusive in a recording, which does not
+/// show it.
+fn cumulative(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = alive(ctx, answer, &[OUTPUT]) else { return };
     let Some(before) = terminal.last_words.filter(|&n| n < request.n) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
     let truncated = result.member("truncated") != Some(&Value::Bool(false));
@@ -273,7 +279,7 @@ fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
                 "the client returned no output of an exited command; expected the output that it had returned before";
                 pointer = "/result/output", terminal_id = request.text("terminalId")
             );
-            match moment.talk.whole {
+            match ctx.conversation.whole {
                 true => ruling.fail(fact, &[before]),
                 false => ruling.inconclusive(fact, &[before]),
             }
@@ -285,10 +291,10 @@ fn cumulative(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 
 /// "Returns once the command completes": it has, and the client had reported the exit status.
 ///
-/// Correct but unusual: the agent cancelled the request with `$/cancel_request`, released the terminal or closed the session
-/// meanwhile, or the client reports the same exit by a signal and by a code. These do not fail.
-fn wait_after_exit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = alive(moment, answer, &[WAIT]) else { return };
+/// Correct but unusual: the agent cancelled the request with `$/cancel_request`, released the terminal or closed the
+/// session meanwhile, or the client reports the same exit by a signal and by a code. These do not fail.
+fn wait_after_exit(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = alive(ctx, answer, &[WAIT]) else { return };
     let Some((n, exit)) = terminal.exit.as_ref().filter(|_| terminal.ended_before(request)) else { return };
     match answer.outcome {
         // A separate requirement covers a nested status.
@@ -307,16 +313,16 @@ fn wait_after_exit(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     }
 }
 
-/// Whether the error has another reason than the state of the terminal: the method is unknown, which a separate requirement
-/// covers, or the agent cancelled the request.
+/// Whether the error has another reason than the state of the terminal: the method is unknown, which a separate
+/// requirement covers, or the agent cancelled the request.
 fn is_excused(request: &Exchange, answer: &Answer<'_>) -> bool {
     answer.outcome.error_code() == Some(NO_METHOD) || request.cancel_requested.is_some()
 }
 
 /// As above, for a missing answer.
-fn wait_after_exit_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    for (request, terminal) in open_waits(moment).filter(|(_, terminal)| is_alive(moment, terminal)) {
-        if terminal.ended_before(request) && is_passed_over(moment.talk, request, request.n) {
+fn wait_after_exit_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    for (request, terminal) in open_waits(ctx).filter(|(_, terminal)| is_alive(ctx, terminal)) {
+        if terminal.ended_before(request) && is_passed_over(ctx.conversation, request, request.n) {
             let fact = fact!(
                 "wait-unanswered-after-exit",
                 "the client did not answer {method} for an exited command, but answered a later request",
@@ -329,9 +335,9 @@ fn wait_after_exit_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// exitCode and signal are members of the result itself, where terminal/output has them in exitStatus.
 ///
-/// Correct but unusual: both members are null or absent, as in an empty object, since the exit is unknown; or there is an
-/// exitStatus next to them. Only a nested status fails; other requirements cover the exit itself.
-fn flat_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: both members are null or absent, as in an empty object, since the exit is unknown; or there is
+/// an exitStatus next to them. Only a nested status fails; other requirements cover the exit itself.
+fn flat_result(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(result) = proper(answer, WAIT).and_then(|_| answer.result_of(WAIT)).map(|(_, result)| result) else {
         return;
     };
@@ -349,10 +355,10 @@ fn flat_result(_: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 
 /// "After killing a command, the terminal remains valid."
 ///
-/// Correct but unusual: the kill itself was refused, or the agent cancelled the request, released the terminal or closed the
-/// session meanwhile. These do not fail.
-fn kept_after_kill(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = alive(moment, answer, &[OUTPUT, WAIT]) else { return };
+/// Correct but unusual: the kill itself was refused, or the agent cancelled the request, released the terminal or
+/// closed the session meanwhile. These do not fail.
+fn kept_after_kill(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = alive(ctx, answer, &[OUTPUT, WAIT]) else { return };
     let Some(killed) = terminal.kill_done.filter(|&n| n < request.n) else { return };
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
@@ -370,24 +376,26 @@ fn kept_after_kill(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 
 /// A killed command has exited, so the client also answers the pending waits for its exit.
 ///
-/// Correct but unusual: a client that first asks the command to exit and kills it seconds later. Only a case fails, after the
-/// time limit of its step and a fence.
-fn kill_resolves_wait(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = alive(moment, answer, &[WAIT]) else { return };
+/// Correct but unusual: a client that first asks the command to exit and kills it seconds later. Only a case fails,
+/// after the time limit of its step and a fence.
+fn kill_resolves_wait(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = alive(ctx, answer, &[WAIT]) else { return };
     if terminal.killed.is_some_and(|killed| killed > request.n) && matches!(answer.outcome, Outcome::Result(_)) {
         ruling.pass();
     }
 }
 
 /// As above, for a missing answer.
-fn wait_after_kill_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    for (request, terminal) in open_waits(moment).filter(|(_, terminal)| is_alive(moment, terminal)) {
+fn wait_after_kill_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    for (request, terminal) in open_waits(ctx).filter(|(_, terminal)| is_alive(ctx, terminal)) {
         let killed = terminal.kill_done.filter(|_| terminal.killed.is_some_and(|killed| killed > request.n));
-        if let Some(killed) = killed.filter(|&killed| is_passed_over(moment.talk, request, killed)) {
+        if let Some(killed) = killed.filter(|&killed| is_passed_over(ctx.conversation, request, killed)) {
             let fact = fact!(
                 "wait-unanswered-after-kill",
-                "the client did not answer a pending {method} after it killed the command, but answered a later request",
-                method = WAIT; terminal_id = request.text("terminalId")
+                "the client did not answer a pending {method} after it killed the command, but answered a later \
+                request",
+                method = WAIT;
+                terminal_id = request.text("terminalId")
             );
             ruling.fail(fact, &[request.n, killed]);
         }
@@ -396,15 +404,16 @@ fn wait_after_kill_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 
 /// "After release the terminal ID becomes invalid for all other `terminal/*` methods."
 ///
-/// Correct but unusual: a request that crosses the release, and an id that the client gave to a new terminal or to one of
-/// another session. Neither fails.
-fn invalid_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = about(moment, answer, &[OUTPUT, WAIT, KILL]) else { return };
+/// Correct but unusual: a request that crosses the release, and an id that the client gave to a new terminal or to one
+/// of another session. Neither fails.
+fn invalid_after_release(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = about(ctx, answer, &[OUTPUT, WAIT, KILL]) else { return };
     if terminal.release_done.is_some_and(|released| released < request.n) {
         let fact = |method: &str| {
             fact!(
                 "released-terminal-served",
-                "the client answered {method} for the released terminal `{terminal_id}` with a result; expected an error",
+                "the client answered {method} for the released terminal `{terminal_id}` with a result; expected an \
+                error",
                 method,
                 terminal_id = request.text("terminalId")
             )
@@ -415,20 +424,20 @@ fn invalid_after_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut 
 
 /// Every request gets an answer, including a wait for the exit of a command whose terminal is released meanwhile.
 ///
-/// Correct but unusual: the answer is an error, or comes seconds later when the command has exited. Only a case fails, after
-/// the time limit of its step and a fence.
-fn wait_at_release(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = about(moment, answer, &[WAIT]) else { return };
+/// Correct but unusual: the answer is an error, or comes seconds later when the command has exited. Only a case fails,
+/// after the time limit of its step and a fence.
+fn wait_at_release(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((request, terminal)) = about(ctx, answer, &[WAIT]) else { return };
     if terminal.released.is_some_and(|released| released > request.n) {
         ruling.pass();
     }
 }
 
 /// As above, for a missing answer.
-fn wait_at_release_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
-    for (request, terminal) in open_waits(moment) {
+fn wait_at_release_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    for (request, terminal) in open_waits(ctx) {
         let released = terminal.release_done.filter(|_| terminal.released.is_some_and(|released| released > request.n));
-        if let Some(released) = released.filter(|&released| is_passed_over(moment.talk, request, released)) {
+        if let Some(released) = released.filter(|&released| is_passed_over(ctx.conversation, request, released)) {
             let fact = fact!(
                 "wait-unanswered-after-release",
                 "the client did not answer a pending {method} after the release, but answered a later request",
@@ -440,15 +449,16 @@ fn wait_at_release_open(moment: &Moment<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// The client refuses requests about an unknown terminal.
-fn unknown_id(moment: &Moment<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn unknown_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = answer.exchange.filter(|request| !request.deliberate) else { return };
     let Some(id) = request.text("terminalId") else { return };
-    let asks = [OUTPUT, WAIT, KILL].contains(&request.method.as_str()) && moment.talk.client_has(CAPABILITY);
-    if asks && !moment.talk.terminals.contains_key(id) {
+    let asks = [OUTPUT, WAIT, KILL].contains(&request.method.as_str()) && ctx.conversation.client_has(CAPABILITY);
+    if asks && !ctx.conversation.terminals.contains_key(id) {
         let fact = |method: &str| {
             fact!(
                 "unknown-terminal-served",
-                "the client answered {method} for the unknown terminal `{terminal_id}` with a result; expected an error",
+                "the client answered {method} for the unknown terminal `{terminal_id}` with a result; expected an \
+                error",
                 method,
                 terminal_id = id
             )

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::areas::common::decide_absolute;
 use crate::areas::content::v2::base64;
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, Moment, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{CallSeen, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("terminal.id-not-reused", On::Update(id_reused)).only(TERMINAL),
     Check::agent(
         "terminal.base64-standalone",
-        On::Payload(|moment, payload, ruling| base64(moment, payload, OUTPUT, ruling)),
+        On::Payload(|ctx, payload, ruling| base64(ctx, payload, OUTPUT, ruling)),
     )
     .only(&["terminal_update", "terminal_output_chunk"]),
     Check::agent("terminal.no-client-methods", On::Call(client_method)).alone(),
@@ -28,18 +28,18 @@ const TERMINAL: &[&str] = &["terminal_update"];
 const OUTPUT: &[(&str, &str)] = &[("TerminalOutput", "data"), ("TerminalOutputChunk", "data")];
 
 /// "The absolute working directory of the command."
-fn cwd(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn cwd(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let path = update.body.member("cwd").and_then(Value::as_str).filter(|_| update.variant == "terminal_update");
     if let Some(path) = path {
-        decide_absolute(moment, Some(update.session), ("session/update", "/params/update/cwd"), path, ruling);
+        decide_absolute(ctx, Some(update.session), ("session/update", "/params/update/cwd"), path, ruling);
     }
 }
 
 /// A terminal id is "unique within the session": a finished terminal does not become another one.
 ///
-/// Correct but unusual: a replay, the same command shown again, and a command that the agent reports in full only after its end.
-/// So only another command fails, in work that began after the end.
-fn id_reused(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a replay, the same command shown again, and a command that the agent reports in full only after
+/// its end. So only another command fails, in work that began after the end.
+fn id_reused(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let known = update.known.filter(|session| session.resuming.is_none() && TERMINAL.contains(&update.variant));
     let Some(session) = known else { return };
     let (work, text) = (&session.work, |name: &str| update.body.member(name).and_then(Value::as_str));
@@ -54,17 +54,20 @@ fn id_reused(moment: &Moment<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     if before != command && work.begun.is_some_and(|(begun, _)| begun > ended) {
         let fact = fact!(
             "terminal-id-again",
-            "the agent showed another command in the terminal `{terminal_id}`, whose command had ended; expected another id",
-            terminal_id = id; session_id = update.session, pointer = "/params/update/terminalId"
+            "the agent showed another command in the terminal `{terminal_id}`, whose command had ended; expected \
+            another id",
+            terminal_id = id;
+            session_id = update.session, pointer = "/params/update/terminalId"
         );
-        fail_in_case(moment, fact, &[ended], ruling);
+        fail_in_case(ctx, fact, &[ended], ruling);
     }
 }
 
 /// Files and terminals of the client are not part of version 2.
 ///
-/// Correct but unusual: methods of an extension, such as `_fs/read_text_file`. The underscore makes them custom methods.
-fn client_method(_: &Moment<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: methods of an extension, such as `_fs/read_text_file`. The underscore makes them custom
+/// methods.
+fn client_method(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let withdrawn = ["fs/", "terminal/"].iter().any(|area| call.method.starts_with(area));
     ruling.decide(!withdrawn, || {
         fact!(

@@ -16,8 +16,8 @@ impl Judge {
         self.show_both(Seen::CaseEnd());
         self.show_both(Seen::End());
         self.learn_introductions();
-        if self.talk.other_version().is_none() && !self.talk.is_foreign() {
-            for (id, applies) in evaluated(&self.talk) {
+        if self.conversation.other_version().is_none() && !self.conversation.is_foreign() {
+            for (id, applies) in evaluated(&self.conversation) {
                 *self.applies.entry(id).or_default() |= applies;
             }
         }
@@ -25,14 +25,14 @@ impl Judge {
 
     /// Records the facts about the parties and about the agreed version in the current conversation.
     pub(super) fn learn_introductions(&mut self) {
-        match self.talk.other_version() {
-            Some(version) => self.not_covered.push(NotCovered::of(&self.talk, self.connection, version)),
-            None => self.covered += usize::from(!self.talk.methods_used.is_empty()),
+        match self.conversation.other_version() {
+            Some(version) => self.not_covered.push(NotCovered::of(&self.conversation, self.connection, version)),
+            None => self.covered += usize::from(!self.conversation.methods_used.is_empty()),
         }
-        self.turned_down = self.turned_down.or(self.talk.turned_down());
+        self.turned_down = self.turned_down.or(self.conversation.turned_down());
 
         for party in [Party::Agent, Party::Client] {
-            if let Some(said) = self.talk.introduction(party) {
+            if let Some(said) = self.conversation.introduction(party) {
                 self.introductions.entry(party).or_insert(said);
             }
         }
@@ -71,7 +71,7 @@ impl Judge {
             begins_late: self.begins_late,
             forgot: self.forgot,
         };
-        let catalogue = &self.talk.edition.catalogue;
+        let catalogue = &self.conversation.edition.catalogue;
         let cases = if self.shares.is_empty() {
             vec![found]
         } else {

@@ -1,7 +1,7 @@
 //! The rows about the agent's payloads.
 //!
-//! Correct but unusual: members that are null where the schema allows it, empty lists and texts, members of the unstable
-//! schema, and any `_meta`. Only the schema decides, and it allows all of these.
+//! Correct but unusual: members that are null where the schema allows it, empty lists and texts, members of the
+//! unstable schema, and any `_meta`. Only the schema decides, and it allows all of these.
 
 use super::row::{Row, When, row};
 

@@ -1,7 +1,7 @@
 //! The rows about the client's payloads.
 //!
-//! Correct but unusual: members that are null where the schema or the receivers allow it (`NULL_IS_ABSENT`), empty lists,
-//! members of the unstable schema, and any `_meta`. Only the schema decides, and it allows all of these.
+//! Correct but unusual: members that are null where the schema or the receivers allow it (`NULL_IS_ABSENT`), empty
+//! lists, members of the unstable schema, and any `_meta`. Only the schema decides, and it allows all of these.
 
 use super::row::{Row, When, row};
 

@@ -193,8 +193,8 @@ impl Table {
 
     /// Checks the names of members: a known one in another spelling explains the missing one.
     ///
-    /// Correct but unusual: members of drafts, and any name in `_meta`, `rawInput` or `rawOutput`. These do not count as
-    /// misspelt.
+    /// Correct but unusual: members of drafts, and any name in `_meta`, `rawInput` or `rawOutput`. These do not count
+    /// as misspelt.
     fn spelling(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies, owned: &mut BTreeSet<usize>) {
         let mut misspelt = false;
         for member in &payload.parts.members {

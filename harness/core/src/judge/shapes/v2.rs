@@ -1,7 +1,8 @@
 //! The rows about version 2.
 //!
 //! Correct but unusual: members that are null where the schema allows it, empty lists and texts, values with a leading
-//! underscore, members of the unstable schema, and any `_meta`. The schema and its open sets decide, and they take all of these.
+//! underscore, members of the unstable schema, and any `_meta`. The schema and its open sets decide, and they take all
+//! of these.
 
 use super::row::{Row, When, row};
 

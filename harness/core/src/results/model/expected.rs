@@ -101,7 +101,8 @@ impl ExpectedReport {
         self.entries.iter().find(|entry| entry.failures.iter().any(is_it))
     }
 
-    /// Returns the entry that expects this finding, the more specific requirement that owns it, or the case that fails for it.
+    /// Returns the entry that expects this finding, the more specific requirement that owns it, or the case that fails
+    /// for it.
     #[must_use]
     pub fn entry_of(&self, requirement: &str, finding: &FindingReport) -> Option<&EntryReport> {
         let requirements = std::iter::once(requirement).chain(finding.same_as.as_deref());

@@ -44,8 +44,8 @@ pub struct RequirementReport {
     /// The cases in which it does not apply, since the subject lacks what they need; by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inapplicable: Vec<String>,
-    /// Whether its precondition was true in a conversation; false if it was false in all that show it, and absent if none does or it
-    /// always applies.
+    /// Whether its precondition was true in a conversation; false if it was false in all that show it, and absent if
+    /// none does or it always applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applies: Option<bool>,
     /// All findings except passes.
@@ -83,8 +83,9 @@ impl RequirementReport {
         (!self.also_violates.is_empty()).then(|| format!("also violates {}", self.also_violates.join(", ")))
     }
 
-    /// Joins the verdicts on one requirement, of cases or of reports. If one shape of a case is undecided, the others do not
-    /// make the requirement inapplicable. Without cases that do not apply, the precondition decides about that.
+    /// Joins the verdicts on one requirement, of cases or of reports. If one shape of a case is undecided, the others
+    /// do not make the requirement inapplicable. Without cases that do not apply, the precondition decides about
+    /// that.
     pub(in crate::results) fn joined(
         verdicts: impl IntoIterator<Item = Verdict>,
         undecided: &[String],
@@ -139,8 +140,8 @@ pub struct FindingReport {
     pub verdict: Verdict,
     /// The stable name of the observation; together with the requirement it keeps its meaning from version to version.
     pub kind: String,
-    /// The facts of the finding, by name: a `method`, a JSON `pointer`, what was `expected` and what was `actual`, an id, or a
-    /// duration with its unit in the name. The kind decides which of them there are.
+    /// The facts of the finding, by name: a `method`, a JSON `pointer`, what was `expected` and what was `actual`, an
+    /// id, or a duration with its unit in the name. The kind decides which of them there are.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fields: Map<String, Value>,
     /// The sentence rendered from kind and fields, for people; other versions may word it differently.
@@ -151,16 +152,16 @@ pub struct FindingReport {
     pub events: Vec<usize>,
     /// The lines of those events as sent on the wire, shortened if they are long.
     pub lines: Vec<String>,
-    /// The 1-based line in the case file of the step at the time of the deciding event; absent if that step is in an include,
-    /// or no step was running.
+    /// The 1-based line in the case file of the step at the time of the deciding event; absent if that step is in an
+    /// include, or no step was running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// Whether it is undecided because the subject stopped answering: then the requirement does not pass, whatever other cases
-    /// show.
+    /// Whether it is undecided because the subject stopped answering: then the requirement does not pass, whatever
+    /// other cases show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stalled: bool,
-    /// Whether it is a failure that only one process showed, so that it may have an outside cause. It fails nothing, and the
-    /// requirement does not pass.
+    /// Whether it is a failure that only one process showed, so that it may have an outside cause. It fails nothing,
+    /// and the requirement does not pass.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfirmed: bool,
     /// Whether other cases ran in the same process.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Around, How, Kind, Said};
 use crate::choices::Choices;
-use crate::talk::Message;
+use crate::conversation::Message;
 
 /// The prefix of the ids of added requests.
 pub const ADDED: &str = "variant-";

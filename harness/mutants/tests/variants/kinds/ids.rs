@@ -8,7 +8,7 @@ use acp_conformance::wire::RpcId;
 use serde_json::Value;
 
 use super::{How, Kind};
-use crate::talk::Message;
+use crate::conversation::Message;
 
 const REQUEST: &str =
     "JSON-RPC 2.0, 4: \"An identifier established by the Client that MUST contain a String, Number, or NULL value\"";
@@ -184,7 +184,8 @@ impl Renamed {
                 self.id(id, back);
             }
         }
-        // `$/cancel_request` and elicitations name requests: the first its sender's, the latter those of the agent's client.
+        // `$/cancel_request` and elicitations name requests: the first its sender's, the latter those of the agent's
+        // client.
         let cancels = value.get("method").is_some_and(|method| method == "$/cancel_request");
         let owner = if cancels { from } else { Party::Client };
         if let Some(id) = value.pointer_mut("/params/requestId").filter(|_| owner == asker && !is_response) {

@@ -2,7 +2,8 @@
 
 use super::{How, Kind};
 
-/// Adds a member of its own at the root of a type: "Implementations MUST NOT add any custom fields at the root of a type".
+/// Adds a member of its own at the root of a type: "Implementations MUST NOT add any custom fields at the root of a
+/// type".
 pub const ILLEGAL: &Kind = &Kind {
     name: "custom-root-field",
     rule: "none; extensibility forbids it",

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{How, Kind};
 use crate::choices::Choices;
-use crate::talk::{Entry, Message, Talk};
+use crate::conversation::{Conversation, Entry, Message};
 
 pub const KINDS: &[Kind] = &[Kind {
     name: "second-session",
@@ -21,13 +21,13 @@ pub const KINDS: &[Kind] = &[Kind {
 /// Methods that concern the whole connection.
 const OF_ALL: [&str; 6] = ["authenticate", "logout", "auth/login", "auth/logout", "session/list", "session/delete"];
 
-fn interleave(talk: &mut Talk, other: &Talk, choices: &mut Choices) {
-    let (Some(first), Some(second)) = (handshake(talk), handshake(other)) else { return };
-    if first.texts != second.texts || !is_plain(talk) || !is_plain(other) {
+fn interleave(conversation: &mut Conversation, other: &Conversation, choices: &mut Choices) {
+    let (Some(first), Some(second)) = (handshake(conversation), handshake(other)) else { return };
+    if first.texts != second.texts || !is_plain(conversation) || !is_plain(other) {
         return;
     }
     let Some(mut rng) = choices.site() else { return };
-    let end = talk.entries.iter().position(Entry::ends).unwrap_or(talk.entries.len());
+    let end = conversation.entries.iter().position(Entry::ends).unwrap_or(conversation.entries.len());
     let begin = first.end + 1;
     if begin >= end {
         return;
@@ -39,11 +39,11 @@ fn interleave(talk: &mut Talk, other: &Talk, choices: &mut Choices) {
     places.sort_unstable();
     for (at, message) in places.into_iter().zip(lines).enumerate().map(|(n, (at, message))| (at + n, message)) {
         let value = names.renamed(message);
-        let like = &talk.entries[at.min(talk.entries.len() - 1)].event;
+        let like = &conversation.entries[at.min(conversation.entries.len() - 1)].event;
         let what = What::Line { from: message.from, bytes: Vec::new(), end: LineEnd::Lf, deliberate: false };
         let mut entry = Entry::added(like, what);
         entry.message = Some(Message { value, ..message.clone() });
-        talk.entries.insert(at, entry);
+        conversation.entries.insert(at, entry);
     }
 }
 
@@ -54,16 +54,17 @@ struct Handshake {
     end: usize,
 }
 
-fn handshake(talk: &Talk) -> Option<Handshake> {
-    let mut messages = talk.entries.iter().enumerate().filter_map(|(at, entry)| Some((at, entry.message.as_ref()?)));
+fn handshake(conversation: &Conversation) -> Option<Handshake> {
+    let mut messages =
+        conversation.entries.iter().enumerate().filter_map(|(at, entry)| Some((at, entry.message.as_ref()?)));
     let (_, request) = messages.next().filter(|(_, message)| message.calls("initialize"))?;
     let (end, response) = messages.next().filter(|(_, message)| message.answers("initialize"))?;
     Some(Handshake { texts: [request.value.get("params").cloned()?, response.value.get("result").cloned()?], end })
 }
 
 /// Whether the trace contains exactly one correct conversation, about sessions of its own.
-fn is_plain(talk: &Talk) -> bool {
-    talk.entries.iter().all(|entry| match (&entry.event.what, &entry.message) {
+fn is_plain(conversation: &Conversation) -> bool {
+    conversation.entries.iter().all(|entry| match (&entry.event.what, &entry.message) {
         (What::Line { .. }, Some(message)) => {
             let method = message.method.as_deref().unwrap_or_default();
             !message.deliberate && entry.event.connection == 0 && !OF_ALL.contains(&method)

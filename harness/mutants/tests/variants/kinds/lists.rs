@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{How, Kind};
 use crate::choices::Choices;
-use crate::talk::Message;
+use crate::conversation::Message;
 
 pub const KINDS: &[Kind] = &[Kind {
     name: "lists-reordered",

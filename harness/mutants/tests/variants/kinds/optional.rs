@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{How, Kind};
 use crate::choices::Choices;
-use crate::talk::Message;
+use crate::conversation::Message;
 
 pub const KINDS: &[Kind] = &[
     Kind {
@@ -90,8 +90,8 @@ fn meta(rng: &mut Rng) -> Value {
     }
 }
 
-/// Calls `change` for each optional member of each object of the payload, with the object, the name and the schema of the
-/// member. In version 2 it leaves out the members of a patch, which null clears and absence leaves as they are.
+/// Calls `change` for each optional member of each object of the payload, with the object, the name and the schema of
+/// the member. In version 2 it leaves out the members of a patch, which null clears and absence leaves as they are.
 fn members(message: &mut Message, choices: &mut Choices, change: fn(&mut Map<String, Value>, &str, &Value, &mut Rng)) {
     let (schema, is_v1) = (&message.edition.stable, message.edition.major == 1);
     let Some((member, definition)) = message.payload() else { return };

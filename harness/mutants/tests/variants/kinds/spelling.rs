@@ -161,8 +161,8 @@ impl Style<'_> {
         }
     }
 
-    /// Integers get a spelling with a point or an exponent; an id only one without a fractional part, for "Numbers SHOULD NOT
-    /// contain fractional parts" (JSON-RPC 2.0, 4, of ids).
+    /// Integers get a spelling with a point or an exponent; an id only one without a fractional part, for "Numbers
+    /// SHOULD NOT contain fractional parts" (JSON-RPC 2.0, 4, of ids).
     fn number(&mut self, number: &Number, member: Option<&str>, text: &mut String) {
         let whole = number.as_i64().filter(|whole| self.numbers && whole.unsigned_abs() < 1 << 53);
         let is_id = member == Some("id") || member == Some("requestId");

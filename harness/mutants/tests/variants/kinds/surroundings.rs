@@ -5,22 +5,22 @@ use acp_conformance::trace::{ProcessEvent, StepKind, What};
 
 use super::{How, Kind};
 use crate::choices::Choices;
-use crate::talk::{Entry, Talk};
+use crate::conversation::{Conversation, Entry};
 
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "standard-error",
         rule: "transports: \"The agent MAY write UTF-8 strings to its standard error (stderr) for logging purposes\"",
-        how: How::Whole(|talk, _, choices| noise(talk, choices)),
+        how: How::Whole(|conversation, _, choices| noise(conversation, choices)),
     },
     Kind {
         name: "late-exit",
         rule: "transports: the client \"close[s] stdin, terminate[s] [the] subprocess\"; nothing obliges the agent to exit first",
-        how: How::Whole(|talk, _, choices| late_exit(talk, choices)),
+        how: How::Whole(|conversation, _, choices| late_exit(conversation, choices)),
     },
 ];
 
-fn noise(talk: &mut Talk, choices: &mut Choices) {
+fn noise(conversation: &mut Conversation, choices: &mut Choices) {
     const LINES: [&[u8]; 7] = [
         b"[info] ready\n",
         b"{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{}}\n",
@@ -30,7 +30,7 @@ fn noise(talk: &mut Talk, choices: &mut Choices) {
         b"no line feed",
         b"panicked at src/main.rs:1:1\n",
     ];
-    let end = talk.entries.iter().rposition(|entry| matches!(entry.event.what, What::Line { .. })).unwrap_or(0);
+    let end = conversation.entries.iter().rposition(|entry| matches!(entry.event.what, What::Line { .. })).unwrap_or(0);
     let mut at = 1;
     for _ in 0..end {
         if let Some(mut rng) = choices.site() {
@@ -38,9 +38,10 @@ fn noise(talk: &mut Talk, choices: &mut Choices) {
             for _ in 0..many {
                 let line = LINES[rng.usize(..LINES.len())].to_vec();
                 // The encoding of a client's log is unspecified.
-                let line = if talk.subject == Party::Client && rng.bool() { vec![0xff, 0xfe, b'\n'] } else { line };
-                let entry = Entry::added(&talk.entries[at - 1].event, What::Stderr(line));
-                talk.entries.insert(at, entry);
+                let line =
+                    if conversation.subject == Party::Client && rng.bool() { vec![0xff, 0xfe, b'\n'] } else { line };
+                let entry = Entry::added(&conversation.entries[at - 1].event, What::Stderr(line));
+                conversation.entries.insert(at, entry);
                 at += 1;
             }
         }
@@ -49,13 +50,16 @@ fn noise(talk: &mut Talk, choices: &mut Choices) {
 }
 
 /// Makes the subject exit only when it is killed, if no check uses the exit of its process.
-fn late_exit(talk: &mut Talk, choices: &mut Choices) {
+fn late_exit(conversation: &mut Conversation, choices: &mut Choices) {
     let concerns = |entry: &Entry| matches!(&entry.event.what, What::Step(step) if step.kind == StepKind::Exit);
-    if talk.entries.iter().any(concerns) {
+    if conversation.entries.iter().any(concerns) {
         return;
     }
     let is = |wanted: fn(&ProcessEvent) -> bool| {
-        talk.entries.iter().position(|entry| matches!(&entry.event.what, What::Process(process) if wanted(process)))
+        conversation
+            .entries
+            .iter()
+            .position(|entry| matches!(&entry.event.what, What::Process(process) if wanted(process)))
     };
     let closed = is(|process| *process == ProcessEvent::StdinClosed);
     let exited = is(|process| matches!(process, ProcessEvent::Exited { code: Some(0), .. }));
@@ -63,9 +67,10 @@ fn late_exit(talk: &mut Talk, choices: &mut Choices) {
     let Some(mut rng) = choices.site() else { return };
     let signal = if rng.bool() { "SIGTERM" } else { "SIGKILL" };
     let later = |entry: &mut Entry, us: u64| entry.event.us += us;
-    talk.entries[exited..].iter_mut().for_each(|entry| later(entry, 3_000_000));
-    talk.entries[exited].event.what =
+    conversation.entries[exited..].iter_mut().for_each(|entry| later(entry, 3_000_000));
+    conversation.entries[exited].event.what =
         What::Process(ProcessEvent::Exited { code: None, signal: Some(signal.to_owned()) });
-    let told = Entry::added(&talk.entries[exited].event, What::Process(ProcessEvent::Signalled(signal.to_owned())));
-    talk.entries.insert(exited, told);
+    let signalled =
+        Entry::added(&conversation.entries[exited].event, What::Process(ProcessEvent::Signalled(signal.to_owned())));
+    conversation.entries.insert(exited, signalled);
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Around, How, Kind, Said};
 use crate::choices::Choices;
-use crate::talk::{Message, Talk};
+use crate::conversation::{Conversation, Message};
 
 const TURN: &str =
     "prompt-turn, 3: \"The Agent reports the model's output to the Client via session/update notifications\"";
@@ -134,11 +134,11 @@ impl Around for Split {
 }
 
 /// Joins neighbouring chunks that differ only in their text.
-fn merge(talk: &mut Talk, _: &Talk, choices: &mut Choices) {
+fn merge(conversation: &mut Conversation, _: &Conversation, choices: &mut Choices) {
     let mut at = 0;
-    while at + 1 < talk.entries.len() {
-        let [first, second] =
-            [at, at + 1].map(|at| talk.entries[at].message.as_ref().filter(|message| update(message).is_some()));
+    while at + 1 < conversation.entries.len() {
+        let [first, second] = [at, at + 1]
+            .map(|at| conversation.entries[at].message.as_ref().filter(|message| update(message).is_some()));
         let joined = first.zip(second).and_then(|(first, second)| {
             let texts = [first, second].map(|message| update(message).and_then(|(_, _, update)| text(update)));
             let [Some(one), Some(two)] = texts else { return None };
@@ -152,9 +152,9 @@ fn merge(talk: &mut Talk, _: &Talk, choices: &mut Choices) {
         });
         match joined.and_then(|joined| choices.site().map(|_| joined)) {
             Some(joined) => {
-                let gone = talk.entries.remove(at);
-                talk.entries[at].stands_for.extend(gone.stands_for);
-                if let Some(message) = &mut talk.entries[at].message {
+                let gone = conversation.entries.remove(at);
+                conversation.entries[at].stands_for.extend(gone.stands_for);
+                if let Some(message) = &mut conversation.entries[at].message {
                     message.value = joined;
                 }
             }

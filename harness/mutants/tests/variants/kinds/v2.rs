@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::order::swap;
 use super::updates::update;
 use super::{How, Kind};
-use crate::talk::Message;
+use crate::conversation::Message;
 
 pub const KINDS: &[Kind] = &[
     Kind {
@@ -75,7 +75,7 @@ pub const KINDS: &[Kind] = &[
         name: "prompt-response-crossing",
         rule: "schema.json, PromptResponse: the user-message update \"may arrive before or after this response\"; \"`running` may \
             precede user-message insertion\"",
-        how: How::Whole(|talk, _, choices| swap(talk, choices, work::receipt)),
+        how: How::Whole(|conversation, _, choices| swap(conversation, choices, work::receipt)),
     },
     Kind {
         name: "chunks-interleaved",

@@ -25,12 +25,12 @@ const NO_FILE: &str = ".acp-conformance-fence";
 pub(super) struct Scene<'c> {
     case: &'c Case,
     by_person: bool,
-    talk: Talk,
+    conversation: Conversation,
 }
 
 /// The state of one connection, as far as the choice depends on it.
 #[derive(Debug, Default)]
-struct Talk {
+struct Conversation {
     capabilities: Option<Value>,
     is_initialized: bool,
     /// The open sessions, in the order of their opening.
@@ -48,13 +48,13 @@ impl<'c> Scene<'c> {
         connection: usize,
         by_person: bool,
     ) -> Self {
-        Self { case, by_person, talk: Talk::of(case, events, connection) }
+        Self { case, by_person, conversation: Conversation::of(case, events, connection) }
     }
 
-    /// Returns the requests that may follow an unknown one, the best first. Each leaves the state of the subject unchanged, and
-    /// the case itself is not about its method.
+    /// Returns the requests that may follow an unknown one, the best first. Each leaves the state of the subject
+    /// unchanged, and the case itself is not about its method.
     pub(super) fn requests(&self, cwd: &Path) -> Vec<Request> {
-        if !self.talk.is_initialized {
+        if !self.conversation.is_initialized {
             return Vec::new();
         }
         let about = methods_of(self.case);
@@ -67,15 +67,16 @@ impl<'c> Scene<'c> {
 
     /// Reads a file that does not exist, so that no client shows anything to its user.
     fn read(&self, cwd: &Path) -> Option<Request> {
-        let session = self.talk.sessions.last().filter(|_| self.advertises("fs/read_text_file"))?;
+        let session = self.conversation.sessions.last().filter(|_| self.advertises("fs/read_text_file"))?;
         let path = cwd.join(NO_FILE).display().to_string();
         Some(Request { method: "fs/read_text_file", params: json!({ "sessionId": session, "path": path }) })
     }
 
-    /// Asks for a permission, which every client answers once its user does. Outside a turn, some clients have no place to ask.
+    /// Asks for a permission, which every client answers once its user does. Outside a turn, some clients have no place
+    /// to ask.
     fn permission(&self) -> Option<Request> {
         let is_answered = self.case.user.permission != UserPermission::Hold && !self.by_person;
-        let session = self.talk.in_turn.last().filter(|_| is_answered && !self.is_about(Area::PERMISSION))?;
+        let session = self.conversation.in_turn.last().filter(|_| is_answered && !self.is_about(Area::PERMISSION))?;
         let options = json!([
             { "optionId": "allow", "name": "Allow", "kind": "allow_once" },
             { "optionId": "reject", "name": "Reject", "kind": "reject_once" },
@@ -91,8 +92,8 @@ impl<'c> Scene<'c> {
         listed.then(|| Request { method: "session/list", params: json!({}) })
     }
 
-    /// Opens a session, which every agent answers, if only with the error that it requires a login. It adds a session, so it
-    /// does not suit cases on which sessions exist and who may open them.
+    /// Opens a session, which every agent answers, if only with the error that it requires a login. It adds a session,
+    /// so it does not suit cases on which sessions exist and who may open them.
     fn session(&self, cwd: &Path, about: &BTreeSet<&str>) -> Option<Request> {
         let is_apart = ["session/list", "authenticate", "logout", "auth/login", "auth/logout"]
             .iter()
@@ -104,7 +105,7 @@ impl<'c> Scene<'c> {
 
     /// Whether the subject advertises the capability for a method.
     fn advertises(&self, method: &str) -> bool {
-        let capabilities = self.talk.capabilities.as_ref();
+        let capabilities = self.conversation.capabilities.as_ref();
         self.case.edition.adapter.has(self.case.subject, capabilities, Feature::Method(method))
     }
 
@@ -140,21 +141,21 @@ fn called(line: &Incoming) -> Option<&str> {
     }
 }
 
-impl Talk {
+impl Conversation {
     fn of<'e>(case: &Case, events: impl Iterator<Item = &'e Event>, connection: usize) -> Self {
-        let mut talk = Self::default();
+        let mut conversation = Self::default();
         for event in events.filter(|event| event.connection == connection) {
             let What::Line { from, bytes, .. } = &event.what else { continue };
             let Content::One { value, .. } = read_line(bytes) else { continue };
             match Envelope::of(&value) {
-                Envelope::Call(call) => talk.call(*from, &call),
+                Envelope::Call(call) => conversation.call(*from, &call),
                 Envelope::Response { id: Some(id), result, .. } => {
-                    talk.answer(case, from.other(), &RpcId::new(id), result);
+                    conversation.answer(case, from.other(), &RpcId::new(id), result);
                 }
                 _ => {}
             }
         }
-        talk
+        conversation
     }
 
     fn call(&mut self, from: Party, call: &Call<'_>) {

@@ -1,7 +1,7 @@
 //! Turns an intent into the words that make a subject act.
 //!
-//! A case names what the agent should do, never the words for a model. The words come from the profile, or from here; the last
-//! line repeats the intent as JSON for subjects that obey it without a model, unless the profile drops it.
+//! A case names what the agent should do, never the words for a model. The words come from the profile, or from here;
+//! the last line repeats the intent as JSON for subjects that obey it without a model, unless the profile drops it.
 
 use serde_json::{Map, Value, json};
 

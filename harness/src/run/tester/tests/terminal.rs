@@ -178,7 +178,8 @@ async fn flood_is_cut_and_does_not_starve_others() {
     let client = Client::new();
     let flood = client.create("yes 0123456", json!({"outputByteLimit": 1000})).await;
     client.until_it(&flood, |output| output["truncated"] == true).await;
-    // The test asks for the output only at the end, since repeated copies of that size would leave no time to read more.
+    // The test asks for the output only at the end, since repeated copies of that size would leave no time to read
+    // more.
     let end = client.run("head -c 5000000 /dev/zero | tr '\\0' x", json!({})).await;
     assert_eq!((end["output"].as_str().expect("text").len(), &end["truncated"]), (1024 * 1024, &json!(true)));
     let output = client.output(&flood).await;

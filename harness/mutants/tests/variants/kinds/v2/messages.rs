@@ -9,7 +9,7 @@ use super::super::updates::{CHUNKS, update};
 use super::super::{Around, Said};
 use super::with;
 use crate::choices::Choices;
-use crate::talk::Message;
+use crate::conversation::Message;
 
 /// Updates that set values, so that a second one changes nothing.
 const UPSERTS: [&str; 12] = [

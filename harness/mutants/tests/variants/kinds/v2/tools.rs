@@ -9,7 +9,7 @@ use super::super::updates::update;
 use super::super::{Around, Said};
 use super::with;
 use crate::choices::Choices;
-use crate::talk::Message;
+use crate::conversation::Message;
 
 /// Replaces the content of a tool call by none, and then adds each item.
 pub(super) struct ToolChunks;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::updates::update;
 use crate::choices::Choices;
-use crate::talk::Message;
+use crate::conversation::Message;
 
 /// Gives members with an open set of values one that begins with an underscore.
 pub(super) fn custom_values(message: &mut Message, choices: &mut Choices) {

@@ -11,7 +11,7 @@ use super::super::{Around, Said};
 use super::messages::Replays;
 use super::{state, with};
 use crate::choices::Choices;
-use crate::talk::{Entry, Message, Talk};
+use crate::conversation::{Conversation, Entry, Message};
 
 /// Adds a custom state to running work, then the standard one again.
 pub(super) struct CustomStates;
@@ -73,8 +73,8 @@ impl Around for AgentWork {
 }
 
 /// A receipt of a prompt, and an update of work that the receipt need not precede or follow.
-pub(super) fn receipt(talk: &Talk, first: &Entry, second: &Entry) -> bool {
-    both(talk, first, second).is_some_and(|(first, second)| {
+pub(super) fn receipt(conversation: &Conversation, first: &Entry, second: &Entry) -> bool {
+    both(conversation, first, second).is_some_and(|(first, second)| {
         let (response, other) = if first.is_response { (first, second) } else { (second, first) };
         response.answers("session/prompt") && update(other).is_some() && state(other) != Some("idle")
     })
@@ -147,17 +147,19 @@ impl Around for LateSessionCancels {
 }
 
 /// Leaves out the lists of background work, or makes them null, if they are all empty.
-pub(super) fn without_background(talk: &mut Talk, _: &Talk, choices: &mut Choices) {
+pub(super) fn without_background(conversation: &mut Conversation, _: &Conversation, choices: &mut Choices) {
     let is_empty = |message: &Message| {
         message.value.pointer("/params/update/background").is_none_or(|list| *list == json!([]) || list.is_null())
     };
-    let messages = || talk.entries.iter().filter_map(|entry| entry.message.as_ref());
+    let messages = || conversation.entries.iter().filter_map(|entry| entry.message.as_ref());
     if !messages().all(is_empty) {
         return;
     }
     let Some(mut rng) = choices.site() else { return };
     let is_null = rng.bool();
-    for message in talk.entries.iter_mut().filter_map(|entry| entry.message.as_mut()).filter(|one| !one.deliberate) {
+    for message in
+        conversation.entries.iter_mut().filter_map(|entry| entry.message.as_mut()).filter(|one| !one.deliberate)
+    {
         let body = message.value.pointer_mut("/params/update").and_then(Value::as_object_mut);
         let Some(body) = body.filter(|body| body.contains_key("background")) else { continue };
         if is_null {

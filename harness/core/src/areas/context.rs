@@ -6,9 +6,9 @@ use crate::requirement::Party;
 
 /// The place and time of an input of a check.
 #[derive(Clone, Copy)]
-pub struct Moment<'m> {
+pub struct CheckContext<'m> {
     /// The conversation before the event.
-    pub talk: &'m Conversation,
+    pub conversation: &'m Conversation,
     /// What the areas remember, before the event as well.
     pub(crate) areas: &'m Areas,
     /// The position of the event.

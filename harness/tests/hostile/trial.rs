@@ -41,7 +41,7 @@ pub const OUTSIDE: &str = "HOSTILE_OUTSIDE";
 
 /// The result for a subject.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Met {
+pub struct TrialResult {
     verdict: Verdict,
     /// The message to the user.
     pub says: String,
@@ -74,7 +74,7 @@ pub fn hold(row: Row) -> ExitCode {
     let decided = judge_case(&trace, &judgement, V1.catalogue());
     let took = started.elapsed();
     let failed = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail);
-    let met = Met {
+    let result = TrialResult {
         verdict: decided.verdict,
         says: diagnose(&trace).map(|found| found.text).or(decided.reason).unwrap_or_default(),
         failed: failed.map(|(id, _)| id.clone()).collect(),
@@ -82,7 +82,7 @@ pub fn hold(row: Row) -> ExitCode {
         memory: own::most_memory(),
         left,
     };
-    println!("{}", serde_json::to_string(&met).expect("plain data"));
+    println!("{}", serde_json::to_string(&result).expect("plain data"));
     ExitCode::SUCCESS
 }
 
@@ -110,25 +110,25 @@ fn subject(row: &Row) -> Subject {
 }
 
 /// Runs a subject in a separate process, and checks the verdict, the time, the memory and the leftovers.
-pub fn arrange(row: &Row) -> Result<Met, Failed> {
+pub fn arrange(row: &Row) -> Result<TrialResult, Failed> {
     let folder = tempfile::tempdir()?;
     let outside = Outside::make(folder.path())?;
     let temporary = folder.path().join("t");
     fs::create_dir(&temporary)?;
-    let met = in_a_process(row, &temporary, &outside);
+    let result = in_a_process(row, &temporary, &outside);
     let mut wrong = left::below(&temporary);
     wrong.extend(outside.harm());
-    match met {
-        Ok(met) => {
-            wrong.extend(met.left.iter().cloned());
-            wrong.extend(misjudged(row, &met));
-            if wrong.is_empty() { Ok(met) } else { Err(wrong.join("\n").into()) }
+    match result {
+        Ok(result) => {
+            wrong.extend(result.left.iter().cloned());
+            wrong.extend(misjudged(row, &result));
+            if wrong.is_empty() { Ok(result) } else { Err(wrong.join("\n").into()) }
         }
         Err(why) => Err(format!("{why}\n{}", wrong.join("\n")).into()),
     }
 }
 
-fn in_a_process(row: &Row, temporary: &Path, outside: &Outside) -> Result<Met, String> {
+fn in_a_process(row: &Row, temporary: &Path, outside: &Outside) -> Result<TrialResult, String> {
     let mut command = Command::new(this_program());
     command.args([WORD, &row.party().to_string(), &row.that]);
     command.env("TMPDIR", temporary).env(OUTSIDE, &outside.folder);
@@ -152,17 +152,19 @@ pub fn output_of(mut command: Command) -> Result<Output, String> {
 }
 
 /// Lists the differences from the expected verdict.
-fn misjudged(row: &Row, met: &Met) -> Vec<String> {
+fn misjudged(row: &Row, result: &TrialResult) -> Vec<String> {
     let mut wrong = Vec::new();
-    if met.verdict.to_string() != row.verdict || !met.says.contains(&row.says) {
-        wrong
-            .push(format!("wanted {} with {:?}, and it is {} with {:?}", row.verdict, row.says, met.verdict, met.says));
+    if result.verdict.to_string() != row.verdict || !result.says.contains(&row.says) {
+        wrong.push(format!(
+            "wanted {} with {:?}, and it is {} with {:?}",
+            row.verdict, row.says, result.verdict, result.says
+        ));
     }
-    if met.failed != row.failed {
-        wrong.push(format!("failed {:?} instead of {:?}", met.failed, row.failed));
+    if result.failed != row.failed {
+        wrong.push(format!("failed {:?} instead of {:?}", result.failed, row.failed));
     }
-    if met.memory > row.memory {
-        wrong.push(format!("it took {} MiB, and {} are allowed", met.memory, row.memory));
+    if result.memory > row.memory {
+        wrong.push(format!("it took {} MiB, and {} are allowed", result.memory, row.memory));
     }
     wrong
 }

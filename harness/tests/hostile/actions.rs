@@ -14,9 +14,9 @@ use acp_conformance::transport::signal::outlive_signals;
 use rustix::process::{Signal, getpid, kill_process, setsid};
 use serde_json::{Value, json};
 
-use super::meeting::OUTSIDE;
-use super::program::{self, Talk, update};
+use super::program::{self, Conversation, update};
 use super::this_program;
+use super::trial::OUTSIDE;
 
 /// The word for a child of a subject.
 pub const CHILD: &str = "child";
@@ -28,55 +28,55 @@ const LONG: usize = 64 << 20;
 const PIECE: usize = 64 << 10;
 
 /// Runs the behaviour of the subject.
-pub fn act(talk: &mut Talk) {
-    let does = talk.row.does.clone();
-    let (deed, object) = does.split_once(' ').unwrap_or((&does, ""));
+pub fn act(conversation: &mut Conversation) {
+    let does = conversation.row.does.clone();
+    let (action, object) = does.split_once(' ').unwrap_or((&does, ""));
     let number = object.parse().unwrap_or(0);
-    match deed {
+    match action {
         "nothing" => {}
         "hang" => hang(),
         "exit" => end(number),
         "signal" => die_by(object),
         "close" => {
-            talk.close();
+            conversation.close();
             hang()
         }
         "stubborn" => {
             outlive_signals().expect("signals can be caught");
-            talk.close();
+            conversation.close();
             hang()
         }
-        "flood" => flood(talk, object),
-        "line" => long_line(talk, object),
-        "write" => write_odd(talk, object),
-        "bytewise" => talk.in_bytes = true,
-        "twice" => talk.twice = true,
-        "early" => talk.run_ahead(),
-        "late" => late(talk),
-        "late-crash" => answer_and(talk, 3, || end(1)),
-        "stall" => answer_and(talk, 1, || hang()),
-        "answers" => answer_others(talk),
-        "deaf" => deaf(talk),
-        "ask" => ask_without_reading(talk, object),
-        "form" => ask_in_own_form(talk),
-        "sessions" => sessions(talk, number),
-        "prompts" => prompts(talk, number),
-        "same-ids" => same_ids(talk),
-        "terminals" => terminals(talk, number),
+        "flood" => flood(conversation, object),
+        "line" => long_line(conversation, object),
+        "write" => write_odd(conversation, object),
+        "bytewise" => conversation.in_bytes = true,
+        "twice" => conversation.twice = true,
+        "early" => conversation.run_ahead(),
+        "late" => late(conversation),
+        "late-crash" => answer_and(conversation, 3, || end(1)),
+        "stall" => answer_and(conversation, 1, || hang()),
+        "answers" => answer_others(conversation),
+        "deaf" => deaf(conversation),
+        "ask" => ask_without_reading(conversation, object),
+        "form" => ask_in_own_form(conversation),
+        "sessions" => sessions(conversation, number),
+        "prompts" => prompts(conversation, number),
+        "same-ids" => same_ids(conversation),
+        "terminals" => terminals(conversation, number),
         "child" => start_child(object),
         // The subject waits for it, since it is not a daemon before it has left the group.
         "hide" => drop(child(&["hidden-daemon"]).status().expect("it starts")),
         "daemons" => (0..number).for_each(|_| start_child("daemon")),
-        "fill" => fill(&talk.cwd),
-        "nest" => nest(&talk.cwd, number),
-        "delete" => mine(talk).iter().for_each(|folder| drop(fs::remove_dir_all(folder))),
-        "lock" => lock(talk),
-        "links" => links(talk),
-        "server" => drive_server(talk, object),
-        "start-twice" => start_twice(talk),
-        "agent-away" => talk.starter = Some(away(&talk.server)),
-        "kill-agent" => talk.agent.as_mut().map(|agent| agent.kill()).into_iter().for_each(drop),
-        "cancel" => cancel(talk),
+        "fill" => fill(&conversation.cwd),
+        "nest" => nest(&conversation.cwd, number),
+        "delete" => mine(conversation).iter().for_each(|folder| drop(fs::remove_dir_all(folder))),
+        "lock" => lock(conversation),
+        "links" => links(conversation),
+        "server" => drive_server(conversation, object),
+        "start-twice" => start_twice(conversation),
+        "agent-away" => conversation.starter = Some(away(&conversation.server)),
+        "kill-agent" => conversation.agent.as_mut().map(|agent| agent.kill()).into_iter().for_each(drop),
+        "cancel" => cancel(conversation),
         other => unreachable!("no deed is called {other}"),
     }
 }
@@ -103,11 +103,11 @@ fn die_by(name: &str) -> ! {
     hang()
 }
 
-fn flood(talk: &mut Talk, what: &str) {
+fn flood(conversation: &mut Conversation, what: &str) {
     let fill = |line: &str| line.repeat(PIECE / line.len()).into_bytes();
     match what {
-        "junk" => while talk.write(&fill("{}\n")) {},
-        "updates" => while talk.write(&fill(&format!("{}\n", update("x")))) {},
+        "junk" => while conversation.write(&fill("{}\n")) {},
+        "updates" => while conversation.write(&fill(&format!("{}\n", update("x")))) {},
         // Output outside the protocol never stops the subject, so it continues after the limit of the trace.
         "stderr" => {
             let piece = fill("log\n");
@@ -126,34 +126,34 @@ fn pour(output: &mut dyn Write, piece: &[u8]) {
     while output.write_all(piece).is_ok() {}
 }
 
-fn long_line(talk: &mut Talk, what: &str) {
+fn long_line(conversation: &mut Conversation, what: &str) {
     match what {
         "long" => {
             let (before, after) = around_text();
-            talk.write(before.as_bytes());
-            write_often(talk, &[b'x'; PIECE]);
-            talk.write(after.as_bytes());
+            conversation.write(before.as_bytes());
+            write_often(conversation, &[b'x'; PIECE]);
+            conversation.write(after.as_bytes());
         }
-        "endless" => while talk.write(&[b'x'; PIECE]) {},
+        "endless" => while conversation.write(&[b'x'; PIECE]) {},
         "values" => {
             let piece = "0,".repeat(PIECE / 2);
             let (before, after) = around_meta();
-            talk.write(format!("{before}[").as_bytes());
-            write_often(talk, piece.as_bytes());
-            talk.write(format!("0]{after}").as_bytes());
+            conversation.write(format!("{before}[").as_bytes());
+            write_often(conversation, piece.as_bytes());
+            conversation.write(format!("0]{after}").as_bytes());
         }
         "deep" => {
             let deep = "[".repeat(10_000) + &"]".repeat(10_000);
             let (before, after) = around_meta();
-            talk.write(format!("{before}{deep}{after}").as_bytes());
+            conversation.write(format!("{before}{deep}{after}").as_bytes());
         }
         other => unreachable!("no {other} line"),
     }
 }
 
-fn write_often(talk: &mut Talk, piece: &[u8]) {
+fn write_often(conversation: &mut Conversation, piece: &[u8]) {
     for _ in 0..LONG / PIECE {
-        talk.write(piece);
+        conversation.write(piece);
     }
 }
 
@@ -170,10 +170,10 @@ fn around_meta() -> (String, &'static str) {
     (format!(r#"{open},"_meta":{{"hostile":"#), "}}}\n")
 }
 
-fn write_odd(talk: &mut Talk, what: &str) {
+fn write_odd(conversation: &mut Conversation, what: &str) {
     let line = format!("{}\n", update("x"));
     let bytes: Vec<u8> = match what {
-        "half-emoji" => return half_emoji(talk),
+        "half-emoji" => return half_emoji(conversation),
         "brackets" => format!("{}\n", "[".repeat(200)).into_bytes(),
         "two-long" => (update(&"x".repeat(1 << 20)).to_string().repeat(2) + "\n").into_bytes(),
         "every-byte" => (0..=255).chain([b'\n']).collect(),
@@ -183,61 +183,62 @@ fn write_odd(talk: &mut Talk, what: &str) {
         "bad-utf-8" => line.bytes().map(|byte| if byte == b'x' { 0xFF } else { byte }).collect(),
         other => unreachable!("nothing odd is called {other}"),
     };
-    talk.write(&bytes);
+    conversation.write(&bytes);
 }
 
-/// Sends half of an emoji as a text and as an id. The turn ends here when the answer has that id and the cancel has come;
-/// the prompt has the id 2.
-fn half_emoji(talk: &mut Talk) {
+/// Sends half of an emoji as a text and as an id. The turn ends here when the answer has that id and the cancel has
+/// come; the prompt has the id 2.
+fn half_emoji(conversation: &mut Conversation) {
     let id = r#""id":"\ud83d""#;
     let params = permission();
     let request = format!(r#"{{"jsonrpc":"2.0",{id},"method":"session/request_permission","params":{params}}}"#);
     let half = update("#").to_string().replace('#', r"half \ud83d");
-    talk.write(format!("{request}\n{half}\n").as_bytes());
+    conversation.write(format!("{request}\n{half}\n").as_bytes());
     let (mut is_answered, mut is_cancelled) = (false, false);
     while !(is_answered && is_cancelled) {
-        let Some(line) = talk.hear_line() else { return };
+        let Some(line) = conversation.hear_line() else { return };
         is_answered |= line.contains(id);
         is_cancelled |= line.contains("session/cancel");
     }
-    talk.answer(&json!(2), json!({ "stopReason": "cancelled" }));
+    conversation.answer(&json!(2), json!({ "stopReason": "cancelled" }));
 }
 
 /// Some programs that cannot continue exit only when their blocked read returns.
-fn late(talk: &mut Talk) {
-    if let Some(fence) = talk.hear() {
-        talk.say(&json!({ "jsonrpc": "2.0", "id": fence["id"], "error": { "code": -32601, "message": "unknown" } }));
+fn late(conversation: &mut Conversation) {
+    if let Some(fence) = conversation.hear() {
+        conversation
+            .say(&json!({ "jsonrpc": "2.0", "id": fence["id"], "error": { "code": -32601, "message": "unknown" } }));
     }
-    (0..3).for_each(|_| drop(talk.hear()));
+    (0..3).for_each(|_| drop(conversation.hear()));
     end(1)
 }
 
 /// Refuses the requests among the next lines, and then acts.
-fn answer_and(talk: &mut Talk, lines: usize, then: impl FnOnce()) {
+fn answer_and(conversation: &mut Conversation, lines: usize, then: impl FnOnce()) {
     for _ in 0..lines {
-        let Some(message) = talk.hear() else { return };
-        talk.refuse(&message["id"]);
+        let Some(message) = conversation.hear() else { return };
+        conversation.refuse(&message["id"]);
     }
     then();
 }
 
-fn answer_others(talk: &mut Talk) {
-    [json!(9999), json!("0"), Value::Null].iter().for_each(|id| talk.answer(id, json!({})));
+fn answer_others(conversation: &mut Conversation) {
+    [json!(9999), json!("0"), Value::Null].iter().for_each(|id| conversation.answer(id, json!({})));
 }
 
-fn ask_without_reading(talk: &mut Talk, what: &str) {
-    let path = Path::new(&talk.cwd).join("large");
+fn ask_without_reading(conversation: &mut Conversation, what: &str) {
+    let path = Path::new(&conversation.cwd).join("large");
     let (method, params) = match what {
         "files" => ("fs/read_text_file", json!({ "sessionId": "s", "path": path })),
         "permission" => ("session/request_permission", permission()),
-        _ => ("session/new", json!({ "cwd": talk.cwd, "mcpServers": [] })),
+        _ => ("session/new", json!({ "cwd": conversation.cwd, "mcpServers": [] })),
     };
     if what == "files" {
         fs::write(&path, vec![b'x'; 15 << 20]).expect("written");
     }
     // It is killed in the middle of this.
     loop {
-        talk.request(method, params.clone());
+        conversation.request(method, params.clone());
     }
 }
 
@@ -247,62 +248,62 @@ fn permission() -> Value {
 }
 
 /// Asks its user a question that the case does not expect, and only then ends its turn; the prompt has the id 2.
-fn ask_in_own_form(talk: &mut Talk) {
+fn ask_in_own_form(conversation: &mut Conversation) {
     let schema = json!({ "type": "object", "properties": { "colour": { "type": "string" } } });
     let form = json!({ "sessionId": "s", "mode": "form", "message": "Which colour?", "requestedSchema": schema });
-    talk.ask("elicitation/create", form);
-    talk.answer(&json!(2), json!({ "stopReason": "end_turn" }));
+    conversation.ask("elicitation/create", form);
+    conversation.answer(&json!(2), json!({ "stopReason": "end_turn" }));
 }
 
 /// Requests a turn, and does not read it.
-fn deaf(talk: &mut Talk) -> ! {
-    prompts(talk, 1);
+fn deaf(conversation: &mut Conversation) -> ! {
+    prompts(conversation, 1);
     hang()
 }
 
-fn sessions(talk: &mut Talk, number: usize) {
+fn sessions(conversation: &mut Conversation, number: usize) {
     const AT_ONCE: usize = 100;
     for first in (0..number).step_by(AT_ONCE) {
         for n in first..first + AT_ONCE {
-            if talk.row.party() == Party::Client {
-                talk.request("session/new", json!({ "cwd": talk.cwd, "mcpServers": [] }));
+            if conversation.row.party() == Party::Client {
+                conversation.request("session/new", json!({ "cwd": conversation.cwd, "mcpServers": [] }));
             } else {
                 let mut message = update("x");
                 message["params"]["sessionId"] = json!(format!("other-{n}"));
-                talk.say(&message);
+                conversation.say(&message);
             }
         }
-        if talk.row.party() == Party::Client {
-            (0..AT_ONCE).for_each(|_| drop(talk.hear()));
+        if conversation.row.party() == Party::Client {
+            (0..AT_ONCE).for_each(|_| drop(conversation.hear()));
         }
     }
 }
 
-fn prompts(talk: &mut Talk, number: usize) {
+fn prompts(conversation: &mut Conversation, number: usize) {
     let words = json!([{ "type": "text", "text": "Hello." }]);
     for _ in 0..number {
-        talk.request("session/prompt", json!({ "sessionId": talk.session, "prompt": words }));
+        conversation.request("session/prompt", json!({ "sessionId": conversation.session, "prompt": words }));
     }
 }
 
-/// Requests with the ids that the other party uses, which is allowed, and two with one id, which is not: the first of these has
-/// no answer while its command runs. The turn ends here, since the line that was read may be its cancel; the prompt has the id
-/// 2.
-fn same_ids(talk: &mut Talk) {
+/// Requests with the ids that the other party uses, which is allowed, and two with one id, which is not: the first of
+/// these has no answer while its command runs. The turn ends here, since the line that was read may be its cancel; the
+/// prompt has the id 2.
+fn same_ids(conversation: &mut Conversation) {
     let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "call", "title": "A call" });
     let params = json!({ "sessionId": "s", "update": call });
-    talk.say(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
-    let ask = |talk: &mut Talk, id: u64, method: &str, params: Value| {
-        talk.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+    conversation.say(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
+    let ask = |conversation: &mut Conversation, id: u64, method: &str, params: Value| {
+        conversation.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
     };
     for id in [0, 1, 2] {
-        ask(talk, id, "session/request_permission", permission());
+        ask(conversation, id, "session/request_permission", permission());
     }
     let stay = json!({ "sessionId": "s", "command": this_program(), "args": [program::WORD, CHILD, "stay"] });
-    ask(talk, 3, "terminal/create", stay);
+    ask(conversation, 3, "terminal/create", stay);
     let (mut terminal, mut is_cancelled) = (Value::Null, false);
     while terminal.is_null() || !is_cancelled {
-        let Some(message) = talk.hear() else { return };
+        let Some(message) = conversation.hear() else { return };
         is_cancelled |= message["method"] == "session/cancel";
         if message["id"] == 3 && message.get("method").is_none() {
             terminal = message["result"]["terminalId"].clone();
@@ -310,18 +311,18 @@ fn same_ids(talk: &mut Talk) {
     }
     let its = json!({ "sessionId": "s", "terminalId": terminal });
     for (id, method) in [(7, "terminal/wait_for_exit"), (7, "terminal/wait_for_exit"), (8, "terminal/release")] {
-        ask(talk, id, method, its.clone());
+        ask(conversation, id, method, its.clone());
     }
-    talk.answer(&json!(2), json!({ "stopReason": "cancelled" }));
+    conversation.answer(&json!(2), json!({ "stopReason": "cancelled" }));
 }
 
 /// Makes the client start commands that flood.
-fn terminals(talk: &mut Talk, number: usize) {
+fn terminals(conversation: &mut Conversation, number: usize) {
     for _ in 0..number {
         let args = [program::WORD, CHILD, "flood"];
         let params =
             json!({ "sessionId": "s", "command": this_program(), "args": args, "outputByteLimit": 1_u64 << 40 });
-        talk.request("terminal/create", params);
+        conversation.request("terminal/create", params);
     }
 }
 
@@ -380,8 +381,8 @@ fn away(program: &str) -> Command {
     child(&["away", program])
 }
 
-fn mine(talk: &Talk) -> [PathBuf; 2] {
-    [PathBuf::from(&talk.cwd), home()]
+fn mine(conversation: &Conversation) -> [PathBuf; 2] {
+    [PathBuf::from(&conversation.cwd), home()]
 }
 
 fn home() -> PathBuf {
@@ -405,8 +406,8 @@ fn nest(cwd: &str, levels: usize) {
 }
 
 /// Removes all permissions from its folders, and from a folder in them with content.
-fn lock(talk: &Talk) {
-    for folder in mine(talk) {
+fn lock(conversation: &Conversation) {
+    for folder in mine(conversation) {
         let inner = folder.join("inner");
         fs::create_dir(&inner).and_then(|()| fs::write(inner.join("file"), "")).expect("written");
         [&inner, &folder].into_iter().for_each(|folder| close(folder));
@@ -414,9 +415,9 @@ fn lock(talk: &Talk) {
 }
 
 /// Creates links to a folder outside its own, in its folders and instead of one.
-fn links(talk: &Talk) {
+fn links(conversation: &Conversation) {
     let outside = env::var_os(OUTSIDE).expect("a folder");
-    let [cwd, home] = mine(talk);
+    let [cwd, home] = mine(conversation);
     symlink(&outside, cwd.join("link")).expect("linked");
     fs::remove_dir_all(&home).and_then(|()| symlink(&outside, &home)).expect("linked");
     // This forces the harness to clean the folder up by other means.
@@ -430,12 +431,12 @@ fn close(folder: &Path) {
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
 
 /// Prints without a pause, while its MCP server answers.
-fn print_and_drive_server(talk: &Talk) {
+fn print_and_drive_server(conversation: &Conversation) {
     let piece = "log\n".repeat(PIECE / 4).into_bytes();
     // This prints more than the trace can hold before the server starts.
     (0..4).for_each(|_| io::stderr().write_all(&piece).expect("the harness reads it"));
     std::thread::spawn(move || pour(&mut io::stderr(), &piece));
-    let mut command = Command::new(&talk.server);
+    let mut command = Command::new(&conversation.server);
     command.args(["--mode", "plain"]).env("ACP_CONFORMANCE_ONE", "one");
     let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the server starts");
     let mut input = server.stdin.take().expect("a pipe");
@@ -449,13 +450,13 @@ fn print_and_drive_server(talk: &Talk) {
 
 /// Starts its MCP server in an unexpected place, or sends it more than it reads.
 #[expect(clippy::zombie_processes, reason = "the subject leaves a zombie on purpose")]
-fn drive_server(talk: &mut Talk, how: &str) {
+fn drive_server(conversation: &mut Conversation, how: &str) {
     if how == "logs" {
-        return print_and_drive_server(talk);
+        return print_and_drive_server(conversation);
     }
     let mut command = match how {
-        "away" => child(&["away", &talk.server, "--mode", "plain"]),
-        _ => Command::new(&talk.server),
+        "away" => child(&["away", &conversation.server, "--mode", "plain"]),
+        _ => Command::new(&conversation.server),
     };
     if how == "flood" {
         command.args(["--mode", "plain"]).env("ACP_CONFORMANCE_ONE", "one");
@@ -474,12 +475,13 @@ fn drive_server(talk: &mut Talk, how: &str) {
     });
 }
 
-fn start_twice(talk: &Talk) {
-    let ended = Command::new(&talk.server).stdin(Stdio::null()).stdout(Stdio::null()).status();
+fn start_twice(conversation: &Conversation) {
+    let ended = Command::new(&conversation.server).stdin(Stdio::null()).stdout(Stdio::null()).status();
     ended.expect("the agent starts");
 }
 
-fn cancel(talk: &mut Talk) {
-    talk.say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": talk.session } }));
+fn cancel(conversation: &mut Conversation) {
+    conversation
+        .say(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": conversation.session } }));
     hang()
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// A trace while it becomes a variant.
 #[derive(Clone)]
-pub struct Talk {
+pub struct Conversation {
     /// The party under test.
     pub subject: Party,
     /// The events in their order.
@@ -18,7 +18,7 @@ pub struct Talk {
     header: Header,
 }
 
-/// One event of a [`Talk`].
+/// One event of a [`Conversation`].
 #[derive(Clone)]
 pub struct Entry {
     /// The event; its number is that in the recorded trace, its bytes are outdated when `value` was changed.
@@ -151,7 +151,7 @@ impl Entry {
     }
 }
 
-impl Talk {
+impl Conversation {
     /// Splits a trace of that edition into entries.
     pub fn of(trace: &Trace, edition: &'static Edition) -> Self {
         let mut pending = Pending::new(edition);
