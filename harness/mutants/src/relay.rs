@@ -161,7 +161,10 @@ impl Relay {
 
     /// Forwards the lines of the injector.
     fn pass(&mut self, passed: Passed) {
-        passed.to_other.into_iter().for_each(|line| self.put(line));
+        // One write, so that no answer to the first line comes before the second one.
+        if !passed.to_other.is_empty() {
+            self.put(passed.to_other.join(&b'\n'));
+        }
         passed.to_program.into_iter().for_each(|line| self.take(line));
         if passed.ends {
             self.end();
