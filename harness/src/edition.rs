@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn rejects_unknown_words_of_a_requirement_with_place_and_help() {
         let yaml = (V1.files.catalogue)();
-        for (fact, known) in [("needs: [history", "`ends`"), ("flags: [capability", "`any-version`")] {
+        for (fact, known) in [("needs: [history", "ends"), ("flags: [capability", "any-version")] {
             let at = yaml.find(fact).expect("a requirement with such a fact") + fact.len();
             let line = yaml[..at].lines().count();
             let error = requirements(&format!("{}x{}", &yaml[..at], &yaml[at..])).expect_err("an unknown word");

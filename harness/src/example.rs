@@ -81,7 +81,7 @@ impl<'r> Proof<'r> {
         proof.holds(trace).then_some(proof)
     }
 
-    /// Whether a trace has the verdict for the same reason, violates nothing else, and has all events that its steps
+    /// Whether a trace has the verdict for the same reason, violates only this, and has all events that its steps
     /// and its finding name.
     fn holds(&self, trace: &Trace) -> bool {
         let judgement = judge(trace, self.bundle.edition());
@@ -137,7 +137,7 @@ fn failed(judgement: &Judgement) -> BTreeSet<String> {
 
 /// Whether no line has a path that looks like one of a real machine.
 fn is_neutral(lines: &[String]) -> bool {
-    !lines.iter().any(|line| ["/home/", "/tmp/"].iter().any(|path| line.contains(path)))
+    !lines.iter().any(|line| ["home", "tmp"].iter().any(|folder| line.contains(&format!("/{folder}/"))))
 }
 
 /// Returns bytes as text. Control characters and bytes that are not UTF-8 are escaped.

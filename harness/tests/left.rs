@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The time a killed process needs to disappear.
-const MOMENT: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// Lists everything related to a folder: processes with it in their arguments or their environment, and its files.
 pub fn below(folder: &Path) -> Vec<String> {
@@ -17,7 +17,7 @@ pub fn below(folder: &Path) -> Vec<String> {
 
 /// Repeats `check` until it finds nothing, for a moment at most.
 pub fn soon_nothing(check: impl Fn() -> Vec<String>) -> Vec<String> {
-    let deadline = Instant::now() + MOMENT;
+    let deadline = Instant::now() + PAUSE;
     loop {
         let found = check();
         if found.is_empty() || Instant::now() >= deadline {

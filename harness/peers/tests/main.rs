@@ -37,8 +37,11 @@ use libtest_mimic::{Arguments, Trial};
 fn main() -> ExitCode {
     // Agents start this program as their MCP servers, clients as their agent, `monitor` as the process in between, and
     // cases as a mutant.
-    let other = relay::run_if_asked().or_else(between::detach_if_asked).or_else(program::run_if_asked);
-    let other = other.or_else(acp_conformance_mutants::program::run_if_asked);
+    // A mutant inherits the environment of the command line that starts it, so it comes first.
+    let other = relay::run_if_asked()
+        .or_else(acp_conformance_mutants::program::run_if_asked)
+        .or_else(between::detach_if_asked)
+        .or_else(program::run_if_asked);
     if let Some(code) = other {
         return code;
     }

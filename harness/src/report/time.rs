@@ -13,8 +13,8 @@ pub fn today() -> Date {
 
 /// Writes a point in time as RFC 3339, in UTC and to the second.
 #[must_use]
-pub fn rfc3339(ctx: SystemTime) -> String {
-    format!("{:.0}", Timestamp::try_from(ctx).unwrap_or(Timestamp::UNIX_EPOCH))
+pub fn rfc3339(time: SystemTime) -> String {
+    format!("{:.0}", Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
 #[cfg(test)]

@@ -221,7 +221,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Only the folder of helpers of a package's tests may have a `mod.rs`: Cargo treats `tests/NAME.rs` as a test.
 fn module_files_have_the_name_of_their_module() {
     let sources = files("harness").into_iter().filter(|file| file.ends_with("/mod.rs"));
-    let wrong: Vec<String> = sources.filter(|file| file != "harness/peers/tests/reference/mod.rs").collect();
+    let wrong: Vec<String> = sources.filter(|file| !file.ends_with("/tests/reference/mod.rs")).collect();
     none_of("modules in a file that is called mod.rs", &wrong);
 }
 

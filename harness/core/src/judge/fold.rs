@@ -1,5 +1,6 @@
 //! Reads the trace once: passes each event to the checks, then adds it to the conversation.
 
+mod checks;
 mod end;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,12 +9,12 @@ use serde_json::Value;
 
 use super::by_case::CaseShares;
 use super::conditions::Conditions;
-use super::dispatch::{Dispatch, ScheduledCheck};
+use super::dispatch::Dispatch;
 use super::fences::Fences;
 use super::judgement::{Judgement, NotCovered};
 use super::tallies::Tallies;
 use super::{script, shapes};
-use crate::areas::{self, Areas, CheckContext, Seen};
+use crate::areas::{self, Areas, Seen};
 use crate::conversation::{
     Answer, CallSeen, Conversation, Introduction, LineSeen, Logins, Memory, Outcome, Payload, UpdateSeen,
 };
@@ -545,67 +546,9 @@ impl Judge {
     pub(super) const fn other_version(&self) -> Option<u64> {
         self.conversation.other_version()
     }
-
-    fn show_both(&mut self, seen: Seen<'_>) {
-        self.show(Party::Agent, seen);
-        self.show(Party::Client, seen);
-    }
-
-    /// Passes an input to the checks of one party.
-    fn show(&mut self, party: Party, seen: Seen<'_>) {
-        self.show_if(party, seen, |_| true);
-    }
-
-    /// Passes an input to the checks of one party that `fits` accepts.
-    fn show_if(&mut self, party: Party, seen: Seen<'_>, fits: impl Fn(&ScheduledCheck) -> bool) {
-        let (n, us) = self.now;
-        let ctx = CheckContext { conversation: &self.conversation, areas: &self.areas, n, us, from: party };
-        let agrees = self.agrees_otherwise;
-        let fits = |check: &ScheduledCheck| (!agrees || check.versionless) && fits(check);
-        run_checks(&ctx, seen, fits, &self.checks, &mut self.tallies);
-    }
-
-    fn show_update(&mut self, party: Party, update: Update<'_>) {
-        let (n, us) = self.now;
-        let ctx = CheckContext { conversation: &self.conversation, areas: &self.areas, n, us, from: party };
-        let seen = UpdateSeen { update, known: self.conversation.session(update.session) };
-        run_checks(&ctx, Seen::Update(&seen), |_| true, &self.checks, &mut self.tallies);
-    }
 }
 
 /// Whether a request of this method, or its answer, may decide whether requirements apply.
 fn decides_conditions(method: &str) -> bool {
     matches!(method, "initialize" | "session/new" | "session/load" | "session/resume")
-}
-
-/// Passes an input to the checks of the current party that `fits` accepts.
-fn run_checks(
-    ctx: &CheckContext<'_>,
-    seen: Seen<'_>,
-    fits: impl Fn(&ScheduledCheck) -> bool,
-    checks: &Dispatch,
-    tallies: &mut Tallies,
-) {
-    let (conversation, n, party) = (ctx.conversation, ctx.n, ctx.from);
-    if conversation.is_uncovered(party) {
-        return;
-    }
-    tallies.unread = match (seen, conversation.cut) {
-        // A line is checked by its bytes, and the trace contains all of them.
-        (Seen::Line(_), _) | (_, None) => None,
-        (Seen::Payload(_) | Seen::Update(_), Some(cut)) if cut == n => Some(Unread::Here),
-        (_, Some(cut)) => Some(Unread::Before(cut)),
-    };
-    let (foreign, holes) = (conversation.is_foreign(), conversation.holes.bits());
-    for check in checks.of(party, seen) {
-        if (!foreign || check.is_timeless()) && check.needs & holes == 0 && fits(check) {
-            check.on.run(ctx, seen, &mut tallies.ruling_at(check.place, n));
-        }
-    }
-    if checks.proves_subjects {
-        for check in checks.not_about(party, seen) {
-            let found = check.on.dry_run(ctx, seen);
-            assert_eq!(found, Tally::default(), "{} is about {:?} as well", check.requirement, seen.subject());
-        }
-    }
 }

@@ -56,7 +56,7 @@ pub struct Edition {
     /// Names of all members in the two schemas.
     pub member_names: BTreeSet<&'static str>,
     /// The newest known schema of the major, if it is newer than that of the edition: it decides no verdict, but what
-    /// it defines is no violation.
+    /// it defines violates nothing.
     pub newer: Option<NewerSchema>,
     /// The differences between majors that the schema does not contain.
     pub adapter: &'static dyn Adapter,

@@ -22,18 +22,18 @@ pub(super) async fn compare<C: Channel>(
     let deadline = Instant::now() + running.for_check(within.unwrap_or_default());
     loop {
         let result = compare_now(running, check);
-        if result.outcome == Outcome::Done || !wait_a_moment(running, deadline).await {
+        if result.outcome == Outcome::Done || !pause(running, deadline).await {
             return result;
         }
     }
 }
 
 /// Processes events until it is time to check again; false when no time is left.
-pub(super) async fn wait_a_moment<C: Channel>(running: &mut RunningCase<'_, C>, deadline: Instant) -> bool {
+pub(super) async fn pause<C: Channel>(running: &mut RunningCase<'_, C>, deadline: Instant) -> bool {
     let now = Instant::now();
-    let ctx = (now + CHECK_AGAIN).min(deadline);
-    running.until(ctx, |_| false).await;
-    tokio::time::sleep_until(ctx).await;
+    let until = (now + CHECK_AGAIN).min(deadline);
+    running.until(until, |_| false).await;
+    tokio::time::sleep_until(until).await;
     now < deadline
 }
 

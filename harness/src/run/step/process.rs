@@ -21,7 +21,7 @@ pub(super) async fn check<C: Channel>(
     let deadline = Instant::now() + running.for_check(within.unwrap_or(running.limits.answer));
     loop {
         let result = check_now(running, check);
-        if result.outcome == Outcome::Done || !super::file::wait_a_moment(running, deadline).await {
+        if result.outcome == Outcome::Done || !super::file::pause(running, deadline).await {
             return result;
         }
     }
