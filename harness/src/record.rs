@@ -136,7 +136,7 @@ fn workspace(exchange: &Exchange, names: &Names) -> Value {
         } else if let ("fs/read_text_file", Some(content), false) = (method, content, written.contains(&path)) {
             let above = params.get("line").and_then(Value::as_u64).map_or(0, |line| line.saturating_sub(1));
             let is_whole = above == 0 && params.get("limit").is_none();
-            if is_whole || files.get(path).is_none() {
+            if is_whole || !files.contains_key(path) {
                 let text = "\n".repeat(usize::try_from(above).unwrap_or_default()) + content;
                 if files.get(path).is_none_or(|(was_whole, _)| !was_whole) {
                     files.insert(path, (is_whole, text));

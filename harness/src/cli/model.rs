@@ -28,7 +28,7 @@ pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<P
     let listener = Arc::new(move |exchange: ModelExchange| {
         if let Some(record) = &record {
             // A write error must not stop the model; it is reported once, at the next line.
-            let _ = exchange.write(&mut *lock(&record));
+            let _ = exchange.write(&mut *lock(record));
         }
         if !quiet {
             say(&line(&exchange));

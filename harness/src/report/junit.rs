@@ -142,8 +142,8 @@ impl<W: Write> Renderer for JunitReport<W> {
     }
 }
 
-/// Removes the number of skipped cases from the root, where the schema of Jenkins does not have it. Each suite keeps its
-/// own.
+/// Removes the number of skipped cases from the root, where the schema of Jenkins does not have it. Each suite keeps
+/// its own.
 fn without_total_of_skipped(text: &str) -> String {
     let root = text.split_once("<testsuites").and_then(|(_, rest)| rest.split_once('>')).map_or("", |(root, _)| root);
     let skipped = root.split_once(" skipped=\"").and_then(|(_, rest)| rest.split_once('"'));

@@ -157,7 +157,7 @@ mod tests {
             let references = ["allOf", "anyOf"].iter().filter_map(|of| member[of].as_array()).flatten().chain([member]);
             let mut names = references.filter_map(|it| it["$ref"].as_str()?.strip_prefix("#/$defs/"));
             let below = names.next().map_or(&Value::Null, |name| &root["$defs"][name]);
-            collect(root, below, &[path, &[name.clone()]].concat(), found);
+            collect(root, below, &[path, std::slice::from_ref(name)].concat(), found);
         }
     }
 

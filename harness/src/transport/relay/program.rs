@@ -78,7 +78,7 @@ fn run(socket: &Path, args: Vec<OsString>) -> io::Result<()> {
 
 /// Sends the harness a frame; without a harness, it does nothing.
 fn send(harness: &Harness, what: &FromRelay) {
-    let mut stream = lock(&harness);
+    let mut stream = lock(harness);
     if stream.write_all(&what.encode()).is_err() {
         end(0);
     }
