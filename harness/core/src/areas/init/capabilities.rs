@@ -150,7 +150,9 @@ fn gated(ctx: &CheckContext<'_>, method: &str, used: Feature<'_>, how: Omission,
 }
 
 fn gated_call(ctx: &CheckContext<'_>, call: &CallSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {
-    used_by(call).into_iter().for_each(|(used, _)| gated(ctx, call.method, used, how, ruling));
+    // The modes of an elicitation have requirements of their own.
+    let used = used_by(call).into_iter().filter(|(used, _)| !matches!(used, Feature::Elicitation(_)));
+    used.for_each(|(used, _)| gated(ctx, call.method, used, how, ruling));
 }
 
 fn gated_update(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {
