@@ -1,6 +1,7 @@
 //! The list of all faults, and the kill table: the requirement that catches each, and its other failures.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::requirement::{Party, Requirement, Status};
@@ -12,22 +13,25 @@ use crate::fault::Fault;
 /// # Errors
 ///
 /// The faults cannot be read.
-#[expect(clippy::print_stdout, reason = "the list is what the user asked for")]
 pub(crate) fn print(filter: Option<&str>, table: bool) -> Result<(), String> {
+    let mut text = String::new();
     for bundle in [&V1, &V2] {
         let mut faults = Fault::all(bundle.case_folder())?;
         let is_wanted = |text: &str| filter.is_none_or(|filter| text.contains(filter));
         faults.retain(|fault| is_wanted(&fault.id) || is_wanted(&fault.file.kills));
         if table {
-            print!("{}", markdown(bundle, &faults));
+            text.push_str(&markdown(bundle, &faults));
             continue;
         }
         for Fault { id, party, file, .. } in &faults {
             let cases: Vec<&str> = file.case.items.iter().map(|(_, case)| case.as_str()).collect();
             let name = format!("{}/{id}", bundle.case_folder());
-            println!("{party:<6}  {name:<42}  {:<40}  {:<44}  {}", file.kills, cases.join(" "), file.title);
+            let _ =
+                writeln!(text, "{party:<6}  {name:<42}  {:<40}  {:<44}  {}", file.kills, cases.join(" "), file.title);
         }
     }
+    // A reader such as `head` may have closed the pipe.
+    let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(())
 }
 
