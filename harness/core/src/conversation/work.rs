@@ -84,7 +84,7 @@ pub struct Activity {
 pub struct Ending {
     /// The event of the message.
     pub n: usize,
-    /// The time of the message, and how much had been read then; see [`super::Course::in_between`].
+    /// The time of the message, and how much had been read then.
     pub since: (u64, u64),
     /// The kind of message.
     pub by: EndedBy,
