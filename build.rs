@@ -20,20 +20,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo:rerun-if-changed={folder}");
     }
     let out = PathBuf::from(env::var("OUT_DIR")?);
+    for (name, requirements) in files("cases/requirements", "yaml")? {
+        pack(&out, &name, &requirements)?;
+        pack(&out, &name.replace(".yaml", ".json"), &yaml(&requirements)?.to_string())?;
+    }
+    for (path, schema) in files("schemas/acp", "json")? {
+        pack(&out, &path.replace('/', "-"), &schema)?;
+    }
     for version in ["v1", "v2"] {
-        let requirements = read(Path::new(&format!("cases/requirements/{version}.yaml")))?;
-        pack(&out, &format!("requirements-{version}.json"), &yaml(&requirements)?.to_string())?;
-        pack(&out, &format!("requirements-{version}.yaml"), &requirements)?;
-        for kind in ["json", "unstable.json"] {
-            let schema = read(Path::new(&format!("schemas/acp/{version}/schema.{kind}")))?;
-            pack(&out, &format!("schema-{version}.{kind}"), &schema)?;
-        }
-        for kind in ["json", "unstable.json"] {
-            let mut schema =
-                serde_json::from_str(&read(Path::new(&format!("schemas/acp/newest/{version}/schema.{kind}")))?)?;
-            without_descriptions(&mut schema);
-            pack(&out, &format!("newest-{version}.{kind}"), &schema.to_string())?;
-        }
         let cases = files(&format!("cases/{version}"), "yaml")?;
         pack(&out, &format!("cases-{version}.json"), &serde_json::to_string(&cases)?)?;
         pack(&out, &format!("heads-{version}.json"), &serde_json::to_string(&heads(version, &cases))?)?;
@@ -48,18 +42,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         pack(&out, &name, &schema)?;
     }
     Ok(())
-}
-
-/// Removes the descriptions from a schema that only answers what it defines: they are most of its text.
-fn without_descriptions(node: &mut Value) {
-    match node {
-        Value::Object(members) => {
-            members.retain(|name, value| !(name == "description" && value.is_string()));
-            members.values_mut().for_each(without_descriptions);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_descriptions),
-        _ => {}
-    }
 }
 
 /// Writes a packed text for the program, by the name that it has there.

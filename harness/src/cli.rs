@@ -101,7 +101,8 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Explain(explain) => explain::run(&explain, editions.preferred()),
         args::Command::Init(init) => driving(|| init::run(&init, editions.preferred())),
         args::Command::Lint(lint) => {
-            lint::run(&lint, if option.is_some() { &editions.all()[..1] } else { editions.all() })
+            let current = editions.current();
+            lint::run(&lint, if option.is_some() { &current[..1] } else { &current })
         }
         args::Command::Model(model) => model::run(&model, editions.preferred()),
         args::Command::Merge(merge) => merge::run(&merge, editions),

@@ -7,9 +7,11 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
+use serde::de::DeserializeOwned;
+
 use crate::packed::{Folder, Text, packed, packed_folder};
-use crate::protocol::{self, Adapter, Edition, EditionSource, NewerSource, sha256};
-use crate::requirement::{Catalogue, Party, Requirement};
+use crate::protocol::{self, Adapter, Edition, EditionSource, OtherSource, edition_stage, sha256};
+use crate::requirement::{Catalogue, CatalogueRevision, Difference, Party, Requirement};
 use crate::trace::Header;
 
 /// The files of one edition.
@@ -22,7 +24,7 @@ pub struct Bundle {
 /// The parts of a [`Bundle`].
 #[derive(Clone, Copy)]
 pub struct Files {
-    /// The name, such as `v1@2026-11`.
+    /// The name, such as `v1@2026-11-20`.
     pub name: &'static str,
     /// The integer that is negotiated in `initialize`.
     pub major: u16,
@@ -32,65 +34,101 @@ pub struct Files {
     pub stable: Text,
     /// The unstable schema.
     pub unstable: Text,
-    /// The newest known schema of the major, if it is newer.
-    pub newer: Option<NewerSource>,
-    /// The requirements as YAML.
+    /// Another known revision of the major.
+    pub other_revision: Option<OtherSource>,
+    /// The edition before it, if the requirements are differences from that one.
+    pub base: Option<&'static Bundle>,
+    /// The requirements as YAML: a list, or the differences.
     pub catalogue: Text,
-    /// The folder of `cases/` that holds the cases: `v1`.
+    /// The requirements as JSON, which is ten times faster to read; without it, each start reads the YAML.
+    pub lowered_catalogue: Option<Text>,
+    /// The folder of `cases/` that holds the cases of the major: `v1`. A case belongs to an edition that has all
+    /// requirements which it names.
     pub folder: &'static str,
     /// The content of that folder.
     pub cases: Folder,
-    /// The requirements and cases as lowered by the build; without them, a program reads the YAML at each start.
-    pub lowered: Option<Lowered>,
+    /// The heads of the cases as JSON, by the path of the file below `cases/`: the members that a list shows.
+    pub heads: Option<Text>,
 }
 
-/// The parts of an edition that each start reads, as JSON, which is ten times faster to read than YAML.
-#[derive(Clone, Copy)]
-pub struct Lowered {
-    /// The list of requirements.
-    pub requirements: Text,
-    /// The heads of the cases, by the path of the file below `cases/`: the members that a list shows.
-    pub heads: Text,
-}
-
-/// The revision of the newest known schemas.
-const NEWEST_REVISION: &str = "1.20.0";
-
-/// Protocol version 1, stable.
+/// Protocol version 1, stable: the newest revision.
 pub static V1: Bundle = Bundle::new(Files {
-    name: "v1@2026-11",
+    name: "v1@2026-11-20",
+    stable: packed!("2026-11-20-v1-schema.json"),
+    unstable: packed!("2026-11-20-v1-schema.unstable.json"),
+    other_revision: Some(OtherSource {
+        revision: "2026-11-02",
+        is_later: false,
+        files: &[packed!("2026-11-02-v1-schema.unstable.json")],
+    }),
+    base: Some(&V1_OF_2026_11_02),
+    catalogue: packed!("v1@2026-11-20.yaml"),
+    lowered_catalogue: Some(packed!("v1@2026-11-20.json")),
+    ..V1_FILES
+});
+
+/// Protocol version 1 before system prompts, plan operations and subagents.
+pub static V1_OF_2026_11_02: Bundle = Bundle::new(V1_FILES);
+
+const V1_FILES: Files = Files {
+    name: "v1@2026-11-02",
     major: 1,
     adapter: &protocol::V1,
-    stable: packed!("schema-v1.json"),
-    unstable: packed!("schema-v1.unstable.json"),
-    newer: Some(NewerSource {
-        revision: NEWEST_REVISION,
-        stable: packed!("newest-v1.json"),
-        unstable: packed!("newest-v1.unstable.json"),
+    stable: packed!("2026-11-02-v1-schema.json"),
+    unstable: packed!("2026-11-02-v1-schema.unstable.json"),
+    other_revision: Some(OtherSource {
+        revision: "2026-11-20",
+        is_later: true,
+        files: &[packed!("2026-11-20-v1-schema.json"), packed!("2026-11-20-v1-schema.unstable.json")],
     }),
-    catalogue: packed!("requirements-v1.yaml"),
+    base: None,
+    catalogue: packed!("v1.yaml"),
+    lowered_catalogue: Some(packed!("v1.json")),
     folder: "v1",
     cases: packed_folder!("cases-v1.json"),
-    lowered: Some(Lowered { requirements: packed!("requirements-v1.json"), heads: packed!("heads-v1.json") }),
+    heads: Some(packed!("heads-v1.json")),
+};
+
+/// Protocol version 2, a preview: the newest revision.
+pub static V2: Bundle = Bundle::new(Files {
+    name: "v2@2026-11-20",
+    stable: packed!("2026-11-20-v2-schema.json"),
+    unstable: packed!("2026-11-20-v2-schema.unstable.json"),
+    other_revision: Some(OtherSource {
+        revision: "2026-11-02",
+        is_later: false,
+        files: &[packed!("2026-11-02-v2-schema.unstable.json")],
+    }),
+    base: Some(&V2_OF_2026_11_02),
+    catalogue: packed!("v2@2026-11-20.yaml"),
+    lowered_catalogue: Some(packed!("v2@2026-11-20.json")),
+    ..V2_FILES
 });
 
-/// Protocol version 2, a draft.
-pub static V2: Bundle = Bundle::new(Files {
-    name: "v2@2026-11",
+/// Protocol version 2 when it was a draft.
+pub static V2_OF_2026_11_02: Bundle = Bundle::new(V2_FILES);
+
+const V2_FILES: Files = Files {
+    name: "v2@2026-11-02",
     major: 2,
     adapter: &protocol::V2,
-    stable: packed!("schema-v2.json"),
-    unstable: packed!("schema-v2.unstable.json"),
-    newer: Some(NewerSource {
-        revision: NEWEST_REVISION,
-        stable: packed!("newest-v2.json"),
-        unstable: packed!("newest-v2.unstable.json"),
+    stable: packed!("2026-11-02-v2-schema.json"),
+    unstable: packed!("2026-11-02-v2-schema.unstable.json"),
+    other_revision: Some(OtherSource {
+        revision: "2026-11-20",
+        is_later: true,
+        files: &[packed!("2026-11-20-v2-schema.json"), packed!("2026-11-20-v2-schema.unstable.json")],
     }),
-    catalogue: packed!("requirements-v2.yaml"),
+    base: None,
+    catalogue: packed!("v2.yaml"),
+    lowered_catalogue: Some(packed!("v2.json")),
     folder: "v2",
     cases: packed_folder!("cases-v2.json"),
-    lowered: Some(Lowered { requirements: packed!("requirements-v2.json"), heads: packed!("heads-v2.json") }),
-});
+    heads: Some(packed!("heads-v2.json")),
+};
+
+/// The names that editions had in earlier versions of this program, in traces and reports.
+const FORMER_NAMES: [(&str, &str); 2] = [("v1@2026-11", "v1@2026-11-02"), ("v2@2026-11", "v2@2026-11-02")];
 
 /// A built-in file that cannot be used. The tests of this package exclude this for its own files.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -107,7 +145,7 @@ impl Bundle {
         Self { files, catalogue: OnceLock::new(), edition: OnceLock::new() }
     }
 
-    /// Returns the name of the edition, such as `v1@2026-11`.
+    /// Returns the name of the edition, such as `v1@2026-11-20`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.files.name
@@ -119,10 +157,29 @@ impl Bundle {
         protocol::edition_label(self.name()).into_owned()
     }
 
-    /// Returns whether the edition is a draft of the protocol.
+    /// Returns whether the edition is not stable: a draft or a preview of the protocol.
     #[must_use]
     pub fn is_draft(&self) -> bool {
-        u64::from(self.files.major) > protocol::NEWEST_STABLE_MAJOR
+        edition_stage(self.name()).is_some()
+    }
+
+    /// Returns the edition before it, of the same major.
+    #[must_use]
+    pub const fn base(&self) -> Option<&'static Self> {
+        self.files.base
+    }
+
+    /// Returns the differences of its requirements from an earlier edition of the major, the newest change of each;
+    /// `None` if that one is no earlier edition.
+    #[must_use]
+    pub fn differences_since(&'static self, earlier: &str) -> Option<Vec<&'static Difference>> {
+        let mut differences = Vec::new();
+        let mut bundle = self;
+        while bundle.name() != earlier {
+            differences.extend(bundle.catalogue().differences());
+            bundle = bundle.files.base?;
+        }
+        Some(differences)
     }
 
     /// Returns the published schema, with nothing added.
@@ -163,32 +220,46 @@ impl Bundle {
     fn try_edition(&'static self) -> Result<&'static Edition, &'static BuiltInError> {
         let catalogue = self.try_catalogue()?;
         let load = || {
-            let Files { name, major, adapter, stable, unstable, newer, .. } = self.files;
-            let source = EditionSource { name, major, stable: &stable(), unstable: &unstable(), newer, adapter };
-            Edition::load(source, Arc::clone(catalogue)).map_err(|error| BuiltInError {
-                file: format!("schemas/acp/{}", self.files.folder),
-                message: error.to_string(),
-            })
+            let Files { name, major, adapter, stable, unstable, other_revision, .. } = self.files;
+            let source =
+                EditionSource { name, major, stable: &stable(), unstable: &unstable(), other_revision, adapter };
+            Edition::load(source, Arc::clone(catalogue))
+                .map_err(|error| BuiltInError { file: format!("the schema of {name}"), message: error.to_string() })
         };
         self.edition.get_or_init(load).as_ref()
     }
 
     fn try_catalogue(&'static self) -> Result<&'static Arc<Catalogue>, &'static BuiltInError> {
         let load = || {
-            let entries = match self.files.lowered {
-                Some(lowered) => serde_json::from_str(&(lowered.requirements)()).map_err(|error| error.to_string()),
-                None => requirements(&(self.files.catalogue)()),
+            let read = match self.files.base {
+                None => self
+                    .lowered(yaml::<Vec<Requirement>>)
+                    .and_then(|entries| Catalogue::new(entries).map_err(|error| error.to_string())),
+                Some(base) => {
+                    let base = base.try_catalogue().map_err(Clone::clone)?;
+                    self.lowered(yaml::<CatalogueRevision>)
+                        .and_then(|revision| revision.apply(base).map_err(|error| error.to_string()))
+                }
             };
-            let catalogue = entries.and_then(|entries| Catalogue::new(entries).map_err(|error| error.to_string()));
-            catalogue.map(Arc::new).map_err(|message| BuiltInError { file: self.catalogue_file(), message })
+            read.map(Arc::new).map_err(|message| BuiltInError { file: self.catalogue_file(), message })
         };
         self.catalogue.get_or_init(load).as_ref()
     }
 
-    /// Returns the path of the requirements below the root of the repository.
+    /// Reads the requirements from the lowered text, or else from the YAML.
+    fn lowered<T: DeserializeOwned>(&self, of_yaml: fn(&str) -> Result<T, String>) -> Result<T, String> {
+        match self.files.lowered_catalogue {
+            Some(lowered) => serde_json::from_str(&lowered()).map_err(|error| error.to_string()),
+            None => of_yaml(&(self.files.catalogue)()),
+        }
+    }
+
+    /// Returns the path of the requirements below the root of the repository: a list, or the differences from the
+    /// edition before.
     #[must_use]
     pub fn catalogue_file(&self) -> String {
-        format!("cases/requirements/{}.yaml", self.files.folder)
+        let name = if self.files.base.is_some() { self.files.name } else { self.files.folder };
+        format!("cases/requirements/{name}.yaml")
     }
 
     /// Returns the address of the page that a requirement comes from.
@@ -201,11 +272,16 @@ impl Bundle {
     /// paths from the root of the repository and in the order of these.
     #[must_use]
     pub fn content_sha256(&self) -> String {
-        let catalogue =
-            format!("{}  cases/requirements/{}.yaml\n", sha256(&*(self.files.catalogue)()), self.files.folder);
+        let mut catalogues = String::new();
+        let mut bundle = Some(self);
+        while let Some(Self { files, .. }) = bundle {
+            let line = |bundle: &Self| format!("{}  {}\n", sha256(&*(files.catalogue)()), bundle.catalogue_file());
+            catalogues.insert_str(0, &bundle.map_or_else(String::new, line));
+            bundle = files.base;
+        }
         let cases = self.case_files().into_iter();
         let cases = cases.map(|(path, bytes)| format!("{}  cases/{path}\n", sha256(bytes)));
-        sha256(catalogue + &cases.collect::<String>())
+        sha256(catalogues + &cases.collect::<String>())
     }
 
     /// Returns the folder of `cases/` that holds the cases, such as `v1`.
@@ -223,7 +299,7 @@ impl Bundle {
     /// Returns the heads of the cases as JSON, if the build made them.
     #[must_use]
     pub fn case_heads(&self) -> Option<Cow<'static, str>> {
-        Some((self.files.lowered?.heads)())
+        Some((self.files.heads?)())
     }
 
     /// Returns the id of the case that only connects, to test whether the subject supports the protocol.
@@ -233,8 +309,8 @@ impl Bundle {
     }
 }
 
-fn requirements(yaml: &str) -> Result<Vec<Requirement>, String> {
-    serde_saphyr::from_str(yaml).map_err(|error| error.to_string())
+fn yaml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_saphyr::from_str(text).map_err(|error| error.to_string())
 }
 
 /// Lists the files of a folder with their paths below its parent, in order.
@@ -256,7 +332,8 @@ pub struct Editions(Vec<&'static Bundle>);
 #[derive(Debug, thiserror::Error)]
 #[error("this program does not know the edition {name:?}; it knows {known}")]
 pub struct UnknownEdition {
-    name: String,
+    /// Its name.
+    pub name: String,
     known: String,
 }
 
@@ -264,7 +341,7 @@ impl Editions {
     /// Returns the built-in editions.
     #[must_use]
     pub fn built_in() -> Self {
-        Self(vec![&V1, &V2])
+        Self(vec![&V1, &V2, &V1_OF_2026_11_02, &V2_OF_2026_11_02])
     }
 
     /// Adds an edition.
@@ -280,12 +357,36 @@ impl Editions {
         &self.0
     }
 
-    /// Returns all editions, that of the newest version first.
+    /// Returns the editions without those that a later one follows, unless one of these is preferred; the default one
+    /// first.
+    #[must_use]
+    pub fn current(&self) -> Vec<&'static Bundle> {
+        let mut current: Vec<&'static Bundle> = Vec::new();
+        for &bundle in &self.0 {
+            if !current.iter().any(|known| known.files.folder == bundle.files.folder) {
+                current.push(bundle);
+            }
+        }
+        current
+    }
+
+    /// Returns the current editions, that of the newest version first.
     #[must_use]
     pub fn newest_first(&self) -> Vec<&'static Bundle> {
-        let mut bundles = self.0.clone();
+        let mut bundles = self.current();
         bundles.sort_by_key(|bundle| Reverse((bundle.files.major, bundle.name())));
         bundles
+    }
+
+    /// Returns the other editions of the same major as the one with this name; none if it is unknown.
+    pub(crate) fn siblings(&self, name: &str) -> impl Iterator<Item = &'static Bundle> {
+        let own = self.named(name).ok();
+        let of_major = move |bundle: &&'static Bundle| own.is_some_and(|own| own.files.folder == bundle.files.folder);
+        self.0
+            .clone()
+            .into_iter()
+            .filter(of_major)
+            .filter(move |bundle| own.is_some_and(|own| own.name() != bundle.name()))
     }
 
     /// Returns the edition of this major version, if there is one.
@@ -300,15 +401,13 @@ impl Editions {
         self.0[0]
     }
 
-    /// Makes the edition with this name the preferred one; a protocol version, such as `v2`, means its newest edition.
+    /// Makes the edition with this name the preferred one, as for [`Self::named`].
     ///
     /// # Errors
     ///
-    /// The edition is unknown; the error lists the known ones.
+    /// As for [`Self::named`].
     pub fn prefer(&mut self, name: &str) -> Result<(), UnknownEdition> {
-        let of_version = |bundle: &&Bundle| bundle.name().split_once('@').is_some_and(|(version, _)| version == name);
-        let newest = self.0.iter().copied().filter(|bundle| of_version(bundle)).max_by_key(|bundle| bundle.name());
-        let bundle = newest.map_or_else(|| self.named(name), Ok)?;
+        let bundle = self.named(name)?;
         self.0.retain(|known| known.name() != bundle.name());
         self.0.insert(0, bundle);
         Ok(())
@@ -323,13 +422,18 @@ impl Editions {
         self.named(&header.edition)
     }
 
-    /// Returns the edition with this name, as in the header of a trace.
+    /// Returns the edition with this name, as in the header of a trace, which may be the name that an earlier program gave
+    /// it. A protocol version, such as `v2`, means its newest edition.
     ///
     /// # Errors
     ///
     /// The edition is unknown; the error lists the known ones.
     pub fn named(&self, name: &str) -> Result<&'static Bundle, UnknownEdition> {
-        self.0.iter().find(|bundle| bundle.name() == name).copied().ok_or_else(|| UnknownEdition {
+        let known = FORMER_NAMES.iter().find(|(former, _)| *former == name).map_or(name, |(_, known)| known);
+        let of_version = |bundle: &&&Bundle| bundle.name().split_once('@').is_some_and(|(version, _)| version == name);
+        let newest = || self.0.iter().filter(of_version).max_by_key(|bundle| bundle.name());
+        let found = self.0.iter().find(|bundle| bundle.name() == known).or_else(newest);
+        found.copied().ok_or_else(|| UnknownEdition {
             name: name.to_owned(),
             known: self.0.iter().map(|bundle| bundle.name()).collect::<Vec<_>>().join(", "),
         })
@@ -342,82 +446,95 @@ mod tests {
 
     #[test]
     fn rejects_unknown_words_of_a_requirement_with_place_and_help() {
-        let yaml = (V1.files.catalogue)();
+        let text = (V1_OF_2026_11_02.files.catalogue)();
         for (fact, known) in [("needs: [history", "ends"), ("flags: [capability", "any-version")] {
-            let at = yaml.find(fact).expect("a requirement with such a fact") + fact.len();
-            let line = yaml[..at].lines().count();
-            let error = requirements(&format!("{}x{}", &yaml[..at], &yaml[at..])).expect_err("an unknown word");
+            let at = text.find(fact).expect("a requirement with such a fact") + fact.len();
+            let line = text[..at].lines().count();
+            let error = yaml::<Vec<Requirement>>(&format!("{}x{}", &text[..at], &text[at..]));
+            let error = error.expect_err("an unknown word");
             assert!(error.contains(&format!("line {line}")) && error.contains(known), "{error}");
         }
     }
 
+    const ALL: [&Bundle; 4] = [&V1, &V2, &V1_OF_2026_11_02, &V2_OF_2026_11_02];
+
     #[test]
     fn vendored_schemas_are_the_published_bytes() {
-        let origins =
-            [include_str!("../../schemas/acp/v1/ORIGIN.toml"), include_str!("../../schemas/acp/v2/ORIGIN.toml")];
-        for (bundle, origin) in [&V1, &V2].into_iter().zip(origins) {
-            let origin: toml::Table = toml::from_str(origin).expect("ORIGIN.toml parses");
-            let Files { name, stable, unstable, .. } = bundle.files;
+        for bundle in ALL {
+            let Files { name, folder, stable, unstable, .. } = bundle.files;
+            let (_, day) = name.split_once('@').expect("a day");
+            let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/acp").join(day);
+            let origin = std::fs::read_to_string(root.join("ORIGIN.toml")).expect("an origin");
+            let origin: toml::Table = toml::from_str(&origin).expect("ORIGIN.toml parses");
+            assert_eq!(origin["published"].as_str(), Some(day));
             for (file, text) in [("schema.json", stable), ("schema.unstable.json", unstable)] {
-                let expected = origin["sha256"][file].as_str();
+                let expected = origin["sha256"][format!("{folder}/{file}").as_str()].as_str();
                 assert_eq!(expected, Some(sha256(&*text()).as_str()), "{file} of {name} was changed");
             }
-            assert!(name.ends_with(origin["revision"].as_str().expect("a revision")));
         }
     }
 
     #[test]
-    fn newest_schemas_are_the_vendored_bytes() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/acp/newest");
-        let read = |file: &str| std::fs::read_to_string(root.join(file)).expect("a vendored file");
-        let origin: toml::Table = toml::from_str(&read("ORIGIN.toml")).expect("ORIGIN.toml parses");
-        assert_eq!(origin["version"].as_str(), Some(NEWEST_REVISION));
-        let hashes = origin["sha256"].as_table().expect("hashes");
-        assert_eq!(hashes.len(), 4);
-        for (file, expected) in hashes {
-            assert_eq!(expected.as_str(), Some(sha256(read(file)).as_str()), "{file} was changed");
+    fn an_edition_knows_the_other_revision() {
+        for (bundle, member) in [(&V1_OF_2026_11_02, "systemPrompt"), (&V2_OF_2026_11_02, "idempotencyKey")] {
+            let other = bundle.edition().other_revision.as_ref().expect("another revision");
+            assert!(other.has_member(member) && other.knows(Party::Client, "session/prompt"), "{}", bundle.name());
         }
-    }
-
-    #[test]
-    fn newest_schemas_can_be_read() {
-        for (bundle, member) in [(&V1, "systemPrompt"), (&V2, "idempotencyKey")] {
-            let newer = bundle.edition().newer.as_ref().expect("a newer schema");
-            assert!(newer.has_member(member) && newer.knows(Party::Client, "session/prompt"), "{}", bundle.name());
-        }
-        let update =
-            serde_json::json!({ "sessionId": "s", "update": { "sessionUpdate": "subagent_update", "sessionId": "c" } });
-        let newer = V1.edition().newer.as_ref().expect("a newer schema");
-        assert!(newer.defined("SessionNotification", &update).contains("/update/sessionId"));
+        let plan = |kind: &str| {
+            let plan = serde_json::json!({ "type": kind, "planId": "p", "entries": "none" });
+            serde_json::json!({ "sessionId": "s", "update": { "sessionUpdate": "plan_update", "plan": plan } })
+        };
+        let places = |kind| {
+            let found = V1.edition().differences("SessionNotification", &plan(kind));
+            (found.problems.into_iter().map(|problem| problem.at).collect::<Vec<_>>(), found.of_other_revision)
+        };
+        assert_eq!(places("file"), (vec![], vec!["/update/plan/type".to_owned()]));
+        assert_eq!(places("items"), (vec!["/update/plan/entries".to_owned()], vec![]));
     }
 
     #[test]
     fn packed_texts_are_those_of_the_files() {
-        let files =
-            [include_str!("../../cases/requirements/v1.yaml"), include_str!("../../cases/requirements/v2.yaml")];
-        for (bundle, text) in [&V1, &V2].into_iter().zip(files) {
-            assert_eq!((bundle.files.catalogue)(), text, "{}", bundle.name());
+        for bundle in ALL {
+            let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(bundle.catalogue_file());
+            assert_eq!((bundle.files.catalogue)(), std::fs::read_to_string(file).expect("a text"), "{}", bundle.name());
         }
     }
 
     #[test]
     fn lowered_requirements_are_those_of_the_yaml() {
-        for bundle in [&V1, &V2] {
-            let written = requirements(&(bundle.files.catalogue)()).expect("the YAML is a list of requirements");
-            assert!(bundle.catalogue().iter().eq(&written), "{}", bundle.name());
+        for bundle in ALL {
+            let lowered = bundle.files.lowered_catalogue.expect("the build made it");
+            let written: serde_json::Value = yaml(&(bundle.files.catalogue)()).expect("YAML");
+            assert_eq!(lowered(), written.to_string(), "{}", bundle.name());
         }
+    }
+
+    #[test]
+    fn differences_lead_from_one_edition_to_a_later_one() {
+        let since = V1.differences_since("v1@2026-11-02").expect("an earlier edition");
+        assert!(since.iter().any(|it| it.id == "subagent.gate") && since.len() > 50);
+        assert_eq!(V1.differences_since("v1@2026-11-20"), Some(vec![]));
+        assert_eq!(V1_OF_2026_11_02.differences_since("v1@2026-11-20"), None);
+    }
+
+    #[test]
+    fn a_former_name_means_the_same_edition() {
+        let editions = Editions::built_in();
+        assert_eq!(editions.named("v1@2026-11").map(Bundle::name).ok(), Some("v1@2026-11-02"));
+        assert_eq!(editions.current().iter().map(|it| it.name()).collect::<Vec<_>>(), [V1.name(), V2.name()]);
     }
 
     #[test]
     fn a_version_means_its_newest_edition() {
         let mut editions = Editions::built_in();
         editions.prefer("v2").expect("version 2 is built in");
-        assert_eq!(editions.preferred().name(), "v2@2026-11");
+        assert_eq!(editions.preferred().name(), "v2@2026-11-20");
     }
 
     #[test]
     fn refuses_unknown_editions() {
         let error = Editions::built_in().named("v9@2040-01").expect_err("no such edition").to_string();
-        assert_eq!(error, "this program does not know the edition \"v9@2040-01\"; it knows v1@2026-11, v2@2026-11");
+        let known = "v1@2026-11-20, v2@2026-11-20, v1@2026-11-02, v2@2026-11-02";
+        assert_eq!(error, format!("this program does not know the edition \"v9@2040-01\"; it knows {known}"));
     }
 }

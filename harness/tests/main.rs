@@ -16,6 +16,7 @@ macro_rules! trials {
 
 mod commands;
 mod diagnostics;
+mod editions;
 mod examples;
 mod forms;
 mod fuzzed;

@@ -19,7 +19,7 @@ use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Failed, Trial};
 
-use crate::{examples, joined, recorded};
+use crate::{editions, examples, joined, recorded};
 
 /// Returns the trials of this file and of those that use the same traces.
 pub fn trials() -> Vec<Trial> {
@@ -36,7 +36,10 @@ pub fn trials() -> Vec<Trial> {
         trials.push(Trial::test(name, move || check(&path)).with_kind("trace"));
     }
     paths.sort();
-    for &edition in Editions::built_in().all() {
+    for edition in Editions::built_in().current() {
+        let (paths_of_all, name) =
+            (paths.clone(), format!("traces/all-of-{}/by-other-editions", edition.case_folder()));
+        trials.push(Trial::test(name, move || editions::check(&paths_of_all, edition)).with_kind("editions"));
         for party in Party::ALL {
             let paths = paths.clone();
             let name = format!("traces/all-of-{party}s-in-{}/joined", edition.case_folder());

@@ -1,12 +1,12 @@
 //! The conversation: the history that later messages are checked against.
 
+mod announced;
 mod apply;
 mod exchange;
 mod fence;
 mod forget;
 mod history;
 mod login;
-mod newer;
 mod notifications;
 mod open;
 mod options;
@@ -128,9 +128,9 @@ pub struct Conversation {
     /// Session ids that the client used although no agent created them. The client used them first, so its partner may
     /// use them too.
     pub invented_sessions: BTreeSet<String>,
-    /// Session ids in updates that only a draft or a newer schema defines, such as those of subagents. The client
-    /// knows them, and this edition has no requirement on them.
-    pub newer_sessions: BTreeSet<String>,
+    /// Session ids of subagents, and those in updates that only a draft or another revision defines. The client knows
+    /// them.
+    pub announced_sessions: BTreeSet<String>,
     /// The last line of each party: its event and microseconds.
     pub last_line: BTreeMap<Party, (usize, u64)>,
     /// The bytes of all lines so far, of both parties; see [`Self::in_between`].
@@ -177,7 +177,7 @@ impl Conversation {
     pub fn may_know_session(&self, id: &str) -> bool {
         self.initialized.is_none()
             || self.invented_sessions.contains(id)
-            || self.newer_sessions.contains(id)
+            || self.announced_sessions.contains(id)
             || self.may_open_otherwise()
     }
 
@@ -216,7 +216,7 @@ impl Conversation {
             fence_us: 0,
             errors: BTreeMap::new(),
             invented_sessions: BTreeSet::new(),
-            newer_sessions: BTreeSet::new(),
+            announced_sessions: BTreeSet::new(),
             last_line: BTreeMap::new(),
             heard: 0,
             first_call: None,

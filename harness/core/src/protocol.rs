@@ -9,9 +9,9 @@ mod edition;
 mod login;
 mod methods;
 mod names;
-mod newer;
 mod nodes;
 mod open_sets;
+mod other_revision;
 mod path;
 mod pointer;
 mod problem;
@@ -20,14 +20,15 @@ mod shape;
 mod walk;
 
 pub use adapter::{Adapter, Update, V1, V2};
-pub use capability::{Capability, Feature};
+pub use capability::{Capability, Feature, is_former_draft};
 pub use edition::{
-    Differences, Edition, EditionSource, NEWEST_MAJOR, NEWEST_STABLE_MAJOR, SchemaError, edition_label, sha256,
+    Differences, Edition, EditionSource, NEWEST_MAJOR, NEWEST_STABLE_MAJOR, SchemaError, edition_label, edition_stage,
+    sha256,
 };
 pub use login::{CONFIGURED, TerminalLogin};
 pub use methods::{Kind, Method, MethodTable};
 pub(crate) use names::NameMap;
-pub use newer::{NewerSchema, NewerSource};
+pub use other_revision::{OtherRevision, OtherSource};
 pub use path::is_absolute;
 pub(crate) use pointer::escaped;
 pub use problem::{Problem, ProblemKind};

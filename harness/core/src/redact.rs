@@ -309,7 +309,7 @@ impl Redactor<'_> {
     fn is_known(&self, key: &str) -> bool {
         let edition = self.edition;
         edition.member_names.contains(key)
-            || edition.is_newer_name(key)
+            || edition.other_revision_has_name(key)
             || ENVELOPE.contains(&key)
             || key == TRACE_PARENT
     }

@@ -2,6 +2,7 @@
 
 mod condition;
 mod facts;
+mod revision;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::condition::{AppliesWhen, Condition, ConditionError, ConversationFact};
 pub use self::facts::{Area, Flag, Need};
+pub use self::revision::{CatalogueRevision, Difference, DifferenceKind, RevisionError};
 
 /// One of the two sides of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -161,6 +163,9 @@ pub struct Requirement {
     pub how: String,
     /// The smallest change to a conforming program that violates it.
     pub mutant: String,
+    /// A correct program that a careless check would fail.
+    #[serde(default)]
+    pub unusual: Option<String>,
     /// Whether it is checked.
     pub status: Status,
     /// The reason why a checkable requirement is not checked, or a peculiarity of its check.
@@ -276,6 +281,7 @@ fn anchor(id: &str) -> String {
 pub struct Catalogue {
     entries: Vec<Requirement>,
     by_id: BTreeMap<String, usize>,
+    differences: Vec<Difference>,
 }
 
 impl Catalogue {
@@ -291,7 +297,7 @@ impl Catalogue {
                 return Err(DuplicateId(entry.id.clone()));
             }
         }
-        Ok(Self { entries, by_id })
+        Ok(Self { entries, by_id, differences: Vec::new() })
     }
 
     /// Returns whether the requirement with this id is recorded and never decided.
@@ -310,6 +316,12 @@ impl Catalogue {
     #[must_use]
     pub fn find(&self, id: &str) -> Option<&Requirement> {
         self.by_id.get(id).map(|&index| &self.entries[index])
+    }
+
+    /// Returns the differences from the edition before; none for the first edition of a major.
+    #[must_use]
+    pub fn differences(&self) -> &[Difference] {
+        &self.differences
     }
 
     /// Returns every requirement, in the order of the file.

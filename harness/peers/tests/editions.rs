@@ -24,11 +24,13 @@ pub static TINY: Bundle = Bundle::new(Files {
     adapter: &V1,
     stable: || include_str!("edition/schema.json").into(),
     unstable: || include_str!("edition/schema.json").into(),
-    newer: None,
+    other_revision: None,
+    base: None,
     catalogue: || include_str!("edition/requirements.yaml").into(),
     folder: "tiny",
     cases: || CASES.get_or_init(|| yaml_files("cases")),
-    lowered: None,
+    lowered_catalogue: None,
+    heads: None,
 });
 
 static CASES: OnceLock<BTreeMap<String, String>> = OnceLock::new();
@@ -175,10 +177,10 @@ fn reads_traces_and_reports() -> Result<(), Failed> {
     let trace = trace.display().to_string();
     // The header of the trace names the edition, so no option is needed.
     contains(&prints(dir.path(), 1, &["check", &trace])?, "init.motto")?;
-    let other = std::fs::read_to_string(&trace)?.replace("tiny@2026-01", "v1@2026-11");
+    let other = std::fs::read_to_string(&trace)?.replace("tiny@2026-01", "v1@2026-11-20");
     std::fs::write(dir.path().join("v1.jsonl"), other)?;
     let by_v1 = prints(dir.path(), 3, &["check", "v1.jsonl"])?;
-    contains(&by_v1, "ACP version 1, schema of 2026-11")?;
+    contains(&by_v1, "ACP version 1, schema of 2026-11-20")?;
     if by_v1.contains("schema.valid.agent") {
         return Err(format!("version 1 wants no motto:\n{by_v1}").into());
     }
@@ -211,17 +213,17 @@ fn tests_each_version() -> Result<(), Failed> {
     let said = prints(dir.path(), 1, &[&common, &["--format", "json=r.json"][..], &agent].concat())?;
     contains(
         &said,
-        "ACP version 2 (draft), schema of 2026-11:\nnot tested: the agent speaks version 1 of the protocol\n",
+        "ACP version 2 (preview), schema of 2026-11-20:\nnot tested: the agent speaks version 1 of the protocol\n",
     )?;
     let report = |version: &str| dir.path().join(format!("r-{version}.json"));
-    for (version, edition) in [("v1", "v1@2026-11"), ("tiny", "tiny@2026-01")] {
+    for (version, edition) in [("v1", "v1@2026-11-20"), ("tiny", "tiny@2026-01")] {
         let report: Value = serde_json::from_str(&std::fs::read_to_string(report(version))?)?;
         assert_eq!(report["suite"]["edition"], edition);
     }
     assert!(!report("v2").exists());
     let alone = ["agent", "--protocol", "v2", "--format", "text", "--format", "json=alone.json"];
     let said = prints(dir.path(), 3, &[&alone[..], &agent].concat())?;
-    contains(&said, "The agent speaks version 1 of the protocol, and this run tests ACP version 2 (draft)")?;
+    contains(&said, "The agent speaks version 1 of the protocol, and this run tests ACP version 2 (preview)")?;
     let alone: Value = serde_json::from_str(&std::fs::read_to_string(dir.path().join("alone.json"))?)?;
     assert_eq!(alone["summary"]["starts"], 1);
     let of_v1 = ["agent", "--protocol", "all", "--case", "v1/agent/init/version-newest"];
@@ -241,9 +243,9 @@ fn tests_the_newest_version() -> Result<(), Failed> {
         Ok((said, report["suite"]["edition"].clone()))
     };
     let (_, edition) = tested(&["--", AGENT_OF_BOTH])?;
-    assert_eq!(edition, "v2@2026-11");
+    assert_eq!(edition, "v2@2026-11-20");
     let (said, edition) = tested(&["--", "sh", "-c", REFUSES_VERSION_2, AGENT_OF_BOTH])?;
-    assert_eq!(edition, "v1@2026-11");
+    assert_eq!(edition, "v1@2026-11-20");
     contains(&said, "not tested: the agent did not finish the handshake")
 }
 
@@ -251,7 +253,7 @@ fn refuses_unknown_editions() -> Result<(), Failed> {
     let dir = folder();
     contains(
         &prints(dir.path(), 2, &["list", "--edition", "v9@2040-01"])?,
-        "it knows v1@2026-11, v2@2026-11, tiny@2026-01",
+        "it knows v1@2026-11-20, v2@2026-11-20, v1@2026-11-02, v2@2026-11-02, tiny@2026-01",
     )?;
     let (_, trace) = tested(dir.path(), 0, MOTTO)?;
     let unknown = std::fs::read_to_string(trace)?.replace("tiny@2026-01", "v9@2040-01");

@@ -196,7 +196,7 @@ fn agreed_version() {
     let errors = desk.reference(PLAN, &["--protocol", "v2"], &["--live"], &[]);
     assert_eq!(errors, "", "a session without fault says nothing");
     for report in desk.reports() {
-        assert_eq!((failed(&report), report.suite.edition.as_str()), (vec![], "v2@2026-11"));
+        assert_eq!((failed(&report), report.suite.edition.as_str()), (vec![], "v2@2026-11-20"));
         assert!(report.summary.requirements["pass"] > 10, "{:?}", report.summary);
     }
 }

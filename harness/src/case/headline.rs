@@ -43,6 +43,8 @@ pub fn headlines(bundle: &'static Bundle) -> Vec<Headline> {
         return embedded_and(None, None, bundle).0.into_iter().map(Headline::from).collect();
     };
     let mut headlines: Vec<_> = heads.into_iter().flat_map(|(path, head)| of_file(&path, head)).collect();
+    let catalogue = bundle.catalogue();
+    headlines.retain(|headline| headline.requirements.iter().all(|id| catalogue.find(id).is_some()));
     headlines.sort_by(|a, b| Case::file_of(&a.id).cmp(Case::file_of(&b.id)));
     headlines
 }
@@ -64,11 +66,13 @@ fn of_file(path: &str, head: Value) -> Vec<Headline> {
 mod tests {
     use super::{Headline, headlines};
     use crate::case::embedded_and;
-    use crate::edition::V1;
+    use crate::edition::{V1, V1_OF_2026_11_02};
 
     #[test]
     fn a_list_shows_what_runs() {
-        let runs: Vec<_> = embedded_and(None, None, &V1).0.into_iter().map(Headline::from).collect();
-        assert_eq!(headlines(&V1), runs);
+        for bundle in [&V1, &V1_OF_2026_11_02] {
+            let runs: Vec<_> = embedded_and(None, None, bundle).0.into_iter().map(Headline::from).collect();
+            assert_eq!(headlines(bundle), runs);
+        }
     }
 }

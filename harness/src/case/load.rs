@@ -213,7 +213,7 @@ fn lower_all(
     (cases, matrix::join(found))
 }
 
-/// Lowers a case in one of its shapes.
+/// Lowers a case in one of its shapes; a case of another edition gives neither a case nor a problem.
 fn lower(
     id: &str,
     filled: &mut Filled,
@@ -226,6 +226,9 @@ fn lower(
         Ok(file) => file,
         Err(more) => return (None, joined(problems, more)),
     };
+    if vocabulary.is_of_other_edition(&file.requirements) {
+        return (None, Vec::new());
+    }
     problems.extend(misplaced(id, &file, document));
     let (case, more) = check::lower(id.to_owned(), file, document, filled.context, vocabulary, includes);
     (case.map(|case| case.in_shape(&filled.shape)), joined(problems, more))

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::edition::Editions;
 use crate::protocol::{Edition, Kind, Method, Problem, ProblemKind};
 use crate::requirement::Party;
 
@@ -59,6 +60,15 @@ impl Vocabulary {
         Self { edition, methods }
     }
 
+    /// Returns whether one of these requirements exists only in another edition of the same major. Then so does the
+    /// case that names them.
+    #[must_use]
+    pub fn is_of_other_edition(&self, requirements: &[String]) -> bool {
+        let catalogue = &self.edition.catalogue;
+        let mut unknown = requirements.iter().filter(|id| catalogue.find(id).is_none());
+        unknown.any(|id| Editions::built_in().siblings(&self.edition.name).any(|it| it.catalogue().find(id).is_some()))
+    }
+
     /// Returns the kind of a party's method. Callers handle methods that begin with `_` or `$/`.
     #[must_use]
     pub fn kind_of(&self, sender: Party, method: &str) -> MethodKind {
@@ -105,7 +115,9 @@ impl Vocabulary {
             PayloadKind::Result(method) => find(method, |method| method.result.as_deref()),
             PayloadKind::Error => Some((&edition.stable, "Error")),
         };
-        found.map_or_else(Vec::new, |(schema, definition)| schema.problems(definition, value))
+        found.map_or_else(Vec::new, |(schema, definition)| {
+            edition.unexcused(definition, value, schema.problems(definition, value))
+        })
     }
 
     /// Returns the names of all members of the stable and the draft schema.

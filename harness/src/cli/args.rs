@@ -35,7 +35,7 @@ pub struct Args {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// The version of the protocol: v1, v2 (a draft), or one edition such as v1@2026-11; for agent and client also
+    /// The version of the protocol: v1, v2 (a preview), or one edition such as v1@2026-11-02; for agent and client also
     /// `newest` or `all`
     ///
     /// A trace or report that names an edition is checked against that one. With `newest`, the newest version that the
@@ -470,6 +470,9 @@ pub struct ListArgs {
     #[arg(long, requires = "requirements", conflicts_with = "profiles")]
     #[arg(value_parser = one_of(&Status::ALL, Status::name))]
     pub status: Option<Status>,
+    /// List only the requirements that changed since this earlier edition, such as v1@2026-11-02
+    #[arg(long, value_name = "EDITION", requires = "requirements", conflicts_with = "profiles")]
+    pub since: Option<String>,
     /// The output format
     #[arg(long, value_enum, default_value = "text")]
     pub format: OutputFormat,

@@ -12,11 +12,11 @@ use super::output::stdout;
 use super::plan::show_problems;
 use crate::case::{Headline, headlines};
 use crate::diagnostic::nearest;
-use crate::edition::Bundle;
+use crate::edition::{Bundle, Editions};
 use crate::plan::{built_in_profiles, end_of};
 use crate::profile::Profile;
 use crate::report::count;
-use crate::requirement::{Level, Party, Requirement};
+use crate::requirement::{Difference, Level, Party, Requirement};
 
 /// Runs the command.
 pub(super) fn run(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
@@ -90,35 +90,69 @@ fn profiles(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
     }
 }
 
+/// A requirement of a list, with its difference from an earlier edition if the list shows those.
+type Row = (&'static Requirement, Option<&'static Difference>);
+
 fn requirements(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> {
-    let wanted = |r: &&Requirement| {
+    let mut list: Vec<Row> = match &args.since {
+        None => bundle.catalogue().iter().map(|requirement| (requirement, None)).collect(),
+        Some(earlier) => differences(earlier, bundle)?,
+    };
+    let ids: Vec<&str> = list.iter().map(|(known, _)| known.id.as_str()).collect();
+    list.retain(|(r, _)| {
         args.wants(&[&r.id], r.party)
             && args.level.is_none_or(|level| level == r.level)
             && args.status.is_none_or(|status| status == r.status)
-    };
-    let list: Vec<&Requirement> = bundle.catalogue().iter().filter(wanted).collect();
-    args.found(&list, &bundle.catalogue().iter().map(|known| known.id.as_str()).collect::<Vec<_>>())?;
+    });
+    args.found(&list, &ids)?;
     let level: fn(Level) -> &'static str = match args.format {
         OutputFormat::Text => Level::spoken,
         OutputFormat::Json => Level::name,
     };
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for r in &list {
-        *counts.entry(format!("{} {} {}", r.party.name(), level(r.level), r.status.name())).or_default() += 1;
+    for (r, difference) in &list {
+        let kind = difference.map_or_else(String::new, |it| format!("{} ", it.kind.name()));
+        let kind = format!("{kind}{} {} {}", r.party.name(), level(r.level), r.status.name());
+        *counts.entry(kind).or_default() += 1;
     }
     match args.format {
         OutputFormat::Text => {
-            let rows = list.iter().map(|r| {
-                format!("{:<6} {:<6} {:<8} {:<44} {}", r.party, level(r.level), r.status.name(), r.id, r.text)
+            let rows = list.iter().map(|(r, difference)| {
+                let kind = difference.map_or_else(String::new, |it| format!("{:<8} ", it.kind.name()));
+                let text = difference.filter(|it| !it.why.is_empty()).map_or(&r.text, |it| &it.why);
+                format!("{kind}{:<6} {:<6} {:<8} {:<44} {text}", r.party, level(r.level), r.status.name(), r.id)
             });
             let counts = counts.iter().map(|(kind, count)| format!("{count:>4} {kind}"));
             lines(rows.chain([String::new()]).chain(counts))
         }
         OutputFormat::Json => {
-            let entry = |r: &&Requirement| json!({ "id": r.id, "party": r.party, "level": r.level, "status": r.status, "text": r.text, "source": r.source, "link": bundle.link(r) });
+            let entry = |(r, difference): &Row| {
+                let mut entry = json!({ "id": r.id, "party": r.party, "level": r.level, "status": r.status, "text": r.text, "source": r.source, "link": bundle.link(r) });
+                if let Some(difference) = difference {
+                    entry["change"] = json!(difference.kind.name());
+                    entry["why"] = json!(difference.why);
+                }
+                entry
+            };
             document(&json!({ "requirements": list.iter().map(entry).collect::<Vec<_>>(), "counts": counts }))
         }
     }
+}
+
+/// Returns the requirements that differ from those of an earlier edition. A requirement that is gone comes from the
+/// last edition that had it.
+fn differences(earlier: &str, bundle: &'static Bundle) -> anyhow::Result<Vec<Row>> {
+    let before = || std::iter::successors(bundle.base(), |bundle| bundle.base());
+    let before_it = Editions::built_in().named(earlier).ok().filter(|it| it.name() != bundle.name());
+    let Some(differences) = before_it.and_then(|it| bundle.differences_since(it.name())) else {
+        let known: Vec<_> = before().map(Bundle::name).collect();
+        match known.as_slice() {
+            [] => bail!("--since {earlier}: no edition before {} is built in", bundle.name()),
+            _ => bail!("--since {earlier}: expected an edition before {}: {}", bundle.name(), known.join(", ")),
+        }
+    };
+    let find = |id: &str| std::iter::once(bundle).chain(before()).find_map(|bundle| bundle.catalogue().find(id));
+    Ok(differences.into_iter().filter_map(|it| Some((find(&it.id)?, Some(it)))).collect())
 }
 
 fn lines(lines: impl Iterator<Item = String>) -> anyhow::Result<()> {

@@ -69,7 +69,7 @@ pub(super) fn run(
         return run_newest(editions, (party, args), plan);
     }
     let (mut worst, mut spoken, mut nothing_selected) = (ProgramExit::Good, 0, None);
-    for bundle in editions.all() {
+    for bundle in editions.current() {
         if stopped().is_some() {
             say(&format!("\n{}: not tested, because the run was stopped", protocol(bundle.name())));
             worst = worst.worse(ProgramExit::Incomplete);

@@ -14,7 +14,7 @@ use std::error::Error;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::edition::V1;
+use crate::edition::{Editions, V1};
 use crate::requirement::Party;
 use crate::trace::{Event, Header, Trace, What};
 use crate::wire::LineEnd;
@@ -45,8 +45,11 @@ impl Reader {
     pub fn new(above: &str) -> Self {
         let subject = if above.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
         let case = above.lines().find(|line| *line == CASE).map(str::to_owned);
-        let edition = above.lines().find_map(|line| line.strip_prefix(EDITION)).unwrap_or(V1.name());
-        let header = Header { subject: Some(subject), case, ..Header::of_recording(edition, Vec::new()) };
+        let edition = above.lines().find_map(|line| line.strip_prefix(EDITION));
+        // A version stands for its newest edition.
+        let edition = edition.map_or(Ok(&V1), |name| Editions::built_in().named(name));
+        let edition = edition.map_or_else(|unknown| unknown.name, |bundle| bundle.name().to_owned());
+        let header = Header { subject: Some(subject), case, ..Header::of_recording(&edition, Vec::new()) };
         Self { trace: Trace { header, events: Vec::new() }, subject, passed: 0, connection: 0 }
     }
 

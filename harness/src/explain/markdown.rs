@@ -49,7 +49,7 @@ fn index(sources: &Sources, areas: &[&str]) -> String {
     let mut text = format!("# Requirements{}\n\n", heading(bundle));
     if bundle.is_draft() {
         text.push_str(
-            "This version of the protocol is a draft: its requirements and verdicts may change with each release.\n",
+            "This version of the protocol is not stable yet: its requirements and verdicts may change with each release.\n",
         );
     }
     let _ = writeln!(text, "The requirements of the protocol for agents and clients: {}, in our own words.", all.len());

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::built_in_profiles;
 use crate::edition::{Bundle, Editions};
 use crate::profile::Profile;
+use crate::protocol::edition_stage;
 use crate::report::count;
 use crate::requirement::Party;
 use crate::results::calls_tools;
@@ -70,8 +71,9 @@ fn in_its_version(reason: &ReasonReport, party: Party) -> Option<String> {
 
 /// Names the option for all versions, if the subject also speaks one that this suite has.
 fn in_other_version(version: u64, party: Party) -> Option<String> {
-    let draft = if Editions::built_in().of_major(version)?.is_draft() { " (draft)" } else { "" };
-    Some(format!("the {party} also speaks version {version}{draft} of the protocol; --protocol all tests each version"))
+    let stage = edition_stage(Editions::built_in().of_major(version)?.name());
+    let stage = stage.map_or_else(String::new, |stage| format!(" ({stage})"));
+    Some(format!("the {party} also speaks version {version}{stage} of the protocol; --protocol all tests each version"))
 }
 
 /// Names the last words of an agent that exits by itself, which hides everything after that.
@@ -237,7 +239,7 @@ mod tests {
         let steps = |one_of_several| next_steps(&report, &subject, None, &V1, one_of_several);
         assert_eq!(
             steps(false),
-            ["the agent also speaks version 2 (draft) of the protocol; --protocol all tests each version"]
+            ["the agent also speaks version 2 (preview) of the protocol; --protocol all tests each version"]
         );
         assert!(steps(true).is_empty());
     }

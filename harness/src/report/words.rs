@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::case::model::Case;
-use crate::protocol::edition_label;
+use crate::protocol::{edition_label, edition_stage};
 use crate::requirement::Level;
 use crate::results::{CaseReport, Partial, PartialReason, RunReport, SubjectInfo};
 use crate::verdict::{Conformance, Verdict};
@@ -42,7 +42,7 @@ pub(crate) fn name(subject: &SubjectInfo) -> String {
     format!("unnamed {}{program}", subject.kind)
 }
 
-/// Describes the edition of the protocol, such as `ACP version 1, schema of 2026-11`.
+/// Describes the edition of the protocol, such as `ACP version 1, schema of 2026-11-20`.
 pub(crate) fn protocol(edition: &str) -> String {
     match edition.split_once('@').zip(protocol_version(edition)) {
         Some(((_, schema), version)) => format!("ACP version {version}, schema of {schema}"),
@@ -50,15 +50,18 @@ pub(crate) fn protocol(edition: &str) -> String {
     }
 }
 
-/// Returns the version of the protocol of an edition, such as `2 (draft)`.
+/// Returns the version of the protocol of an edition, such as `2 (preview)`.
 pub(super) fn protocol_version(edition: &str) -> Option<String> {
     let (major, _) = edition.strip_prefix('v')?.split_once('@')?;
-    Some(format!("{major}{}", if is_draft(edition) { " (draft)" } else { "" }))
+    Some(match edition_stage(edition) {
+        Some(stage) => format!("{major} ({stage})"),
+        None => major.to_owned(),
+    })
 }
 
-/// Whether an edition is a draft of the protocol.
+/// Whether an edition is not stable: a draft or a preview of the protocol.
 pub(super) fn is_draft(edition: &str) -> bool {
-    edition_label(edition) != edition
+    edition_stage(edition).is_some()
 }
 
 /// Returns the number of MUSTs that failed in one process, which no second one confirmed.

@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_context_is_skipped_although_its_undecided_first_use_shows_another_mistake() {
         let mut collector = Collector::new(V1.edition(), Party::Agent, Vec::new());
-        let first = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","subject":"agent","case":"v1/agent/fs/read","requirements":["fs.read.params"]}
+        let first = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent","case":"v1/agent/fs/read","requirements":["fs.read.params"]}
 {"n":0,"us":0,"from":"agent","line":"a banner"}"#;
         collector.add(&Trace::read(first.as_bytes()).expect("a trace"), None);
         assert_eq!(collector.case("v1/agent/fs/read").map(|case| case.verdict), Some(Verdict::Fail));

@@ -44,7 +44,7 @@ fn conversation(number: usize, outcomes: &[&str]) -> Trace {
         [json!({ "case": { "begins": begins } }), json!({ "step": step(outcome) }), json!({ "case": "ends" })]
     });
     let header = json!({
-        "format": "acp-conformance-trace/2", "suite": "0", "edition": "v1@2026-11", "conversation": 1, "subject": "agent",
+        "format": "acp-conformance-trace/2", "suite": "0", "edition": "v1@2026-11-20", "conversation": 1, "subject": "agent",
     });
     let lines = events.enumerate().map(|(n, mut event)| {
         event["n"] = n.into();

@@ -56,10 +56,10 @@ fn id_unique(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
 fn status_known(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(status) = status(update) {
         let known = matches!(status, "in_progress" | "completed" | "failed" | "cancelled") || is_own_value(status);
-        if !known && ctx.conversation.edition.is_newer_value("CompactionStatus", status) {
+        if !known && ctx.conversation.edition.has_value_elsewhere("CompactionStatus", status) {
             return ruling.note(fact!(
                 "newer-status",
-                "the agent sent the status `{actual}`, which a draft or a newer schema defines; this edition does \
+                "the agent sent the status `{actual}`, which a draft or another revision defines; this edition does \
                 not judge it",
                 actual = status;
                 pointer = "/params/update/status"

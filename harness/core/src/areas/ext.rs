@@ -12,7 +12,7 @@ use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::conversation::{Answer, CallSeen, Outcome, Payload, Trial, has_entries};
 use crate::fact;
 use crate::finding::Ruling;
-use crate::protocol::{Member, ProblemKind, Site};
+use crate::protocol::{Member, ProblemKind, Site, is_former_draft};
 use crate::requirement::Party;
 use crate::trace::{INVENTED, ProcessEvent};
 use crate::wire::Members;
@@ -104,8 +104,9 @@ const WITHDRAWN: [&str; 20] = [
 fn no_custom_root_fields(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let mut clean = !payload.parts.members.is_empty();
     for member in payload.parts.members.iter().filter(|member| is_custom(payload, member)) {
-        let drafted =
-            payload.drafts.contains(&member.at()) || ctx.conversation.edition.draft_names.contains(member.name);
+        let drafted = payload.drafts.contains(&member.at())
+            || ctx.conversation.edition.draft_names.contains(member.name)
+            || is_former_draft(member.name);
         if drafted || WITHDRAWN.contains(&member.name) || is_for_older_agents(payload, member) {
             ruling.note(fact!(
                 "draft-member",
@@ -116,7 +117,9 @@ fn no_custom_root_fields(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: 
             ));
         } else if is_explained(payload, member) || has_own_mode(ctx, payload) {
             clean = false;
-        } else if payload.newer.contains(&member.at()) || ctx.conversation.edition.is_newer_name(member.name) {
+        } else if payload.of_other_revision.contains(&member.at())
+            || ctx.conversation.edition.other_revision_has_name(member.name)
+        {
             clean = false;
             ruling.note(fact!(
                 "newer-member",
@@ -295,10 +298,10 @@ fn method_underscore(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut R
                 method
             ));
         }
-        method if parties.iter().any(|&party| edition.is_newer_method(party, method)) => {
+        method if parties.iter().any(|&party| edition.other_revision_has_method(party, method)) => {
             ruling.note(fact!(
                 "newer-method",
-                "the {party} called {method}, which only a newer schema has; this edition does not judge it",
+                "the {party} called {method}, which only another revision has; this edition does not judge it",
                 party = ctx.from,
                 method
             ));

@@ -227,7 +227,7 @@ fn replay_session_id(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &m
         Some(session) if session.loading.is_some() => ruling.pass(),
         Some(_) => {}
         None if conversation.open_of(ctx.from.other()).any(|open| open.method == "session/new") => {}
-        None if conversation.may_open_otherwise() || conversation.newer_sessions.contains(update.session) => {}
+        None if conversation.may_open_otherwise() || conversation.announced_sessions.contains(update.session) => {}
         None => {
             let fact = fact!(
                 "wrong-session",

@@ -18,10 +18,10 @@ fn severity(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
     let severity = update.body.member("severity").and_then(Value::as_str).filter(|_| update.variant == NOTICE);
     if let Some(severity) = severity {
         let known = matches!(severity, "info" | "warning" | "error") || is_own_value(severity);
-        if !known && ctx.conversation.edition.is_newer_value("NoticeSeverity", severity) {
+        if !known && ctx.conversation.edition.has_value_elsewhere("NoticeSeverity", severity) {
             return ruling.note(fact!(
                 "newer-severity",
-                "the agent sent the severity `{actual}`, which a draft or a newer schema defines; this edition does \
+                "the agent sent the severity `{actual}`, which a draft or another revision defines; this edition does \
                 not judge it",
                 actual = severity;
                 pointer = "/params/update/severity"

@@ -90,8 +90,8 @@ pub struct Payload<'m> {
     pub problems: &'m [Problem],
     /// The members that only the unstable schema has, as JSON pointers.
     pub drafts: &'m [String],
-    /// The members and values that only a newer schema defines, as JSON pointers.
-    pub newer: &'m [String],
+    /// The members and values that only another revision defines, as JSON pointers.
+    pub of_other_revision: &'m [String],
     /// The name of that schema.
     pub revision: &'m str,
 }

@@ -170,7 +170,7 @@ mod tests {
 
     /// Returns the cause of a case whose optional step was missed after these process events.
     fn cause(process: &[&str]) -> Option<Cause> {
-        let head = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","subject":"agent","case":"v1/agent/x/y"}"#;
+        let head = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent","case":"v1/agent/x/y"}"#;
         let step = r#""step":{"kind":"optional","line":8,"text":"","outcome":"missed","expected":{"message":{"notification":"session/update"}},"observed":"nothing","intent":"read-file"}"#;
         let events = process.iter().map(|event| format!(r#""process":{event}"#)).chain([step.to_owned()]);
         let events = events.enumerate().map(|(n, event)| format!("{{\"n\":{n},\"us\":{n},{event}}}\n"));

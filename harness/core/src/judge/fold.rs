@@ -19,7 +19,7 @@ use crate::conversation::{
     Answer, CallSeen, Conversation, Introduction, LineSeen, Logins, Memory, Outcome, Payload, UpdateSeen,
 };
 use crate::finding::{Tally, Unread};
-use crate::protocol::{Differences, Edition, Kind, Method, NewerSchema, Update};
+use crate::protocol::{Differences, Edition, Kind, Method, OtherRevision, Update};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, Members, RpcId, read_line};
@@ -30,7 +30,7 @@ use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, Members, RpcId
 /// use acp_conformance_core::{judge::judge, protocol::Edition, trace::Trace, verdict::Verdict};
 ///
 /// # fn welcomes(edition: &'static Edition) -> Result<(), Box<dyn std::error::Error>> {
-/// let file = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","subject":"agent"}
+/// let file = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent"}
 /// {"n":0,"us":0,"from":"agent","line":"Welcome!"}"#;
 /// let trace = Trace::read(file.as_bytes())?;
 /// let judgement = judge(&trace, edition);
@@ -518,7 +518,8 @@ impl Judge {
             return;
         }
         let parts = edition.stable.parts(definition, value);
-        let Differences { problems, drafts, newer } = edition.differences_with_members(definition, value, &parts);
+        let Differences { problems, drafts, of_other_revision } =
+            edition.differences_with_members(definition, value, &parts);
         let payload = Payload {
             method,
             variant: (method == "session/update")
@@ -530,15 +531,16 @@ impl Judge {
             parts: &parts,
             problems: &problems,
             drafts: &drafts,
-            newer: &newer,
-            revision: edition.newer.as_ref().map_or("", NewerSchema::revision),
+            of_other_revision: &of_other_revision,
+            revision: edition.other_revision.as_ref().map_or("", OtherRevision::revision),
         };
         self.show(from, Seen::Payload(&payload));
         if self.parties.contains(&from) {
             shapes::table::judge(&payload, (edition.major, from), self.now.0, &mut self.tallies);
         }
-        if from == Party::Agent && !(drafts.is_empty() && newer.is_empty()) {
-            self.conversation.learn_newer_sessions(method, value);
+        let may_announce = payload.variant == Some("subagent_update");
+        if from == Party::Agent && (may_announce || !(drafts.is_empty() && of_other_revision.is_empty())) {
+            self.conversation.learn_announced_sessions(method, value);
         }
     }
 

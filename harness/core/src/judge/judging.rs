@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_finding_is_where_the_transcript_was() {
-        let mut session = JudgingSession::new(&Header::of_recording("v1@2026-11", Vec::new()), v1());
+        let mut session = JudgingSession::new(&Header::of_recording("v1@2026-11-20", Vec::new()), v1());
         let steps = [
             step(3, StepKind::Must, 105, &[2]),
             step(6, StepKind::Must, 9, &[5]),

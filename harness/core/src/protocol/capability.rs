@@ -48,9 +48,9 @@ pub struct Capability {
     pub feature: Feature<'static>,
     /// The members of the capabilities of the party that lead to it.
     pub path: &'static [&'static str],
-    /// Whether only drafts and newer revisions define the feature. Its capability may have other names and places
-    /// then.
-    pub is_draft: bool,
+    /// Whether the feature was a draft before the newest revision. Programs may still use another name or place for its
+    /// capability.
+    pub was_draft: bool,
 }
 
 impl Capability {
@@ -60,8 +60,8 @@ impl Capability {
         self.path.join(".")
     }
 
-    const fn draft(self) -> Self {
-        Self { is_draft: true, ..self }
+    const fn former_draft(self) -> Self {
+        Self { was_draft: true, ..self }
     }
 
     fn allows(&self, feature: Feature<'_>) -> bool {
@@ -77,12 +77,18 @@ pub(super) fn find(table: &'static [Capability], party: Party, feature: Feature<
     table.iter().find(|row| row.party == party && row.allows(feature))
 }
 
+/// Whether a capability of this name was a draft before the newest revision, in either version.
+#[must_use]
+pub fn is_former_draft(name: &str) -> bool {
+    V1.iter().chain(V2).any(|row| row.was_draft && row.path.last() == Some(&name))
+}
+
 const fn agent(feature: Feature<'static>, path: &'static [&'static str]) -> Capability {
-    Capability { party: Party::Agent, feature, path, is_draft: false }
+    Capability { party: Party::Agent, feature, path, was_draft: false }
 }
 
 const fn client(feature: Feature<'static>, path: &'static [&'static str]) -> Capability {
-    Capability { party: Party::Client, feature, path, is_draft: false }
+    Capability { party: Party::Client, feature, path, was_draft: false }
 }
 
 /// The capabilities of version 1.
@@ -99,8 +105,7 @@ pub(super) const V1: &[Capability] = &[
     agent(Feature::McpServer("http"), &["mcpCapabilities", "http"]),
     agent(Feature::McpServer("sse"), &["mcpCapabilities", "sse"]),
     agent(Feature::Member("additionalDirectories"), &["sessionCapabilities", "additionalDirectories"]),
-    // A draft: "Clients MUST only send this when the Agent advertises `sessionCapabilities.systemPrompt`".
-    agent(Feature::Member("systemPrompt"), &["sessionCapabilities", "systemPrompt"]).draft(),
+    agent(Feature::Member("systemPrompt"), &["sessionCapabilities", "systemPrompt"]).former_draft(),
     client(Feature::Method("fs/read_text_file"), &["fs", "readTextFile"]),
     client(Feature::Method("fs/write_text_file"), &["fs", "writeTextFile"]),
     client(Feature::Method("terminal/"), &["terminal"]),
@@ -112,13 +117,11 @@ pub(super) const V1: &[Capability] = &[
     client(Feature::Update("notice"), &["session", "notices"]),
     client(Feature::Update("compaction_update"), &["session", "compaction"]),
     client(Feature::Update("compaction_summary_chunk"), &["session", "compaction"]),
-    // Drafts: "Agents MUST NOT send this update unless the Client advertised `plan`", "Agents MUST only send this
-    // update when the Client advertised the `subagents` Client capability".
-    client(Feature::Update("plan_update"), &["plan"]).draft(),
-    client(Feature::Update("plan_removed"), &["plan"]).draft(),
-    client(Feature::Update("subagent_update"), &["subagents"]).draft(),
-    client(Feature::Update("session_message"), &["subagents"]).draft(),
-    client(Feature::Update("session_message_chunk"), &["subagents"]).draft(),
+    client(Feature::Update("plan_update"), &["plan"]).former_draft(),
+    client(Feature::Update("plan_removed"), &["plan"]).former_draft(),
+    client(Feature::Update("subagent_update"), &["subagents"]).former_draft(),
+    client(Feature::Update("session_message"), &["subagents"]).former_draft(),
+    client(Feature::Update("session_message_chunk"), &["subagents"]).former_draft(),
 ];
 
 /// The capabilities of version 2.
@@ -132,6 +135,7 @@ pub(super) const V2: &[Capability] = &[
     agent(Feature::McpServer("stdio"), &["session", "mcp", "stdio"]),
     agent(Feature::McpServer("http"), &["session", "mcp", "http"]),
     agent(Feature::Member("additionalDirectories"), &["session", "additionalDirectories"]),
+    agent(Feature::Member("systemPrompt"), &["session", "systemPrompt"]).former_draft(),
     client(Feature::Method("elicitation/create"), &["elicitation"]),
     client(Feature::Elicitation("form"), &["elicitation", "form"]),
     client(Feature::Elicitation("url"), &["elicitation", "url"]),
@@ -164,8 +168,8 @@ mod tests {
     #[test]
     fn table_has_every_capability_of_the_schema_and_no_other() {
         let schemas = [
-            (V1, include_str!("../../../../schemas/acp/v1/schema.json")),
-            (V2, include_str!("../../../../schemas/acp/v2/schema.json")),
+            (V1, include_str!("../../../../schemas/acp/2026-11-20/v1/schema.json")),
+            (V2, include_str!("../../../../schemas/acp/2026-11-20/v2/schema.json")),
         ];
         for (table, schema) in schemas {
             let root: Value = serde_json::from_str(schema).expect("a schema");
@@ -173,7 +177,7 @@ mod tests {
                 let mut found = [BTreeSet::new(), BTreeSet::new()];
                 collect(&root, &root["$defs"][definition], &[], &mut found);
                 let [single, groups] = found;
-                let rows = table.iter().filter(|row| row.party == party && !row.is_draft);
+                let rows = table.iter().filter(|row| row.party == party);
                 let rows: BTreeSet<String> = rows.map(Capability::name).collect();
                 // In version 2 it has no content yet, and logins need none.
                 let missing: Vec<_> = single.iter().filter(|path| !rows.contains(*path) && *path != "auth").collect();

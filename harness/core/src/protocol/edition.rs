@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::adapter::Adapter;
 use super::methods::MethodTable;
-use super::newer::{NewerSchema, NewerSource};
+use super::other_revision::{OtherRevision, OtherSource};
 use super::problem::Problem;
 use super::schema::Schema;
 use super::walk::{Member, Parts, Site};
@@ -22,13 +22,23 @@ pub const NEWEST_MAJOR: u64 = 2;
 /// The newest major of the protocol that is not a draft.
 pub const NEWEST_STABLE_MAJOR: u64 = 1;
 
-/// The name of an edition for people; a draft is marked, as in `v2@2026-11 (draft)`.
+/// The first day whose revision of version 2 is a preview; before, it was a draft.
+const PREVIEW_SINCE: &str = "2026-11-20";
+
+/// Returns what an edition is that is not stable: a `preview` or a `draft`.
+#[must_use]
+pub fn edition_stage(name: &str) -> Option<&'static str> {
+    let (major, day) = name.strip_prefix('v')?.split_once('@')?;
+    let is_stable = major.parse::<u64>().ok()? <= NEWEST_STABLE_MAJOR;
+    (!is_stable).then_some(if day < PREVIEW_SINCE { "draft" } else { "preview" })
+}
+
+/// The name of an edition for people; one that is not stable is marked, as in `v2@2026-11-20 (preview)`.
 #[must_use]
 pub fn edition_label(name: &str) -> Cow<'_, str> {
-    let major = name.strip_prefix('v').and_then(|rest| rest.split('@').next()?.parse::<u64>().ok());
-    match major {
-        Some(major) if major > NEWEST_STABLE_MAJOR => format!("{name} (draft)").into(),
-        _ => name.into(),
+    match edition_stage(name) {
+        Some(stage) => format!("{name} ({stage})").into(),
+        None => name.into(),
     }
 }
 
@@ -36,7 +46,7 @@ pub fn edition_label(name: &str) -> Cow<'_, str> {
 ///
 /// Two revisions of one major can disagree on the wire, so verdicts name the edition and not only the major.
 pub struct Edition {
-    /// `v1@2026-11`.
+    /// `v1@2026-11-20`.
     pub name: String,
     /// The integer that is negotiated in `initialize`.
     pub major: u16,
@@ -55,9 +65,8 @@ pub struct Edition {
     pub draft_names: BTreeSet<&'static str>,
     /// Names of all members in the two schemas.
     pub member_names: BTreeSet<&'static str>,
-    /// The newest known schema of the major, if it is newer than that of the edition: it decides no verdict, but what
-    /// it defines violates nothing.
-    pub newer: Option<NewerSchema>,
+    /// Another known revision of the major: it decides no verdict, but what it defines violates nothing.
+    pub other_revision: Option<OtherRevision>,
     /// The differences between majors that the schema does not contain.
     pub adapter: &'static dyn Adapter,
     /// The requirements.
@@ -67,7 +76,7 @@ pub struct Edition {
 /// The parts of an edition, except its catalogue.
 #[derive(Clone, Copy)]
 pub struct EditionSource<'s> {
-    /// The name, such as `v1@2026-11`.
+    /// The name, such as `v1@2026-11-20`.
     pub name: &'s str,
     /// The integer that is negotiated in `initialize`.
     pub major: u16,
@@ -75,8 +84,8 @@ pub struct EditionSource<'s> {
     pub stable: &'s str,
     /// The text of `schema.unstable.json`.
     pub unstable: &'s str,
-    /// The newest known schema of the major, if it is newer.
-    pub newer: Option<NewerSource>,
+    /// Another known revision of the major.
+    pub other_revision: Option<OtherSource>,
     /// The differences between majors that the schema does not contain.
     pub adapter: &'static dyn Adapter,
 }
@@ -88,8 +97,8 @@ pub struct Differences {
     pub problems: Vec<Problem>,
     /// The places that only a draft of the edition allows.
     pub drafts: Vec<String>,
-    /// The places that only a newer schema allows.
-    pub newer: Vec<String>,
+    /// The places that only another revision allows.
+    pub of_other_revision: Vec<String>,
 }
 
 impl Edition {
@@ -104,11 +113,20 @@ impl Edition {
         let (stands, draft): (Vec<_>, Vec<_>) =
             problems.into_iter().partition(|problem| remaining.iter().any(|other| other.at == problem.at));
         let drafts = draft.into_iter().map(|problem| problem.at).collect();
-        let (problems, newer) = match &self.newer {
-            Some(newer) if !stands.is_empty() => newer.without_defined(definition, value, stands),
+        let (problems, of_other_revision) = match &self.other_revision {
+            Some(other) if !stands.is_empty() => other.without_defined(definition, value, stands),
             _ => (stands, Vec::new()),
         };
-        Differences { problems, drafts, newer }
+        Differences { problems, drafts, of_other_revision }
+    }
+
+    /// Returns the problems of a payload that no other revision excuses.
+    #[must_use]
+    pub fn unexcused(&self, definition: &str, value: &Value, problems: Vec<Problem>) -> Vec<Problem> {
+        match &self.other_revision {
+            Some(other) if !problems.is_empty() => other.without_defined(definition, value, problems).0,
+            _ => problems,
+        }
     }
 
     /// Compares a payload with its definition, and also looks for the members that its `parts` do not define.
@@ -123,37 +141,38 @@ impl Edition {
         let of_drafts = self.unstable.parts(definition, value).defined();
         let (of_drafts, others): (Vec<_>, Vec<_>) = unknown.into_iter().partition(|at| of_drafts.contains(at));
         differences.drafts.extend(of_drafts);
-        if let Some(newer) = self.newer.as_ref().filter(|_| !others.is_empty()) {
-            let defined = newer.defined(definition, value);
-            differences.newer.extend(others.into_iter().filter(|at| defined.contains(at)));
+        if let Some(other) = self.other_revision.as_ref().filter(|_| !others.is_empty()) {
+            let defined = other.defined(definition, value);
+            differences.of_other_revision.extend(others.into_iter().filter(|at| defined.contains(at)));
         }
         differences
     }
 
-    /// Returns whether a payload has a member or a value that only a newer schema defines.
+    /// Returns whether a payload has a member or a value that only another revision defines.
     #[must_use]
-    pub fn is_newer(&self, definition: &str, value: &Value) -> bool {
+    pub fn is_of_other_revision(&self, definition: &str, value: &Value) -> bool {
         let parts = self.stable.parts(definition, value);
-        self.newer.is_some() && !self.differences_with_members(definition, value, &parts).newer.is_empty()
+        self.other_revision.is_some()
+            && !self.differences_with_members(definition, value, &parts).of_other_revision.is_empty()
     }
 
-    /// Returns whether only a newer schema has a member of this name, in any place.
+    /// Returns whether only another revision has a member of this name, in any place.
     #[must_use]
-    pub fn is_newer_name(&self, name: &str) -> bool {
-        !self.member_names.contains(name) && self.newer.as_ref().is_some_and(|newer| newer.has_member(name))
+    pub fn other_revision_has_name(&self, name: &str) -> bool {
+        !self.member_names.contains(name) && self.other_revision.as_ref().is_some_and(|other| other.has_member(name))
     }
 
-    /// Returns whether a draft or a newer schema has this value in a set of strings.
+    /// Returns whether a draft or another revision has this value in a set of strings.
     #[must_use]
-    pub fn is_newer_value(&self, definition: &str, value: &str) -> bool {
+    pub fn has_value_elsewhere(&self, definition: &str, value: &str) -> bool {
         self.unstable.has_value(definition, value)
-            || self.newer.as_ref().is_some_and(|newer| newer.has_value(definition, value))
+            || self.other_revision.as_ref().is_some_and(|other| other.has_value(definition, value))
     }
 
-    /// Returns whether a newer schema has a method of this name for the party.
+    /// Returns whether another revision has a method of this name for the party.
     #[must_use]
-    pub fn is_newer_method(&self, sender: Party, method: &str) -> bool {
-        self.newer.as_ref().is_some_and(|newer| newer.knows(sender, method))
+    pub fn other_revision_has_method(&self, sender: Party, method: &str) -> bool {
+        self.other_revision.as_ref().is_some_and(|other| other.knows(sender, method))
     }
 
     /// Returns whether the stable or the unstable schema has a method of this name, of either party.
@@ -188,7 +207,7 @@ impl Edition {
     ///
     /// Names the broken schema file and its first problem.
     pub fn load(source: EditionSource<'_>, catalogue: Arc<Catalogue>) -> Result<Self, SchemaError> {
-        let EditionSource { name, major, stable, unstable, newer, adapter } = source;
+        let EditionSource { name, major, stable, unstable, other_revision, adapter } = source;
         let schema_sha256 = sha256(stable);
         let read = |file: &'static str, text: &str| -> Result<(Schema, MethodTable), SchemaError> {
             let broken = |message: String| SchemaError { file, message };
@@ -219,7 +238,7 @@ impl Edition {
             draft_methods,
             draft_names,
             member_names,
-            newer: newer.map(|newer| NewerSchema::new(newer, adapter.reserves_values())),
+            other_revision: other_revision.map(|other| OtherRevision::new(other, adapter.reserves_values())),
             adapter,
             catalogue,
         })
@@ -257,16 +276,23 @@ mod tests {
     use crate::testing::{V1_STABLE, V1_UNSTABLE, v1};
 
     #[test]
-    fn labels_only_drafts() {
-        let labels = ["v1@2026-11", "v2@2026-11", "tiny@2026-01", "v"].map(edition_label);
-        assert_eq!(labels, ["v1@2026-11", "v2@2026-11 (draft)", "tiny@2026-01", "v"]);
+    fn labels_what_is_not_stable() {
+        let labels = ["v1@2026-11-20", "v2@2026-11-02", "v2@2026-11-20", "tiny@2026-01", "v"].map(edition_label);
+        let expected = ["v1@2026-11-20", "v2@2026-11-02 (draft)", "v2@2026-11-20 (preview)", "tiny@2026-01", "v"];
+        assert_eq!(labels, expected);
     }
 
     #[test]
     fn names_the_broken_schema_file() {
         let load = |stable: &str| {
-            let source =
-                EditionSource { name: "x", major: 1, stable, unstable: V1_UNSTABLE, newer: None, adapter: &V1 };
+            let source = EditionSource {
+                name: "x",
+                major: 1,
+                stable,
+                unstable: V1_UNSTABLE,
+                other_revision: None,
+                adapter: &V1,
+            };
             Edition::load(source, Arc::clone(&v1().catalogue)).expect_err("a broken schema").to_string()
         };
         assert!(load("{").starts_with("schema.json: EOF"));

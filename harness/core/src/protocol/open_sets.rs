@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn values_of_open_sets_need_an_underscore() {
-        let root: Value = serde_json::from_str(include_str!("../../../../schemas/acp/v2/schema.json")).expect("JSON");
+        let root: Value =
+            serde_json::from_str(include_str!("../../../../schemas/acp/2026-11-20/v2/schema.json")).expect("JSON");
         let schema = Schema::new(root).with_open_sets();
         let update = |body: Value| json!({ "sessionId": "s", "update": body });
         let tool = |kind: &str| update(json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "kind": kind }));
@@ -124,7 +125,8 @@ mod tests {
 
     #[test]
     fn problems_point_into_the_branch_that_the_tag_chose() {
-        let root: Value = serde_json::from_str(include_str!("../../../../schemas/acp/v2/schema.json")).expect("JSON");
+        let root: Value =
+            serde_json::from_str(include_str!("../../../../schemas/acp/2026-11-20/v2/schema.json")).expect("JSON");
         let schema = Schema::new(root).with_open_sets();
         let update = |body: Value| json!({ "sessionId": "s", "update": body });
         let cases = [

@@ -61,7 +61,7 @@ impl Sides {
         let edition = self.edition;
         let may = |party| {
             let known = edition.methods.knows(party, method) || edition.draft_methods.knows(party, method);
-            known || edition.is_newer_method(party, method)
+            known || edition.other_revision_has_method(party, method)
         };
         match (may(Party::Agent), may(Party::Client)) {
             (true, false) => Some(Party::Agent),

@@ -116,7 +116,7 @@ mod tests {
         let mut collector = Collector::new(v1(), Party::Agent, Vec::new());
         for (case, requirement, line) in cases {
             let file = format!(
-                r#"{{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","subject":"agent","case":"{case}","requirements":["{requirement}"]}}
+                r#"{{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent","case":"{case}","requirements":["{requirement}"]}}
 {{"n":0,"us":0,"from":"agent","line":"{line}"}}"#
             );
             collector.add(&Trace::read(file.as_bytes()).expect("a trace"), None);

@@ -158,7 +158,7 @@ pub struct SuiteInfo {
     /// The version of this program.
     #[serde(deserialize_with = "word")]
     pub version: String,
-    /// The protocol major with the revision of its schema, such as `v1@2026-11`.
+    /// The protocol major with the revision of its schema, such as `v1@2026-11-20`.
     #[serde(deserialize_with = "word")]
     pub edition: String,
     /// How the messages travelled; absent for `stdio`.
@@ -384,7 +384,7 @@ mod tests {
     /// Whether a run of one case passed that names these requirements.
     fn passes(requirements: &str, line: &str) -> bool {
         let file = format!(
-            r#"{{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","subject":"agent","case":"a","requirements":[{requirements}]}}
+            r#"{{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent","case":"a","requirements":[{requirements}]}}
 {{"n":0,"us":0,"from":"agent","line":"{line}"}}"#
         );
         let mut collector = Collector::new(v1(), Party::Agent, Vec::new());

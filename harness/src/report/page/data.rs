@@ -42,7 +42,7 @@ pub(super) struct CatalogueEntry<'c> {
 pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTreeMap<&'r str, CatalogueEntry<'r>> {
     let (mut entries, editions) = (BTreeMap::new(), Editions::built_in());
     for report in reports {
-        let bundle = editions.all().iter().copied().find(|bundle| bundle.name() == report.suite.edition);
+        let bundle = editions.named(&report.suite.edition).ok();
         let correct = |id: &str| bundle.map(|bundle| exchange(bundle, id, Verdict::Pass)).unwrap_or_default();
         entries.extend(report.requirements.iter().map(|r| {
             let entry = CatalogueEntry {

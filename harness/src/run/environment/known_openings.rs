@@ -172,7 +172,7 @@ mod tests {
 
     /// Builds the trace of an `initialize` with this answer after a second, or with none before the time limit.
     fn trace(answer: Option<&str>) -> Trace {
-        let header = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11","subject":"agent"}"#;
+        let header = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent"}"#;
         let asks =
             json!({ "n": 0, "us": 0, "from": "client", "line": r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"# });
         let next = match answer {

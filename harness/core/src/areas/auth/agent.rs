@@ -81,11 +81,11 @@ fn known_type(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     for method in methods_in(result) {
         let good = is_agents_own(method) || is_terminal(method);
         let kind = method.member("type").unwrap_or(&Value::Null);
-        if !good && kind.as_str().is_some_and(|kind| ctx.conversation.edition.is_newer_value("AuthMethod", kind)) {
+        if !good && kind.as_str().is_some_and(|kind| ctx.conversation.edition.has_value_elsewhere("AuthMethod", kind)) {
             ruling.note(fact!(
                 "newer-type",
-                "the agent advertised the login method `{id}` with the type {actual}, which a draft or a newer \
-                schema defines",
+                "the agent advertised the login method `{id}` with the type {actual}, which a draft or another \
+                revision defines",
                 id = name(method), actual = kind;
                 pointer = "/result/authMethods"
             ));

@@ -47,7 +47,7 @@ fn known_session(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
         // Another requirement covers its spelling.
         None if conversation.sessions.keys().any(|known| is_respelt(known, id)) => {}
         None if conversation.unknown_sessions.contains_key(id)
-            || conversation.newer_sessions.contains(id)
+            || conversation.announced_sessions.contains(id)
             || conversation.may_open_otherwise()
             || ctx.areas.list.listed.contains(id) =>
         {

@@ -213,10 +213,10 @@ fn category(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'
     for (at, option) in payload.places("SessionConfigOption") {
         if let Some(category) = text(option, "category") {
             let known = matches!(category, "mode" | "model" | "model_config" | "thought_level");
-            if !known && ctx.conversation.edition.is_newer_value("SessionConfigOptionCategory", category) {
+            if !known && ctx.conversation.edition.has_value_elsewhere("SessionConfigOptionCategory", category) {
                 ruling.note(fact!(
                     "newer-category",
-                    "the agent sent the category `{actual}`, which a draft or a newer schema defines; this edition \
+                    "the agent sent the category `{actual}`, which a draft or another revision defines; this edition \
                     does not judge it",
                     actual = category;
                     method = payload.method, pointer = payload.pointer(at) + "/category"

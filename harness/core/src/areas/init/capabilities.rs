@@ -128,11 +128,11 @@ fn left_out(ctx: &CheckContext<'_>, party: Party, feature: Feature<'_>) -> Optio
 ///
 /// Correct but unusual: an agent that accesses files and commands directly; a party of another version, whose
 /// capabilities have other names; empty lists of servers and directories, which need no capability, and kinds that no
-/// schema contains; and for a draft, a capability of an earlier one, or one in `_meta`.
+/// schema contains; and for a former draft, a capability as it was called then, or one in `_meta`.
 fn gated(ctx: &CheckContext<'_>, method: &str, used: Feature<'_>, how: Omission, ruling: &mut Ruling<'_>) {
     let (party, other) = (ctx.from, ctx.from.other());
     let Some((_, needed)) = left_out(ctx, other, used).filter(|(omission, _)| *omission == how) else { return };
-    if needed.is_draft && has_like(ctx.conversation.capabilities(other), needed.path) {
+    if needed.was_draft && has_like(ctx.conversation.capabilities(other), needed.path) {
         return;
     }
     let proof = ctx.conversation.introduced(other).map(|(n, _)| *n);

@@ -233,7 +233,7 @@ fn method_not_found(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
         let method = exchange.method.as_str();
         edition.methods.knows(exchange.from, method)
             || edition.draft_methods.knows(exchange.from, method)
-            || edition.is_newer_method(exchange.from, method)
+            || edition.other_revision_has_method(exchange.from, method)
             || method.starts_with(['_', '$'])
             || is_withdrawn(method)
     };

@@ -48,7 +48,7 @@ fn no_stop_reason(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// newer schema, which may mark it as the repetition of an earlier one.
 fn distinct_ids(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(PROMPT) else { return };
-    if ctx.conversation.edition.is_newer("PromptRequest", &exchange.params) {
+    if ctx.conversation.edition.is_of_other_revision("PromptRequest", &exchange.params) {
         return;
     }
     let session = exchange.session().and_then(|id| ctx.conversation.session(id));

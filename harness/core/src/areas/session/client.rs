@@ -80,7 +80,7 @@ impl<'m> Named<'m> {
         if let Some(known) = respelt(ctx, id) {
             Self::Respelt(known)
         } else if conversation.unknown_sessions.contains_key(id)
-            || conversation.newer_sessions.contains(id)
+            || conversation.announced_sessions.contains(id)
             || conversation.may_open_otherwise()
         {
             Self::Elsewhere

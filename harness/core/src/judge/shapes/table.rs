@@ -92,7 +92,7 @@ pub(in crate::judge) fn judge(
     if payload.value.is_null() && NULL_IS_EMPTY.contains(&payload.definition) {
         return table.pass_null(payload, event, tallies);
     }
-    for at in payload.newer {
+    for at in payload.of_other_revision {
         tallies.ruling(table.valid.requirement, event).note(fact!(
             "newer-schema",
             "schema {revision} defines {pointer} in {method}, and this edition does not judge it",
@@ -107,7 +107,7 @@ pub(in crate::judge) fn judge(
     table.metas(payload, event, tallies, &mut owned);
     if payload.problems.is_empty() && payload.value.is_object() {
         // An object with a newer part shows little about the requirements of this edition.
-        if payload.newer.is_empty() {
+        if payload.of_other_revision.is_empty() {
             table.pass(payload, event, tallies);
         }
     } else {
@@ -200,7 +200,7 @@ impl Table {
         for member in &payload.parts.members {
             let Site::Misspelt(known) = member.known else { continue };
             let at = member.at();
-            if payload.drafts.contains(&at) || payload.newer.contains(&at) {
+            if payload.drafts.contains(&at) || payload.of_other_revision.contains(&at) {
                 continue;
             }
             misspelt = true;
@@ -248,7 +248,7 @@ impl Table {
         let kind = payload.value.member("update").and_then(|update| update.member("sessionUpdate"));
         let known = kind.is_some_and(Value::is_string);
         let draft = payload.drafts.iter().any(|at| at == "/update/sessionUpdate");
-        let newer = payload.newer.iter().any(|at| at == "/update/sessionUpdate");
+        let newer = payload.of_other_revision.iter().any(|at| at == "/update/sessionUpdate");
         if payload.method == "session/update"
             && known
             && !(draft || newer)

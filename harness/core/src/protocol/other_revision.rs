@@ -1,5 +1,5 @@
-//! The newest known schema of a major. What an edition does not define, a newer revision may define; then it violates
-//! nothing.
+//! Another known revision of the schema of a major. What an edition does not define, another revision may define; then
+//! it violates nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,27 +8,27 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::methods::MethodTable;
-use super::problem::Problem;
+use super::problem::{Problem, ProblemKind};
 use super::schema::Schema;
 use crate::requirement::Party;
 
-/// The files of the newest known schema.
+/// The files of another revision.
 #[derive(Clone, Copy)]
-pub struct NewerSource {
-    /// The name of the revision, such as `1.20.0`.
+pub struct OtherSource {
+    /// Its day, such as `2026-11-20`.
     pub revision: &'static str,
-    /// The text of `schema.json`.
-    pub stable: fn() -> Cow<'static, str>,
-    /// The text of `schema.unstable.json`.
-    pub unstable: fn() -> Cow<'static, str>,
+    /// Whether it is later than the edition: what it allows is no violation. Of an earlier one, only the names count
+    /// that its drafts had.
+    pub is_later: bool,
+    /// The texts of its files.
+    pub files: &'static [fn() -> Cow<'static, str>],
 }
 
-/// The newest known schema of a major: its stable and its unstable file. Both are read when they are first needed,
-/// since most conversations never need them.
-pub struct NewerSchema {
-    source: NewerSource,
+/// Another revision. Its files are read when they are first needed, since most conversations never need them.
+pub struct OtherRevision {
+    source: OtherSource,
     has_open_sets: bool,
-    files: OnceLock<[File; 2]>,
+    files: OnceLock<Vec<File>>,
 }
 
 struct File {
@@ -37,9 +37,9 @@ struct File {
     names: BTreeSet<&'static str>,
 }
 
-impl NewerSchema {
-    /// Creates the schema; with `has_open_sets`, a value of an open set needs a definition or an underscore.
-    pub(super) const fn new(source: NewerSource, has_open_sets: bool) -> Self {
+impl OtherRevision {
+    /// Creates the revision; with `has_open_sets`, a value of an open set needs a definition or an underscore.
+    pub(super) const fn new(source: OtherSource, has_open_sets: bool) -> Self {
         Self { source, has_open_sets, files: OnceLock::new() }
     }
 
@@ -54,19 +54,20 @@ impl NewerSchema {
     /// # Panics
     ///
     /// If a file is not JSON. A test reads the built-in ones.
-    fn files(&self) -> &[File; 2] {
+    fn files(&self) -> &[File] {
         self.files.get_or_init(|| {
-            [self.source.stable, self.source.unstable].map(|text| {
+            let read = |text: &fn() -> Cow<'static, str>| {
                 let root = serde_json::from_str(&text());
-                let root: Value = root.unwrap_or_else(|error| panic!("newest schema {}: {error}", self.revision()));
+                let root: Value = root.unwrap_or_else(|error| panic!("schema of {}: {error}", self.revision()));
                 let schema = Schema::new(root);
                 let schema = if self.has_open_sets { schema.with_open_sets() } else { schema };
                 File { methods: MethodTable::derive(&schema), names: schema.member_names(), schema }
-            })
+            };
+            self.source.files.iter().map(read).collect()
         })
     }
 
-    /// Returns the problems of a payload that this schema shows as well, and the places of the others.
+    /// Returns the problems of a payload that this revision shows as well, and the places of the others.
     pub(super) fn without_defined(
         &self,
         definition: &str,
@@ -80,15 +81,18 @@ impl NewerSchema {
                 break;
             }
             let remaining = schema.problems(definition, value);
-            let (stands, newer): (Vec<_>, Vec<_>) =
-                problems.into_iter().partition(|problem| remaining.iter().any(|other| other.at == problem.at));
-            defined.extend(newer.into_iter().map(|problem| problem.at));
+            let stands = |problem: &Problem| {
+                let is_name = problem.kind == ProblemKind::NotInSet;
+                !(self.source.is_later || is_name) || remaining.iter().any(|other| other.at == problem.at)
+            };
+            let (stands, excused): (Vec<_>, Vec<_>) = problems.into_iter().partition(stands);
+            defined.extend(excused.into_iter().map(|problem| problem.at));
             problems = stands;
         }
         (problems, defined)
     }
 
-    /// Returns the places of all members of a payload that this schema defines.
+    /// Returns the places of all members of a payload that this revision defines.
     #[must_use]
     pub fn defined(&self, definition: &str, value: &Value) -> BTreeSet<String> {
         self.files().iter().flat_map(|file| file.schema.parts(definition, value).defined()).collect()

@@ -1,4 +1,4 @@
-//! Sessions that only drafts and newer schemas know, such as those of subagents.
+//! Sessions that the agent opens: those of subagents, and those that only drafts and other revisions know.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::wire::Members;
 const MOST: usize = 1 << 12;
 
 impl Conversation {
-    /// Records the sessions that an update with a newer part names, in any member whose name ends like the usual one.
-    pub(crate) fn learn_newer_sessions(&mut self, method: &str, params: &Value) {
+    /// Records the sessions that an update of a subagent or with a part of another revision names, in any member whose name ends like the usual one.
+    pub(crate) fn learn_announced_sessions(&mut self, method: &str, params: &Value) {
         if let Some(update) = params.member("update").filter(|_| method == "session/update") {
             self.learn_session_ids(update);
         }
@@ -22,8 +22,8 @@ impl Conversation {
                 for (name, value) in members {
                     let id = value.as_str().filter(|_| name == "sessionId" || name.ends_with("SessionId"));
                     match id {
-                        Some(id) if self.newer_sessions.len() < MOST => {
-                            self.newer_sessions.insert(id.to_owned());
+                        Some(id) if self.announced_sessions.len() < MOST => {
+                            self.announced_sessions.insert(id.to_owned());
                         }
                         _ => self.learn_session_ids(value),
                     }
