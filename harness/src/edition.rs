@@ -170,7 +170,7 @@ impl Bundle {
     }
 
     /// Returns the differences of its requirements from an earlier edition of the major, the newest change of each;
-    /// `None` if that one is no earlier edition.
+    /// `None` if that one is not earlier.
     #[must_use]
     pub fn differences_since(&'static self, earlier: &str) -> Option<Vec<&'static Difference>> {
         let mut differences = Vec::new();
@@ -422,8 +422,8 @@ impl Editions {
         self.named(&header.edition)
     }
 
-    /// Returns the edition with this name, as in the header of a trace, which may be the name that an earlier program gave
-    /// it. A protocol version, such as `v2`, means its newest edition.
+    /// Returns the edition with this name, as in the header of a trace; an earlier program may have used another name. A
+    /// protocol version, such as `v2`, means its newest edition.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@ use crate::case::{self, Case};
 use crate::edition::Bundle;
 use crate::example::exchange;
 use crate::judge::Registry;
-use crate::requirement::{Catalogue, Level, Party, Requirement, Status};
+use crate::requirement::{Catalogue, Difference, Level, Party, Requirement, Status};
 use crate::verdict::Verdict;
 
 /// The built-in data for explanations.
@@ -80,6 +80,7 @@ impl Sources {
         let related = related.into_iter().filter(|(_, ids)| !ids.is_empty());
         parts.extend(related.map(|(title, ids)| (title, Section::Sentences(ids + "."))));
         parts.push(("The smallest violation", Section::Sentences(requirement.mutant.clone())));
+        parts.extend(requirement.unusual.clone().map(|text| ("Unusual, and correct", Section::Sentences(text))));
         parts.push(("Cases", if cases.is_empty() { without_case(ground) } else { Section::Files(cases) }));
         parts.extend(command(self.bundle, requirement, ground).map(|command| ("Run it", Section::Command(command))));
         Entry { requirement, link: self.bundle.link(requirement), facts: facts(self.bundle, requirement), parts }
@@ -146,7 +147,7 @@ pub(super) const fn level(level: Level) -> &'static str {
 }
 
 /// The short facts about a requirement; for a draft, they begin with the edition.
-fn facts(bundle: &Bundle, requirement: &Requirement) -> Vec<(&'static str, String)> {
+fn facts(bundle: &'static Bundle, requirement: &Requirement) -> Vec<(&'static str, String)> {
     let status = match requirement.status {
         Status::Checked => "checked: a program decides it",
         Status::Probe => "probe: the specification leaves it open, so it never fails",
@@ -160,7 +161,12 @@ fn facts(bundle: &Bundle, requirement: &Requirement) -> Vec<(&'static str, Strin
         ("status", status.to_owned()),
         ("applies", requirement.applies_when.text().to_owned()),
     ];
-    edition.into_iter().chain(facts).collect()
+    let differences = bundle.catalogue().differences().iter().filter(|difference| difference.id == requirement.id);
+    let since = differences.map(|Difference { kind, why, .. }| {
+        let colon = if why.is_empty() { "" } else { ": " };
+        ("since", format!("{} in {}{colon}{why}", kind.name(), bundle.name()))
+    });
+    edition.into_iter().chain(facts).chain(since).collect()
 }
 
 /// The places where a requirement is checked.

@@ -1,11 +1,11 @@
 //! The requirements that decide about a program under a stable edition are frozen in
-//! `cases/requirements/v1.frozen.txt`, and `docs/not-counted.md` has a reason for each of the others, and
+//! `cases/requirements/*.frozen.txt`, and `docs/not-counted.md` has a reason for each of the others, and
 //! `docs/not-counted-v2.md` for version 2. docs/stability.md says when the set may change.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use acp_conformance::edition::{Bundle, V1, V2};
+use acp_conformance::edition::{Bundle, V1, V1_OF_2026_11_02, V2};
 use acp_conformance::requirement::{Level, Requirement, Status};
 use libtest_mimic::Trial;
 
@@ -21,21 +21,25 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The set of version 1. `ACP_BLESS` does not change it, since each change is a decision.
-const FROZEN: &str = "cases/requirements/v1.frozen.txt";
+/// The sets of the stable editions. `ACP_BLESS` does not change them, since each change is a decision.
+const FROZEN: [(&Bundle, &str); 2] =
+    [(&V1, "cases/requirements/v1@2026-11-20.frozen.txt"), (&V1_OF_2026_11_02, "cases/requirements/v1.frozen.txt")];
 
 /// The remark of a requirement that has no check yet, which says nothing about it.
 const NOT_YET: &str = "Not checked yet.";
 
 fn the_requirements_that_count_are_frozen() {
-    let text = read(FROZEN);
-    let frozen: BTreeSet<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-    let counted: Vec<String> = V1.catalogue().iter().filter(|it| it.status == Status::Checked).map(line).collect();
-    let now: BTreeSet<&str> = counted.iter().map(String::as_str).collect();
-    let added = now.difference(&frozen).map(|line| format!("{line}: counts, and is not in the frozen set"));
-    let removed = frozen.difference(&now).map(|line| format!("{line}: in the frozen set, and no longer counts"));
-    let changes: Vec<String> = added.chain(removed).collect();
-    none_of(&format!("changes to the frozen set; docs/stability.md says when {FROZEN} may change"), &changes);
+    for (edition, file) in FROZEN {
+        let text = read(file);
+        let frozen: BTreeSet<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let checked = edition.catalogue().iter().filter(|it| it.status == Status::Checked);
+        let counted: Vec<String> = checked.map(line).collect();
+        let now: BTreeSet<&str> = counted.iter().map(String::as_str).collect();
+        let added = now.difference(&frozen).map(|line| format!("{line}: counts, and is not in the frozen set"));
+        let removed = frozen.difference(&now).map(|line| format!("{line}: in the frozen set, and no longer counts"));
+        let changes: Vec<String> = added.chain(removed).collect();
+        none_of(&format!("changes to the frozen set; docs/stability.md says when {file} may change"), &changes);
+    }
 }
 
 fn line(requirement: &Requirement) -> String {

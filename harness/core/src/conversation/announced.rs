@@ -9,7 +9,8 @@ use crate::wire::Members;
 const MOST: usize = 1 << 12;
 
 impl Conversation {
-    /// Records the sessions that an update of a subagent or with a part of another revision names, in any member whose name ends like the usual one.
+    /// Records the sessions that an update of a subagent or with a part of another revision names, in any member whose
+    /// name ends like the usual one.
     pub(crate) fn learn_announced_sessions(&mut self, method: &str, params: &Value) {
         if let Some(update) = params.member("update").filter(|_| method == "session/update") {
             self.learn_session_ids(update);

@@ -17,7 +17,7 @@ use crate::requirement::Party;
 pub struct OtherSource {
     /// Its day, such as `2026-11-20`.
     pub revision: &'static str,
-    /// Whether it is later than the edition: what it allows is no violation. Of an earlier one, only the names count
+    /// Whether it is later than the edition: what it allows violates nothing. Of an earlier one, only the names count
     /// that its drafts had.
     pub is_later: bool,
     /// The texts of its files.

@@ -98,7 +98,7 @@ pub enum RevisionError {
 }
 
 impl CatalogueRevision {
-    /// Returns the catalogue of the revision. A new requirement stands behind those of its area.
+    /// Returns the catalogue of the revision. A new requirement comes after those of its area.
     ///
     /// # Errors
     ///
