@@ -193,6 +193,14 @@ impl Tape {
     }
 }
 
+impl JudgedTape<'_> {
+    /// Returns the name of the edition.
+    #[must_use]
+    pub fn edition(&self) -> &'static str {
+        &self.edition.name
+    }
+}
+
 /// A report for each edition and party.
 #[derive(Default)]
 pub struct Reports {
@@ -250,12 +258,6 @@ impl Reports {
             collector.add_judged(judged.clone(), &tape.name, &|n| evidence.get(&n), file);
         }
         Ok(charts)
-    }
-
-    /// Returns the number of reports.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.collectors.len()
     }
 
     /// Returns the reports, of a check that took this long; with `strict`, a violated SHOULD counts like a violated

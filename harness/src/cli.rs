@@ -94,7 +94,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
             let plan = |bundle| plan(&client, bundle);
             driving(|| versions::run(versions, editions, (Party::Client, &client.run), plan))
         }
-        args::Command::Check(check) => check::run(&check, editions),
+        args::Command::Check(check) => check::run(&check, editions, option.map(|_| editions.preferred())),
         args::Command::Certify(certify) => driving(|| certify::run(&certify, editions.preferred())),
         args::Command::Verify(verify) => verify::run(&verify, editions),
         args::Command::Diff(diff) => diff::run(&diff, editions),

@@ -139,7 +139,7 @@ impl Expectation {
     pub fn remedy(&self, standing: Standing, verdict: Verdict) -> Option<String> {
         let seen = if verdict == Verdict::NotApplicable { "no longer applies" } else { "no longer fails" };
         match (standing, self.expires) {
-            (Standing::Stale, _) => Some(format!("it {seen}: take the entry out")),
+            (Standing::Stale, _) => Some(format!("it {seen}: remove the entry")),
             (Standing::Expired, Some(last)) => {
                 Some(format!("it expired on {last}: fix the failure, or set a later day with a new reason"))
             }

@@ -19,6 +19,7 @@ pub(crate) mod visible;
 mod words;
 
 pub use board::{BoardRun, file_name, write_board_markdown};
+pub(crate) use broken::worst_first;
 pub use diagnosis::{Diagnosis, diagnose};
 pub use event::{Begin, Renderer, SuiteEvent};
 pub use events::EventLines;

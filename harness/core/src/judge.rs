@@ -14,6 +14,7 @@ mod judgement;
 mod judging;
 mod owner;
 mod recording_gaps;
+mod refusal;
 mod registry;
 mod script;
 mod shapes;

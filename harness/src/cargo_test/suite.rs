@@ -303,7 +303,7 @@ mod tests {
         assert!(tested(version(HANDSHAKE)).is_ok_and(|reason| reason.contains("expected to fail: known")));
         assert!(tested(version("cancel.stop-reason")).is_err());
         let stale = tested(agent("1").expect_failure(HANDSHAKE, "known")).expect_err("it passes");
-        assert!(stale.contains("take the entry out"), "{stale}");
+        assert!(stale.contains("remove the entry"), "{stale}");
     }
 
     #[test]

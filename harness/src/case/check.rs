@@ -124,7 +124,7 @@ impl Checker<'_> {
             let spot = list.down(i);
             if let Some(first) = ids[..i].iter().position(|earlier| earlier == id) {
                 let first = list.down(first);
-                let problem = spot.error("case::repeated-requirement", format!("`{id}` stands twice"));
+                let problem = spot.error("case::repeated-requirement", format!("`{id}` is listed twice"));
                 self.problems
                     .push(problem.also(first.source(), first.span(), "first here").help("keep one of the two"));
             } else if let Some(problem) = self.unfit_requirement(&spot, id) {

@@ -14,7 +14,7 @@ impl Checker<'_> {
         for (i, ServerName(name)) in names.into_iter().enumerate() {
             if self.mcp.contains(&name) {
                 let problem =
-                    spot.down(i).error("case::repeated-server", format!("the MCP server `{name}` stands twice"));
+                    spot.down(i).error("case::repeated-server", format!("the MCP server `{name}` is listed twice"));
                 self.problems.push(problem.help("keep one of the two"));
                 continue;
             }

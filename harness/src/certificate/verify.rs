@@ -160,7 +160,7 @@ fn compare_files(folder: &CertificateFolder, found: &mut Verification) -> bool {
         let what = match folder.read(name) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => "it is missing".to_owned(),
             Err(error) => error.to_string(),
-            Ok(bytes) if sha256(&bytes) != *digest => format!("it was changed: its SHA-256 is not that of {DIGESTS}"),
+            Ok(bytes) if sha256(&bytes) != *digest => format!("its SHA-256 is not that of {DIGESTS}"),
             Ok(_) => continue,
         };
         found.wrong(name, what);

@@ -1,5 +1,6 @@
 //! `check`: checks recorded traffic, offline and without the subject.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -17,53 +18,69 @@ use crate::check::{PartyReport, Reports, Tape};
 use crate::edition::{Bundle, Editions};
 use crate::protocol::edition_label;
 use crate::recording::{Format, Input, Recording};
-use crate::report::SuiteEvent;
+use crate::report::{Chart, SuiteEvent, protocol};
 use crate::requirement::Party;
 use crate::results::RunReport;
 use crate::run::MODEL_LOG;
 use crate::trace::{Trace, TraceReader};
 
-/// Runs the command.
-pub(super) fn run(args: &CheckArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
+/// Runs the command. Each edition that decides has reports of its own; with `only`, that edition alone.
+pub(super) fn run(args: &CheckArgs, editions: &Editions, only: Option<&'static Bundle>) -> anyhow::Result<ProgramExit> {
     let started = Instant::now();
     let mut baseline = Baseline::load(&args.result.expected, None, args.subject, editions.preferred())?;
     let tapes = tapes(args, editions)?;
     let wanted = args.result.outputs();
     let mut reports = Reports::default();
     let with_charts = wanted.iter().any(Output::has_charts);
-    let mut charts = Vec::new();
+    let mut charts: BTreeMap<&str, Vec<(String, Chart)>> = BTreeMap::new();
     for tapes in tapes.chunks(AT_ONCE) {
         for judged in on_all_cores(tapes, |tape| tape.judge(editions, with_charts)) {
-            for by_edition in judged? {
-                charts.extend(reports.add(by_edition, args.subject)?);
+            for tape in judged?.into_iter().filter(|tape| only.is_none_or(|only| tape.edition() == only.name())) {
+                let edition = tape.edition();
+                charts.entry(edition).or_default().extend(reports.add(tape, args.subject)?);
             }
         }
     }
-    let several = reports.count() > 1;
-    if several && !wanted.iter().all(Output::holds_both_parties) {
-        bail!("the recording has both parties, but a report covers one: add --subject agent or --subject client");
-    }
-    let mut outputs = Outputs::open(&wanted, args.result.detail.into())?;
     let mut finished = reports.finish(started.elapsed(), args.strict);
-    let several_editions = finished.iter().any(|one| one.edition != finished[0].edition);
+    if let Some(only) = only.filter(|_| finished.is_empty()) {
+        let version = only.case_folder();
+        bail!("nothing in the recordings is of {}; leave --protocol {version} out", protocol(only.name()));
+    }
     if let Some(baseline) = &mut baseline {
         let reports = finished.iter_mut().map(|one| &mut one.report).collect();
         apply_expected(baseline, editions.preferred(), reports)?;
     }
-    let mut worst = ProgramExit::Good;
-    for PartyReport { edition, party, begin, report } in finished {
-        if several_editions {
-            writeln!(stdout(), "\nThe {party}, by {}:", edition_label(edition))?;
-        } else if several {
-            writeln!(stdout(), "\nThe {party}:")?;
-        }
-        outputs.event(&SuiteEvent::Begin(&begin))?;
-        report.cases.iter().try_for_each(|case| outputs.event(&SuiteEvent::Case(case, None)))?;
-        outputs.event(&SuiteEvent::Run(&report))?;
-        worst = worst.worse(ProgramExit::of_report(&report, args.result.allow_incomplete));
+    let by_edition: Vec<&[PartyReport]> = finished.chunk_by(|one, other| one.edition == other.edition).collect();
+    let holds_both = wanted.iter().all(Output::holds_both_parties);
+    if by_edition.iter().any(|reports| reports.len() > 1) && !holds_both {
+        bail!("the recording has both parties, but a report covers one: add --subject agent or --subject client");
     }
-    charts.iter().try_for_each(|(id, chart)| outputs.event(&SuiteEvent::Chart(id, chart)))?;
-    outputs.close()?;
+    let mut worst = ProgramExit::Good;
+    for reports in &by_edition {
+        let edition = reports[0].edition;
+        let outputs = match by_edition.len() {
+            1 => wanted.clone(),
+            _ => {
+                let version = editions.named(edition)?.case_folder();
+                wanted.iter().map(|output| output.clone().of_version(version)).collect::<anyhow::Result<_>>()?
+            }
+        };
+        let mut outputs = Outputs::open(&outputs, args.result.detail.into())?;
+        for PartyReport { party, begin, report, .. } in *reports {
+            if by_edition.len() > 1 {
+                writeln!(stdout(), "\nThe {party}, by {}:", edition_label(edition))?;
+            } else if reports.len() > 1 {
+                writeln!(stdout(), "\nThe {party}:")?;
+            }
+            outputs.event(&SuiteEvent::Begin(begin))?;
+            report.cases.iter().try_for_each(|case| outputs.event(&SuiteEvent::Case(case, None)))?;
+            outputs.event(&SuiteEvent::Run(report))?;
+            worst = worst.worse(ProgramExit::of_report(report, args.result.allow_incomplete));
+        }
+        let charts = charts.get(edition).into_iter().flatten();
+        charts.into_iter().try_for_each(|(id, chart)| outputs.event(&SuiteEvent::Chart(id, chart)))?;
+        outputs.close()?;
+    }
     Ok(worst)
 }
 

@@ -67,7 +67,7 @@ impl Output {
             if matches!(self.form, Form::Text | Form::Github) {
                 return Ok(self);
             }
-            bail!("--protocol all makes several reports: write --format {form}=FILE, and each version has a file");
+            bail!("each version of the protocol has a report of its own: write --format {form}=FILE");
         };
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let extension = file.extension().map(|extension| format!(".{}", extension.to_string_lossy()));

@@ -84,7 +84,7 @@ fn lower_one(spot: &Spot<'_>, entry: EntryFile, problems: &mut Vec<Diagnostic>) 
         problems.push(problem.help("say why in a few words"));
     } else if reason.trim() == PLACEHOLDER {
         let problem = said.error("expected::placeholder", "the reason is missing").warning();
-        problems.push(problem.help("say why it fails, and who mends it or why it stays"));
+        problems.push(problem.help("say why it fails, and who fixes it or why it stays"));
     }
     let expires = expires.and_then(|text| match parse_day(&text) {
         Ok(day) => Some(day),

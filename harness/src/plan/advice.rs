@@ -7,12 +7,11 @@ use super::built_in_profiles;
 use crate::edition::{Bundle, Editions};
 use crate::profile::Profile;
 use crate::protocol::edition_stage;
-use crate::report::count;
+use crate::report::{count, worst_first};
 use crate::requirement::Party;
 use crate::results::calls_tools;
 use crate::results::{CaseReport, ReasonReport, RunReport, SubjectInfo};
 use crate::run::Subject;
-use crate::verdict::Verdict;
 
 /// The most sentences.
 const MOST: usize = 3;
@@ -36,8 +35,11 @@ pub fn next_steps(
             let exits: Vec<&CaseReport> = report.exits().collect();
             steps.extend((!exits.is_empty()).then(|| after_exit(&exits)));
             let login = reason("login-required");
-            // A model for an agent that exits at each prompt would never be asked.
-            let idle = reason("prompt-not-followed").filter(|_| exits.is_empty() && !calls_tools(&report.requirements));
+            // A model for an agent that exits at each prompt would never be asked. An agent without one may call the same
+            // tool at each prompt.
+            let is_common = |reason: &&ReasonReport| 4 * reason.cases.len() > report.cases.len();
+            let idle = reason("prompt-not-followed").filter(|_| exits.is_empty());
+            let idle = idle.filter(|reason| is_common(reason) || !calls_tools(&report.requirements));
             let fitting = if profile.is_none() && (login.is_some() || idle.is_some()) {
                 let SubjectInfo { command, name, .. } = &report.subject;
                 fitting_profile(Party::Agent, command, name.as_deref(), bundle)
@@ -51,7 +53,7 @@ pub fn next_steps(
         }
         Party::Client => steps.extend(missing_controls(reason("unknown-act"), reason("unknown-setting"))),
     }
-    let failed = report.requirements.iter().find(|requirement| requirement.verdict == Verdict::Fail);
+    let failed = worst_first(&report.requirements).into_iter().next();
     steps.extend(failed.map(|requirement| {
         let id = &requirement.id;
         format!("`acp-conformance explain {id}` shows a correct exchange, and often how to fix the failure with an SDK")

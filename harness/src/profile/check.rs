@@ -181,7 +181,7 @@ fn start_places(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnost
     }
     let mut args = words.iter().enumerate().filter(|(_, word)| is_args(word)).map(|(i, _)| command.down(i));
     if let (Some(first), Some(second)) = (args.next(), args.next()) {
-        let problem = second.error("profile::args", "`{args}` stands twice");
+        let problem = second.error("profile::args", "`{args}` is listed twice");
         problems.push(problem.also(first.source(), first.span(), "first here").help("keep one of the two"));
     }
     for (name, value) in &file.env {

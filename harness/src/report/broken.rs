@@ -32,7 +32,7 @@ pub(super) fn failures(requirement: &RequirementReport) -> impl Iterator<Item = 
 }
 
 /// Returns the violated requirements: those with the highest level first, then those with the most violations.
-pub(super) fn worst_first(requirements: &[RequirementReport]) -> Vec<&RequirementReport> {
+pub(crate) fn worst_first(requirements: &[RequirementReport]) -> Vec<&RequirementReport> {
     let mut failed: Vec<_> = requirements.iter().filter(|requirement| requirement.fails()).collect();
     failed.sort_by_key(|requirement| (requirement.level, Reverse(failures(requirement).count())));
     failed

@@ -26,16 +26,16 @@ pub(super) fn write(out: &mut dyn Write, expected: &ExpectedReport, whole: bool)
     }
     let wrong: Vec<_> = expected.entries.iter().filter(|entry| entry.standing.is_wrong()).collect();
     if !wrong.is_empty() {
-        let (stands, wrong) = (count(wrong.len(), "entry is", "entries are"), &wrong);
-        writeln!(out, "\n{RED}{stands} no longer true{RED:#}")?;
+        let entries = count(wrong.len(), "expected failure needs", "expected failures need");
+        writeln!(out, "\n{RED}{entries} a change{RED:#}")?;
         wrong.iter().try_for_each(|entry| line(out, entry, entry.remedy.as_deref().unwrap_or_default()))?;
         if wrong.iter().any(|entry| entry.standing == Standing::Stale) {
-            writeln!(out, "  --update-expected takes the entries of --expected out that no longer fail")?;
+            writeln!(out, "  --update-expected removes the entries of --expected that no longer fail")?;
         }
     }
     let open = of(Standing::Open);
     if whole && !open.is_empty() {
-        writeln!(out, "\n{BOLD}{} of which this run tells nothing{BOLD:#}", count(open.len(), "entry", "entries"))?;
+        writeln!(out, "\n{BOLD}{} that this run does not decide{BOLD:#}", count(open.len(), "entry", "entries"))?;
         open.into_iter().try_for_each(|entry| line(out, entry, entry.verdict.name()))?;
     }
     Ok(())

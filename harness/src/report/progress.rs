@@ -97,8 +97,10 @@ pub fn first_results(interim: &InterimResults, took: Duration) -> String {
     let passed = count(*passed, "requirement passes", "requirements pass");
     let failed = match failed.as_slice() {
         [] => "none fails".to_owned(),
-        [one] => format!("1 MUST seems to fail: {one}"),
-        several => format!("{} MUSTs seem to fail: {}", several.len(), few(several)),
+        [one] => format!("1 MUST failure so far, to be confirmed in a fresh process: {one}"),
+        several => {
+            format!("{} MUST failures so far, to be confirmed in fresh processes: {}", several.len(), few(several))
+        }
     };
     format!(
         "first results after {:.0} s and {}: {passed}, {failed}",
@@ -196,9 +198,17 @@ mod tests {
         let failed = |n: usize| (0..n).map(|n| format!("a.{n}")).collect();
         let line =
             |n| first_results(&InterimResults { cases: 9, passed: 1, failed: failed(n) }, Duration::from_secs(60));
-        assert_eq!(line(1), "first results after 60 s and 9 cases: 1 requirement passes, 1 MUST seems to fail: a.0");
+        assert_eq!(
+            line(1),
+            "first results after 60 s and 9 cases: 1 requirement passes, 1 MUST failure so far, to be confirmed in a fresh process: a.0"
+        );
         let many = line(7);
-        assert!(many.ends_with("7 MUSTs seem to fail: a.0, a.1, a.2, a.3, a.4 and 2 more"), "{many}");
+        assert!(
+            many.ends_with(
+                "7 MUST failures so far, to be confirmed in fresh processes: a.0, a.1, a.2, a.3, a.4 and 2 more"
+            ),
+            "{many}"
+        );
     }
 
     #[test]

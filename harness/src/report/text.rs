@@ -1,6 +1,6 @@
 //! The report for people at a terminal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -181,7 +181,9 @@ impl<W: Write> TextReport<W> {
             self.finding(finding)?;
         }
         if failed.len() > shown {
-            writeln!(self.out, "  {}", count(failed.len() - shown, "more finding like it", "more findings like it"))?;
+            let cases: BTreeSet<&str> = failed[shown..].iter().map(|finding| finding.case.as_str()).collect();
+            let cases = count(cases.len(), "case", "cases");
+            writeln!(self.out, "  {} more of the same in {cases}", failed.len() - shown)?;
         }
         let first = failed.first().and_then(|finding| reproduce(&finding.case, &finding.after, &self.reproduce));
         first.map_or(Ok(()), |line| writeln!(self.out, "  {}", visible(&line)))
@@ -198,7 +200,7 @@ impl<W: Write> TextReport<W> {
             self.finding(finding)?;
             let more = requirement.findings.iter().filter(|finding| finding.unconfirmed).count() - 1;
             if more > 0 {
-                writeln!(self.out, "  {}", count(more, "more finding like it", "more findings like it"))?;
+                writeln!(self.out, "  {more} more of the same")?;
             }
             let why = match (finding.after.len(), report.partial.is_some()) {
                 (_, true) => "the run ended before a second process could show it".to_owned(),

@@ -69,6 +69,13 @@ fn unconfirmed(report: &RunReport) -> usize {
     report.requirements.iter().filter(|one| one.level == Level::Must && one.seems_to_fail()).count()
 }
 
+/// Returns the refusal that left at least a third of the cases undecided, and their number.
+fn refused(report: &RunReport) -> Option<(&str, usize)> {
+    let most =
+        report.reasons.iter().filter(|reason| reason.kind == "refused").max_by_key(|reason| reason.cases.len())?;
+    (3 * most.cases.len() >= report.cases.len()).then_some((&most.text, most.cases.len()))
+}
+
 /// Explains the verdict, without a full stop.
 pub(super) fn outcome(report: &RunReport) -> String {
     let failed = |level| report.requirements.iter().filter(|one| one.level == level && one.fails()).count();
@@ -77,7 +84,12 @@ pub(super) fn outcome(report: &RunReport) -> String {
             "Every MUST that applies and that a program can decide was exercised and satisfied".to_owned()
         }
         Conformance::Incomplete => match unconfirmed(report) {
-            0 => "No MUST failed, but some that apply were not exercised or not decided".to_owned(),
+            0 => match refused(report) {
+                Some((reason, cases)) => {
+                    format!("No MUST failed, but {cases} of {} cases say nothing: {reason}", report.cases.len())
+                }
+                None => "No MUST failed, but some that apply were not exercised or not decided".to_owned(),
+            },
             seen => {
                 let musts = count(seen, "MUST seems to fail: it was", "MUSTs seem to fail: they were");
                 format!("{musts} seen to fail in one process, and no second one confirmed it")

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cause::Cause;
 use super::judgement::Judgement;
+use super::refusal::refusal;
 use super::step::{EndCause, observed_text, step_text};
 use super::unasked_exit::{UnaskedExit, unasked_exit};
 use crate::requirement::{Catalogue, Level, Party};
@@ -111,7 +112,11 @@ fn why_unmet(trace: &Trace, (n, step): (usize, &StepEvent), subject: Party) -> (
             },
             Cause::SubjectEnded { end: EndCause::Unexplained },
         ),
-        None => (reason, cause),
+        None if !may_hide_exit => (reason, cause),
+        None => {
+            let refused = refusal(&trace.events, (n, step), subject);
+            (reason, refused.unwrap_or(cause))
+        }
     }
 }
 
@@ -151,7 +156,7 @@ fn own_requirements(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue)
         .because(Cause::NoneApplies);
     }
     if trace.header.case.is_none() && !shows_something(judgement, catalogue, trace.header.subject) {
-        return CaseVerdict::new(Verdict::Inconclusive, "nothing in it decides anything");
+        return CaseVerdict::new(Verdict::Inconclusive, "it exercises no requirement");
     }
     CaseVerdict { verdict: Verdict::Pass, reason: None, cause: None }
 }

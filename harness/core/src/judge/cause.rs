@@ -16,6 +16,17 @@ pub enum Cause {
         /// The intent of the prompt.
         intent: String,
     },
+    /// The subject answered a request with an error, and the case needs its result, or the turn that it should begin.
+    Refused {
+        /// The method of the request.
+        method: String,
+        /// The code of the error, if it is an integer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<i64>,
+        /// The first line of the message of the error, if it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     /// The agent requires a login.
     LoginRequired {
         /// The method of the request that was refused because of it, if known.
@@ -100,6 +111,7 @@ impl Cause {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::PromptNotFollowed { .. } => "prompt-not-followed",
+            Self::Refused { .. } => "refused",
             Self::LoginRequired { .. } => "login-required",
             Self::Capability { .. } => "capability",
             Self::NoneApplies => "none-applies",

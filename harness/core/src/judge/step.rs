@@ -1,5 +1,7 @@
 //! The reasons for the exit of a subject, and the sentences on the results of steps.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -150,7 +152,9 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
         Observed::Message => "it came".to_owned(),
         Observed::NoMessageSoFar => "it did not come, and no request could show that it will not".to_owned(),
         Observed::Ended(end) => end_text(end, subject),
-        Observed::TimedOut { connected: true, .. } => "it did not come before the time limit".to_owned(),
+        Observed::TimedOut { connected: true, after_ms, .. } => {
+            format!("it did not come within {} s", Duration::from_millis(*after_ms).as_secs_f64())
+        }
         Observed::TimedOut { by_person: true, .. } => "no agent was started within the time of the person".to_owned(),
         Observed::TimedOut { .. } => "the client did not start its agent before the time limit".to_owned(),
         Observed::Nothing => "it did not come".to_owned(),

@@ -112,7 +112,7 @@ impl Format {
                 "it is a log of `sacp-tee --json`, in which errors look like results and both directions like one";
             Err(RecordingProblem::of_all(what, "Record without `--json`."))
         } else if matches!(Envelope::of(value), Envelope::Unclear) {
-            Err(RecordingProblem::at(number, "this is JSON, and no message of the protocol", WHAT_CAN_BE_READ))
+            Err(RecordingProblem::at(number, "this is JSON, but not a message of the protocol", WHAT_CAN_BE_READ))
         } else {
             Ok(Self::Ndjson)
         }
@@ -138,7 +138,7 @@ fn text(beginning: &[u8]) -> Result<&str, RecordingProblem> {
         other => Ok(other),
     }?;
     if unpacked.iter().all(u8::is_ascii_whitespace) {
-        let remedy = "Was the tool stopped before anything was said, or does it write to another file?";
+        let remedy = "Did the tool stop before the first message, or does it write to another file?";
         return Err(RecordingProblem::of_all("it is empty", remedy));
     }
     let text = match std::str::from_utf8(unpacked) {

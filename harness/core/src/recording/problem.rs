@@ -32,7 +32,11 @@ impl RecordingProblem {
 
     /// The recording could not be read.
     pub(super) fn io(line: usize, error: &std::io::Error) -> Self {
-        Self::at(line, format!("cannot read on: {error}"), "Copy the recording to a disk that can be read.")
+        let remedy = match error.kind() {
+            std::io::ErrorKind::IsADirectory => "Name the file of the recording.",
+            _ => "Copy the recording to a disk that can be read.",
+        };
+        Self::at(line, format!("cannot read: {error}"), remedy)
     }
 }
 

@@ -10,7 +10,7 @@ pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
         Lack::Bytes => "its messages were rewritten: the bytes, and lines that are not messages, are not checked",
         Lack::Ends => "it does not contain the line ends: requirements on them are not checked",
         Lack::Times => "it has no times: requirements that depend on them are not checked",
-        Lack::Processes => "it does not contain the ends of programs: requirements on them are not checked",
+        Lack::Processes => "it does not show when programs exit: requirements on that are not checked",
         Lack::Order => "the order of its messages is unknown: only single messages are checked",
         Lack::Replays => "it may lack replayed messages: the loading of sessions is not checked",
     });

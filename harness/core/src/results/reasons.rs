@@ -30,7 +30,7 @@ pub(super) fn reasons(party: Party, requirements: &[RequirementReport], cases: &
             ReasonReport {
                 verdict: first.verdict,
                 kind: cause.kind().to_owned(),
-                text: sentence(party, cause, calls_tools) + &list(&about),
+                text: sentence(party, cause, calls_tools) + &list(cause, &about),
                 about,
                 cases: group.iter().map(|(case, _)| case.id.clone()).collect(),
             }
@@ -48,17 +48,19 @@ struct Key {
     kind: &'static str,
     end: Option<EndCause>,
     flag: Option<bool>,
+    answer: Option<(String, Option<i64>)>,
 }
 
 impl Key {
-    const fn of(verdict: Verdict, cause: &Cause) -> Self {
-        let (end, flag) = match cause {
-            Cause::SubjectEnded { end } => (Some(*end), None),
-            Cause::Capability { advertised, .. } => (None, Some(*advertised)),
-            Cause::MessageMissing { timed_out, .. } => (None, Some(*timed_out)),
-            _ => (None, None),
-        };
-        Self { verdict, kind: cause.kind(), end, flag }
+    fn of(verdict: Verdict, cause: &Cause) -> Self {
+        let key = Self { verdict, kind: cause.kind(), end: None, flag: None, answer: None };
+        match cause {
+            Cause::SubjectEnded { end } => Self { end: Some(*end), ..key },
+            Cause::Capability { advertised, .. } => Self { flag: Some(*advertised), ..key },
+            Cause::MessageMissing { timed_out, .. } => Self { flag: Some(*timed_out), ..key },
+            Cause::Refused { method, code, .. } => Self { answer: Some((method.clone(), *code)), ..key },
+            _ => key,
+        }
     }
 }
 
@@ -74,6 +76,7 @@ fn subjects(cause: &Cause) -> Vec<String> {
         Cause::PromptNotFollowed { intent } => vec![intent.clone()],
         Cause::LoginRequired { method } | Cause::MessageMissing { method, .. } => method.iter().cloned().collect(),
         Cause::Capability { need, .. } => vec![need.clone()],
+        Cause::Refused { method, .. } => vec![method.clone()],
         Cause::UnknownAct { act } => vec![act.clone()],
         Cause::UnknownSetting { setting } => vec![setting.clone()],
         Cause::ProtocolVersion { version } => vec![version.to_string()],
@@ -96,6 +99,11 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
         Cause::PromptNotFollowed { .. } => {
             format!("the {party} did not do what the prompt asked for; it never called a tool")
         }
+        Cause::Refused { method, code, message } => {
+            let code = code.map_or_else(|| "an error without a code".to_owned(), |code| code.to_string());
+            let message = message.as_ref().map_or_else(String::new, |message| format!(" {message:?}"));
+            format!("{method} was answered with {code}{message}")
+        }
         Cause::LoginRequired { .. } => format!("the {party} requires a login"),
         Cause::Capability { advertised: false, .. } => format!("the {party} does not advertise the capability"),
         Cause::Capability { advertised: true, .. } => format!("the {party} advertises the capability"),
@@ -114,24 +122,27 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
             EndCause::Idle => format!("the {party} disconnected before the case was over"),
             EndCause::Waiting => format!("the {party} exited while it waited for an answer"),
             EndCause::InTurn => format!("the {party} exited in the middle of a turn"),
-            EndCause::Unexplained => format!("the {party} exited without being asked to"),
+            EndCause::Unexplained => format!("the {party} exited on its own"),
         },
         Cause::NotStarted => format!("the {party} could not be started"),
         Cause::MessageMissing { timed_out: true, .. } => format!("the {party} did not send the message in time"),
         Cause::MessageMissing { timed_out: false, .. } => format!("the {party} did not send the message"),
-        Cause::StepUnmet { .. } => "a step went otherwise than the case expects".to_owned(),
-        Cause::Undecided { .. } => "what was observed does not decide the requirement".to_owned(),
+        Cause::StepUnmet { .. } => "a step did not go as the case expects".to_owned(),
+        Cause::Undecided { .. } => "the observations do not decide the requirement".to_owned(),
         Cause::Unconfirmed { .. } => "a failure was seen after other cases, and no second process showed it".to_owned(),
-        Cause::NotExercised { .. } => "nothing happened to which the requirement applies".to_owned(),
+        Cause::NotExercised { .. } => "nothing happened that the requirement is about".to_owned(),
         Cause::RunEnded => "the run ended during the case".to_owned(),
-        Cause::Skipped { .. } => "skipped, because nothing happened in a similar case; --thorough runs them".to_owned(),
+        Cause::Skipped { .. } => "skipped, because a similar case was not exercised; --thorough runs them".to_owned(),
         Cause::Other => "another reason".to_owned(),
     }
 }
 
-/// Lists the subjects of a reason, the most frequent first.
-fn list(about: &BTreeMap<String, usize>) -> String {
+/// Lists the subjects of a reason, the most frequent first, unless its sentence names the only one.
+fn list(cause: &Cause, about: &BTreeMap<String, usize>) -> String {
     const SHOWN: usize = 5;
+    if matches!(cause, Cause::Refused { .. }) {
+        return String::new();
+    }
     let mut all: Vec<_> = about.iter().collect();
     all.sort_by_key(|(_, cases)| Reverse(**cases));
     let mut names: Vec<String> = all.iter().take(SHOWN).map(|(name, cases)| times(name, **cases)).collect();
@@ -170,6 +181,12 @@ mod tests {
             case("e", "inconclusive", intent("read-file")),
             case("f", "inconclusive", intent("read-file")),
             case("g", "inconclusive", json!({ "kind": "of-a-later-version", "member": 1 })),
+            case(
+                "i",
+                "inconclusive",
+                json!({ "kind": "refused", "method": "session/load", "code": -32600, "message": "no" }),
+            ),
+            case("j", "inconclusive", json!({ "kind": "refused", "method": "session/load", "code": -32600 })),
             case("h", "pass", json!(null)),
         ];
         let found = reasons(Party::Agent, &[], &cases);
@@ -179,6 +196,7 @@ mod tests {
             kinds,
             [
                 of("prompt-not-followed", "def"),
+                of("refused", "ij"),
                 of("other", "g"),
                 of("subject-ended", "b"),
                 of("subject-ended", "c"),
@@ -189,5 +207,6 @@ mod tests {
             found[0].text,
             "the agent did not do what the prompt asked for; it never called a tool (read-file ×2, write-file)"
         );
+        assert_eq!(found[1].text, "session/load was answered with -32600 \"no\"");
     }
 }

@@ -12,7 +12,7 @@ use crate::trace::SCRATCH;
 use crate::verdict::Verdict;
 
 const INTRODUCTION: &str = "\
-One run of each subject, which says nothing about other versions or settings of it. A requirement was *exercised* when \
+One run per subject; other versions and settings may differ. A requirement was *exercised* when \
 something happened that could have broken it; what is left open was exercised and could not be decided. A mistake \
 that violates several requirements counts only for the most specific one, which names the others. In what was seen, \
 `CASE` stands for the folder that a case has for itself.
