@@ -6,7 +6,9 @@
 mod adapter;
 mod capability;
 mod edition;
+mod ids;
 mod login;
+mod media;
 mod methods;
 mod names;
 mod newer;
@@ -18,13 +20,16 @@ mod problem;
 mod schema;
 mod shape;
 mod walk;
+mod withdrawn;
 
 pub use adapter::{Adapter, Update, V1, V2};
 pub use capability::{Capability, Feature};
 pub use edition::{
     Differences, Edition, EditionSource, NEWEST_MAJOR, NEWEST_STABLE_MAJOR, SchemaError, edition_label, sha256,
 };
+pub(crate) use ids::{alias_in, is_respelt};
 pub use login::{CONFIGURED, TerminalLogin};
+pub(crate) use media::{NotBase64, not_base64};
 pub use methods::{Kind, Method, MethodTable};
 pub(crate) use names::NameMap;
 pub use newer::{NewerSchema, NewerSource};
@@ -32,4 +37,6 @@ pub use path::is_absolute;
 pub(crate) use pointer::escaped;
 pub use problem::{Problem, ProblemKind};
 pub use schema::Schema;
+pub(crate) use shape::plain_name;
 pub use walk::{Member, Object, Parts, Site};
+pub(crate) use withdrawn::WITHDRAWN_MEMBERS;
