@@ -26,6 +26,7 @@ mod left;
 mod model;
 mod record;
 mod recorded;
+mod redacted;
 mod regressions;
 mod snap;
 mod stopped;
