@@ -27,6 +27,7 @@ mod left;
 mod model;
 mod record;
 mod recorded;
+mod redacted;
 mod regressions;
 mod snap;
 mod stopped;

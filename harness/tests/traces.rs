@@ -19,7 +19,7 @@ use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Failed, Trial};
 
-use crate::{editions, examples, joined, recorded};
+use crate::{editions, examples, joined, recorded, redacted};
 
 /// Returns the trials of this file and of those that use the same traces.
 pub fn trials() -> Vec<Trial> {
@@ -36,6 +36,8 @@ pub fn trials() -> Vec<Trial> {
         trials.push(Trial::test(name, move || check(&path)).with_kind("trace"));
     }
     paths.sort();
+    let all = paths.clone();
+    trials.push(Trial::test("traces/all/redacted", move || redacted::check(&all)).with_kind("redaction"));
     for edition in Editions::built_in().current() {
         let (paths_of_all, name) =
             (paths.clone(), format!("traces/all-of-{}/by-other-editions", edition.case_folder()));

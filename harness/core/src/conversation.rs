@@ -75,6 +75,9 @@ pub struct Conversation {
     pub tool_reports: BTreeSet<usize>,
     /// The kinds of messages that may be missing from the trace or were forgotten.
     pub holes: Holes,
+    /// Whether the content of the trace was replaced: texts of equal length look alike, so nothing follows from two
+    /// equal ones.
+    pub is_redacted: bool,
     /// The last message with more values than are read. A later check may miss the values that were cut.
     pub cut: Option<usize>,
     /// Requests that were sent and not answered yet.
@@ -191,6 +194,7 @@ impl Conversation {
             begun: false,
             tool_reports: BTreeSet::new(),
             holes: Holes::default(),
+            is_redacted: false,
             cut: None,
             open: OpenRequests::default(),
             answered: HashMap::new(),

@@ -224,13 +224,15 @@ pub(crate) fn is_history(variant: &str) -> bool {
 }
 
 /// Whether a chunk repeats earlier text of the session: it holds a whole line of at least eight bytes, or three
-/// consecutive words, or is the whole text. Shorter repetitions occur by chance in a live message.
-pub(crate) fn repeats_history(session: &Session, update: &UpdateSeen<'_>) -> bool {
+/// consecutive words, or is the whole text. Shorter repetitions occur by chance in a live message, and all
+/// texts of a redacted trace look alike.
+pub(crate) fn repeats_history(ctx: &CheckContext<'_>, session: &Session, update: &UpdateSeen<'_>) -> bool {
     const SHORTEST: usize = 8;
     let text = plain(update.text().unwrap_or_default());
     let several = text.split(' ').count() > 2;
     let mut spoken = session.spoken.iter().filter(|(variant, spoken)| variant == update.variant && !spoken.is_empty());
-    !text.is_empty()
+    !ctx.conversation.is_redacted
+        && !text.is_empty()
         && spoken.any(|(_, spoken)| {
             let mut lines = spoken.lines().map(plain).filter(|line| line.len() >= SHORTEST);
             plain(spoken) == text || several && plain(spoken).contains(&text) || lines.any(|line| text.contains(&line))

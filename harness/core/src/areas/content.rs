@@ -6,11 +6,11 @@ pub(in crate::areas) mod v2;
 use serde_json::Value;
 
 pub use self::state::State;
-use super::support::{NotBase64, not_base64};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Payload, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
+use crate::protocol::{NotBase64, not_base64};
 use crate::requirement::Party;
 use crate::wire::Members;
 

@@ -12,7 +12,7 @@ use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::conversation::{Answer, CallSeen, Outcome, Payload, Trial, has_entries};
 use crate::fact;
 use crate::finding::Ruling;
-use crate::protocol::{Member, ProblemKind, Site, is_former_draft};
+use crate::protocol::{Member, ProblemKind, Site, WITHDRAWN_MEMBERS, is_former_draft};
 use crate::requirement::Party;
 use crate::trace::{INVENTED, ProcessEvent};
 use crate::wire::Members;
@@ -71,30 +71,6 @@ impl State {
     }
 }
 
-/// Members of messages in earlier schemas. They are legacy, and not names of extensions.
-const WITHDRAWN: [&str; 20] = [
-    "authMethods",
-    "authRequired",
-    "availableCommands",
-    "clientTools",
-    "commandName",
-    "connectionId",
-    "diff",
-    "label",
-    "link",
-    "meta",
-    "modelId",
-    "models",
-    "nes",
-    "optional",
-    "planCapabilities",
-    "positionEncoding",
-    "positionEncodings",
-    "stop",
-    "userMessageId",
-    "vars",
-];
-
 /// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."
 ///
 /// Correct but unusual: members of drafts and of earlier schemas, any `_meta`, also where the schema does not list it,
@@ -107,7 +83,7 @@ fn no_custom_root_fields(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: 
         let drafted = payload.drafts.contains(&member.at())
             || ctx.conversation.edition.draft_names.contains(member.name)
             || is_former_draft(member.name);
-        if drafted || WITHDRAWN.contains(&member.name) || is_for_older_agents(payload, member) {
+        if drafted || WITHDRAWN_MEMBERS.contains(&member.name) || is_for_older_agents(payload, member) {
             ruling.note(fact!(
                 "draft-member",
                 "the {party} sent the member {pointer} in {method}, which only a draft or an earlier version has",

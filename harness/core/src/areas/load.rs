@@ -189,7 +189,7 @@ fn replay_before_response(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, rulin
         session.replay.iter().any(|(variant, shown)| variant == update.variant && plain(shown).contains(&text));
     let whole = !ctx.conversation.holes.anywhere;
     let unknown = whole && session.opening != Opening::New && session.replay.is_empty() && update.variant == USER;
-    if unknown || repeats_history(session, update) && !replayed {
+    if unknown || repeats_history(ctx, session, update) && !replayed {
         let fact = fact!(
             "replay-after-response",
             "the agent replayed {update} after its response to {method}; expected it before the response",

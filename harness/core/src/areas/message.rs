@@ -29,7 +29,7 @@ fn reply_with_earlier_id(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling
                 actual = id; session_id = update.session
             );
             let same = history.replies.is_subset(&history.earlier_replies);
-            if same && has_sent_all_text(session) && !ctx.conversation.may_miss_work(session) {
+            if same && has_sent_all_text(ctx, session) && !ctx.conversation.may_miss_work(session) {
                 fail_in_case(ctx, fact, &[], ruling);
             } else {
                 ruling.inconclusive(fact, &[]);

@@ -107,7 +107,7 @@ fn hangs(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let waits = ctx.conversation.open_of(Party::Agent).any(|open| open.session() == Some(id));
         let busy = work.tools.values().chain(work.terminals.values()).any(|activity| !activity.is_over);
         let (last, us) = work.updated;
-        let done = work.is_active() && !waits && !busy && work.ending.is_none() && has_sent_all_text(session);
+        let done = work.is_active() && !waits && !busy && work.ending.is_none() && has_sent_all_text(ctx, session);
         if done && between(us, end_of(ctx)) > OUTPUT_SILENCE && served(ctx, last) {
             let fact = fact!(
                 "work-not-ended",
@@ -120,10 +120,12 @@ fn hangs(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Whether the agent has repeated a text of the last prompt; only this proves that a model is done.
-pub(super) fn has_sent_all_text(session: &Session) -> bool {
+pub(super) fn has_sent_all_text(ctx: &CheckContext<'_>, session: &Session) -> bool {
     let prompt = session.spoken.iter().rfind(|(variant, _)| variant == "user_message_chunk");
     let reply = session.work.reply.trim();
-    reply.len() >= DISTINCTIVE && prompt.is_some_and(|(_, prompt)| prompt.contains(reply))
+    // Redacted texts are alike.
+    let is_shown = !ctx.conversation.is_redacted && reply.len() >= DISTINCTIVE;
+    is_shown && prompt.is_some_and(|(_, prompt)| prompt.contains(reply))
 }
 
 /// After `requires_action` the agent reports `running` when the work goes on, or `idle`.

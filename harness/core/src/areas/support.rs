@@ -1,7 +1,5 @@
 //! Helpers of several areas: forms of text, and the turn that an answer ends.
 
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use base64::{DecodeError, Engine};
 use serde_json::Value;
 
 use crate::areas::CheckContext;
@@ -24,56 +22,6 @@ pub(crate) fn same_path(one: &str, other: &str) -> bool {
 /// Returns the last name of a path, which is the same for all links to its parent directories.
 pub(crate) fn last_part(path: &str) -> Option<String> {
     parts(path).next_back().map(str::to_lowercase)
-}
-
-/// The reason why a text is not base64.
-#[derive(Debug, PartialEq)]
-pub(crate) enum NotBase64 {
-    /// It is hexadecimal, and begins like a media file.
-    Hexadecimal,
-    /// It does not decode.
-    Invalid(DecodeError),
-}
-
-/// Returns why a text is not base64 of the standard alphabet; padding is optional.
-pub(crate) fn not_base64(text: &str) -> Option<NotBase64> {
-    const MAGIC: [&str; 9] =
-        ["89504e47", "ffd8ff", "47494638", "52494646", "494433", "4f676753", "664c6143", "fffb", "25504446"];
-    let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    let lower = text.to_lowercase();
-    let hex = text.len() > 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if hex && MAGIC.iter().any(|magic| lower.starts_with(&magic.to_lowercase())) {
-        return Some(NotBase64::Hexadecimal);
-    }
-    let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config.with_decode_allow_trailing_bits(true));
-    engine.decode(text).err().map(NotBase64::Invalid)
-}
-
-/// Whether one id is the other in another spelling, as programs produce it that change ids: in another case, encoded or
-/// decoded as part of a URL, or with only its ASCII letters and digits.
-pub(crate) fn is_respelt(one: &str, other: &str) -> bool {
-    let bare = |bytes: &[u8]| -> String {
-        bytes
-            .iter()
-            .filter(|byte| byte.is_ascii_alphanumeric())
-            .map(|byte| char::from(byte.to_ascii_lowercase()))
-            .collect()
-    };
-    let forms = |id: &str| [bare(id.as_bytes()), bare(&url_decoded(id))];
-    let others = forms(other);
-    one != other && forms(one).iter().any(|form| !form.is_empty() && others.contains(form))
-}
-
-fn url_decoded(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let digits = tail.get(..2).filter(|digits| first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
-        let code = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        bytes.push(code.unwrap_or(first));
-        rest = if code.is_some() { &tail[2..] } else { tail };
-    }
-    bytes
 }
 
 /// The answer to a prompt that is the running turn of its session, with the facts about the turn.
@@ -226,28 +174,4 @@ const WITHDRAWN_FAMILY: &str = "document/did";
 /// Whether earlier drafts had the method.
 pub(crate) fn is_withdrawn(method: &str) -> bool {
     WITHDRAWN_METHODS.contains(&method) || method.starts_with(WITHDRAWN_FAMILY)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rejects_data_urls_and_hexadecimal_as_base64() {
-        assert_eq!(not_base64("iVBORw0KGgo="), None);
-        assert_eq!(not_base64("iVBORw0KGgo"), None);
-        assert!(not_base64("data:image/png;base64,iVBORw0KGgo=").is_some());
-        assert_eq!(not_base64("524946460000000057415645"), Some(NotBase64::Hexadecimal));
-    }
-
-    #[test]
-    fn recognizes_respelt_ids() {
-        for other in ["sess%20%2FA%C3%A9%2541", "SESS /AÉ%41", "sess+/a%41", " Sess /Aé%41 ", "Sess /AéA"] {
-            assert!(is_respelt("Sess /Aé%41", other), "{other}");
-        }
-        for other in ["Sess /Aé%41", "Sess /Bé%41", "Sess /Aé", "", "%"] {
-            assert!(!is_respelt("Sess /Aé%41", other), "{other}");
-        }
-        assert!(!is_respelt("é", "è"));
-    }
 }

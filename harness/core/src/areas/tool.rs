@@ -415,12 +415,17 @@ pub(super) fn was_reopened(ctx: &CheckContext<'_>, session: Option<&str>) -> boo
 }
 
 /// Whether the client announced an extension about terminals in `_meta`; if it is used, terminals may be the agent's
-/// own.
+/// own. Of a redacted extension, the name is unknown.
 pub(super) fn may_have_other_terminals(ctx: &CheckContext<'_>) -> bool {
     ctx.conversation
         .capabilities(Party::Client)
         .and_then(|all| all.member("_meta"))
-        .is_some_and(|meta| meta.to_string().contains("terminal"))
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .any(|(name, value)| {
+            ctx.conversation.is_redacted || name.contains("terminal") || value.to_string().contains("terminal")
+        })
 }
 
 /// "The terminal must be added before calling `terminal/release`."

@@ -145,6 +145,7 @@ impl Judge {
             return;
         }
         self.turn_to(event.connection);
+        self.conversation.is_redacted = self.tallies.lacks(Lack::Content);
         match &event.what {
             What::Line { from, bytes, end, deliberate } => {
                 if *end == LineEnd::Eof && self.tallies.lacks(Lack::Processes) {

@@ -14,6 +14,7 @@ pub(super) fn can_decide(requirement: &Requirement, lack: Lack) -> bool {
         Lack::Times => Need::Times,
         Lack::Processes => Need::Processes,
         Lack::Replays => Need::Replays,
+        Lack::Content => Need::Content,
     };
     !requirement.needs.contains(&need)
 }

@@ -41,9 +41,16 @@ pub(super) struct Shape {
 
 impl Shape {
     pub(super) fn misspelt(&self, name: &str) -> Option<&'static str> {
-        let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
         // Names with a leading underscore belong to extensions (`_meta`) and are not misspelt.
-        let wanted = (!name.starts_with('_')).then(|| plain(name))?;
-        self.members.iter().map(|(known, _)| *known).find(|known| !known.starts_with('_') && plain(known) == wanted)
+        let wanted = (!name.starts_with('_')).then(|| plain_name(name))?;
+        self.members
+            .iter()
+            .map(|(known, _)| *known)
+            .find(|known| !known.starts_with('_') && plain_name(known) == wanted)
     }
+}
+
+/// Returns the name of a member in a form that is the same for all of its spellings.
+pub(crate) fn plain_name(name: &str) -> String {
+    name.replace(['_', '-'], "").to_lowercase()
 }

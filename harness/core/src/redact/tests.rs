@@ -179,7 +179,7 @@ fn no_secret_survives() {
 #[test]
 fn structure_stays() {
     let edition = crate::testing::v1();
-    let mut redactor = Redactor { edition, numbers: HashMap::new(), is_own_case: false };
+    let mut redactor = Redactor::new(edition, false);
     let mut text = |text: &str, name| redactor.text(text, name, false);
     let folder = text("/x/alice", "cwd");
     assert_eq!(folder, "/word-1/word-2");
@@ -194,9 +194,27 @@ fn structure_stays() {
         [text("completed", "status"), text("2026-01-02T03:04:05Z", "updatedAt")],
         ["completed", "2026-01-02T03:04:05Z"]
     );
+    assert_eq!(text("é€𝄞", "text"), "×ｘ𝐱");
+    assert_eq!(text("two words", "name"), "word 6");
+    assert_eq!(text("auto", "value"), "word-7-auto");
+    assert_eq!([text("Sess/A", "sessionId"), text("sess%2Fa", "sessionId")], ["word-8", "word-8-"]);
+    assert_eq!(text("https://me:secret@host.example/x", "url"), "https://word-10:word-11@word-12/word-1");
+    assert_eq!(text("host.example:80/x", "url"), "xxxx.xxxxxxx:0word-13/word-1");
+    assert_eq!(text("image/png; a=b", "mimeType"), "image/xxxxxxxx");
+    assert_eq!(text("lacks `sessionId` of `one`", "message"), "xxxxxx`sessionId`xxxx`xxx`");
+    let mut line_of = |bytes: &[u8]| redactor.line(bytes);
     let content = |bytes: &[u8]| std::mem::discriminant(&read_line(bytes));
     for line in ["{\"a\": \"b", "[1,", "plain", " "] {
-        assert_eq!(content(&mask_bytes(line.as_bytes())), content(line.as_bytes()), "{line}");
+        assert_eq!(content(&line_of(line.as_bytes())), content(line.as_bytes()), "{line}");
     }
-    assert_eq!(content(&mask_bytes(b"a\xff")), content(b"a\xff"));
+    assert_eq!(content(&line_of(b"a\xff")), content(b"a\xff"));
+    let mut shown = |line: &[u8]| String::from_utf8_lossy(&line_of(line)).into_owned();
+    assert_eq!(shown(br#"{"id":"one","result":{"content":"a"b"}}"#), r#"{"id":"word-4","result":{"content":"x"x"xx"#);
+    assert_eq!(
+        shown(br#"{"id":"12","method":"a/b","params":{"session_id":"one"}}"#),
+        r#"{"id":"12","method":"a/b","params":{"session_id":"word-4"}}"#
+    );
+    assert_eq!(shown(br#"{"error":{"data":["a/b",7]}}"#), r#"{"error":{"data":["a/b",0]}}"#);
+    assert_eq!(shown(b"{\"error\":{\"message\":\"\xe9t\xe9\"}}"), "{\"error\":{\"message\":\"\u{fffd}x\u{fffd}\"}}");
+    assert_eq!(mask_bytes("é".as_bytes().split_at(1).0), "×".as_bytes().split_at(1).0);
 }

@@ -77,6 +77,8 @@ pub enum Need {
     Processes,
     /// All updates of a replay.
     Replays,
+    /// Texts as they were sent, and values that only the parties know. A redacted trace lacks them.
+    Content,
     /// All messages since the beginning of the conversation.
     History,
     /// All answered requests, even of a long recording.

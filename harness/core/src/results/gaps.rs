@@ -13,6 +13,7 @@ pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
         Lack::Processes => "it does not show when programs exit: requirements on that are not checked",
         Lack::Order => "the order of its messages is unknown: only single messages are checked",
         Lack::Replays => "it may lack replayed messages: the loading of sessions is not checked",
+        Lack::Content => "its content was replaced: requirements on the content are not checked",
     });
     let lacks = lacks.chain(Some(late).filter(|_| judged.judgement.begins_late)).map(str::to_owned);
     let unattributed = format!(

@@ -72,6 +72,8 @@ pub enum Lack {
     Order,
     /// All updates: those of a replay may have been left out.
     Replays,
+    /// The content: texts, names and values were replaced, so that texts of equal length look alike.
+    Content,
 }
 
 impl Header {

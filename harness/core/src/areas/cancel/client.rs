@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 
-use crate::areas::support::is_respelt;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{CallSeen, Opening, Session};
 use crate::fact;
 use crate::finding::Ruling;
-use crate::protocol::Kind;
+use crate::protocol::{Kind, is_respelt};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::client("cancel.notification", On::Call(notification)).alone().only(&["session/cancel"]),

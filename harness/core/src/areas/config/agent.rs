@@ -14,7 +14,7 @@ use crate::conversation::{
 };
 use crate::fact;
 use crate::finding::{Fact, Ruling};
-use crate::protocol::Feature;
+use crate::protocol::{Feature, alias_in};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -377,8 +377,7 @@ fn set_effective(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 
 /// Whether the id of a value names an alias of another value.
 fn stands_for_another(value: &Value) -> bool {
-    let id = value.as_str().unwrap_or_default().to_lowercase();
-    ["default", "auto", "inherit", "latest", "recommended"].iter().any(|word| id.contains(word))
+    value.as_str().is_some_and(|id| alias_in(id).is_some())
 }
 
 /// An option "can be changed at any point during a session, whether the Agent is idle or generating a response."

@@ -158,13 +158,15 @@ fn is_accepted(result: &Value) -> bool {
 }
 
 /// "For an accepted form elicitation, `content` SHOULD conform to the requested schema."
-fn content_conforms(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn content_conforms(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, result)) = proper(answer, CREATE).and_then(|_| answer.result_of(CREATE)) else { return };
     let shown = is_accepted(result) && request.text("mode") == Some("form");
     let schema = request.params.member("requestedSchema").filter(|_| shown);
     let Some(schema) = schema else { return };
     match result.member("content") {
         Some(Value::Object(content)) => match departure(schema, content) {
+            // The numbers and lengths of redacted content are unknown.
+            None if ctx.conversation.is_redacted => {}
             Some(fact) => ruling.fail(fact, &[request.n]),
             None => ruling.pass(),
         },

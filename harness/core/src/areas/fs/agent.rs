@@ -153,12 +153,14 @@ pub(in crate::areas) fn decide_survived(
     const SHORTEST: usize = 8;
     let Some(prompt) = proper(answer, "session/prompt") else { return };
     let turn = prompt.session().and_then(|id| ctx.conversation.session(id)?.turn.as_ref());
+    // Redacted texts are alike.
+    let is_comparable = ctx.conversation.whole && !ctx.conversation.is_redacted;
     let refused = turn.into_iter().flat_map(|turn| &turn.refused).filter(|refusal| refusal.method.starts_with(prefix));
     for refusal in refused {
         let words = refusal.message.as_str();
         match answer.outcome {
             Outcome::Result(_) => ruling.pass(),
-            _ if ctx.conversation.whole && words.len() >= SHORTEST && mentions(answer.outcome, words) => {
+            _ if is_comparable && words.len() >= SHORTEST && mentions(answer.outcome, words) => {
                 let fact = fact!(
                     "error-passed-on",
                     "the agent ended the turn with the client's own error to {method}, `{message}`; expected it to \

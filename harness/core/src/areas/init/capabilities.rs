@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::areas::gates::used_by;
 use crate::areas::support::Finish;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{Answer, CallSeen, UpdateSeen};
+use crate::conversation::{Answer, CallSeen, Conversation, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::{Capability, Feature};
@@ -94,14 +94,16 @@ impl Omission {
 }
 
 /// Whether a party names something like the capability anywhere among its capabilities: drafts had other names and
-/// places.
-fn has_like(capabilities: Option<&Value>, path: &[&str]) -> bool {
-    fn names(value: &Value, word: &str) -> bool {
+/// places. A redacted name may be such a name.
+fn has_like(conversation: &Conversation, party: Party, path: &[&str]) -> bool {
+    fn names(value: &Value, is_like: &dyn Fn(&str) -> bool) -> bool {
         let mut members = value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-        members.any(|(name, value)| name.to_lowercase().contains(word) || names(value, word))
+        members.any(|(name, value)| is_like(name) || names(value, is_like))
     }
     let word = path.last().map_or("", |name| name.trim_end_matches('s')).to_lowercase();
-    capabilities.is_some_and(|all| names(all, &word))
+    let is_replaced = |name: &str| conversation.is_redacted && !conversation.edition.member_names.contains(name);
+    let is_like = |name: &str| name.to_lowercase().contains(&word) || is_replaced(name);
+    conversation.capabilities(party).is_some_and(|all| names(all, &is_like))
 }
 
 /// Returns how a party left out the capability for a feature, and the capability: `None` if it sent a value for it.
@@ -132,7 +134,7 @@ fn left_out(ctx: &CheckContext<'_>, party: Party, feature: Feature<'_>) -> Optio
 fn gated(ctx: &CheckContext<'_>, method: &str, used: Feature<'_>, how: Omission, ruling: &mut Ruling<'_>) {
     let (party, other) = (ctx.from, ctx.from.other());
     let Some((_, needed)) = left_out(ctx, other, used).filter(|(omission, _)| *omission == how) else { return };
-    if needed.was_draft && has_like(ctx.conversation.capabilities(other), needed.path) {
+    if needed.was_draft && has_like(ctx.conversation, other, needed.path) {
         return;
     }
     let proof = ctx.conversation.introduced(other).map(|(n, _)| *n);

@@ -246,12 +246,14 @@ fn responded(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 
 /// Whether the agent has repeated exactly the text that the prompt asked it to repeat. Only this proves that a model is
 /// done: an agent whose model cannot be reached is silent as well.
-fn has_sent_all_text(session: &Session) -> bool {
+fn has_sent_all_text(ctx: &CheckContext<'_>, session: &Session) -> bool {
     const DISTINCTIVE: usize = 8;
     let start = session.spoken.iter().rposition(|(variant, _)| variant == "user_message_chunk").unwrap_or_default();
     let (prompt, reply) = session.spoken[start..].split_at(1.min(session.spoken.len()));
     let reply: String = reply.iter().map(|(_, text)| text.as_str()).collect();
-    reply.trim().len() >= DISTINCTIVE && prompt.iter().any(|(_, prompt)| prompt.contains(reply.trim()))
+    // Redacted texts are alike.
+    let is_shown = !ctx.conversation.is_redacted && reply.trim().len() >= DISTINCTIVE;
+    is_shown && prompt.iter().any(|(_, prompt)| prompt.contains(reply.trim()))
 }
 
 /// As above: the agent sent all requested text, waits for nothing, serves the connection, and has been silent for long.
@@ -273,7 +275,7 @@ fn never_responded(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let busy = turn.tools.iter().filter_map(|id| session.tools.get(id)).any(|tool| !tool.is_final());
         let served = conversation.fence.is_some_and(|fence| fence > open.n);
         let alone = turn.cancelled.is_none() && log.disturbed.is_none() && !conversation.has_live_terminal(turn);
-        let done = has_sent_all_text(session) && !waits && !busy && alone;
+        let done = has_sent_all_text(ctx, session) && !waits && !busy && alone;
         if done && silent && served {
             let fact = fact!(
                 "prompt-unanswered",

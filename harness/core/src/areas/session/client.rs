@@ -5,12 +5,11 @@
 
 use serde_json::Value;
 
-use crate::areas::support::is_respelt;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{CallSeen, Exchange, Opening, Session};
 use crate::fact;
 use crate::finding::Ruling;
-use crate::protocol::is_absolute;
+use crate::protocol::{is_absolute, is_respelt};
 use crate::requirement::Party;
 use crate::wire::Members;
 
