@@ -422,8 +422,8 @@ impl Editions {
         self.named(&header.edition)
     }
 
-    /// Returns the edition with this name, as in the header of a trace; an earlier program may have used another name. A
-    /// protocol version, such as `v2`, means its newest edition.
+    /// Returns the edition with this name, as in the header of a trace; an earlier program may have used another name.
+    /// A protocol version, such as `v2`, means its newest edition.
     ///
     /// # Errors
     ///

@@ -44,7 +44,7 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions, only: Option<&'static B
     let mut finished = reports.finish(started.elapsed(), args.strict);
     if let Some(only) = only.filter(|_| finished.is_empty()) {
         let version = only.case_folder();
-        bail!("nothing in the recordings is of {}; leave --protocol {version} out", protocol(only.name()));
+        bail!("no conversation in the recordings is in {}; leave --protocol {version} out", protocol(only.name()));
     }
     if let Some(baseline) = &mut baseline {
         let reports = finished.iter_mut().map(|one| &mut one.report).collect();

@@ -35,8 +35,8 @@ pub fn next_steps(
             let exits: Vec<&CaseReport> = report.exits().collect();
             steps.extend((!exits.is_empty()).then(|| after_exit(&exits)));
             let login = reason("login-required");
-            // A model for an agent that exits at each prompt would never be asked. An agent without one may call the same
-            // tool at each prompt.
+            // A model for an agent that exits at each prompt would never be asked. An agent without one may call the
+            // same tool at each prompt.
             let is_common = |reason: &&ReasonReport| 4 * reason.cases.len() > report.cases.len();
             let idle = reason("prompt-not-followed").filter(|_| exits.is_empty());
             let idle = idle.filter(|reason| is_common(reason) || !calls_tools(&report.requirements));
