@@ -147,7 +147,7 @@ impl RunOptions {
         self.cases.iter().chain(&self.filters).collect()
     }
 
-    /// Whether the user names the cases to run, so that none of them is skipped.
+    /// Whether the user names the cases to run, so that all of them run.
     #[must_use]
     pub const fn names_cases(&self) -> bool {
         !self.cases.is_empty() || !self.filters.is_empty() || !self.requirements.is_empty() || self.last_failed

@@ -1,5 +1,5 @@
-//! From the user's options to a run: the start of the subject, and the existing cases. The command line and
-//! `cargo_test` fill in the same [`RunOptions`](crate::options::RunOptions). This module does not print or parse options.
+//! From the user's options to a run: the start of the subject, and the existing cases. This module does not print or
+//! parse options.
 
 mod advice;
 mod profiles;

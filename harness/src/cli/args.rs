@@ -47,7 +47,8 @@ pub struct Args {
 }
 
 const EXIT_CODES: &str = "Exit codes:
-  0  conformant, or no failure; failures listed in --expected do not count
+  0  conformant, or every selected case passed, or no failure; failures
+     listed in --expected do not count
   1  not conformant: a MUST failed; or an entry of --expected is stale or
      expired, a transcript of --snapshots differs, or diff found a regression
   2  wrong usage, a subject that does not start or exits at once, or
@@ -347,7 +348,7 @@ pub struct RedactArgs {
     /// Trace files, or folders of them
     #[arg(required = true, value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
-    /// The output file, or the output folder for several traces
+    /// The output file, or the output folder for several traces; `-` is standard output
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: PathBuf,
 }

@@ -103,9 +103,14 @@ pub(super) fn make(
     if let Some(baseline) = &baseline {
         baseline.check_cases(&known.iter().map(String::as_str).collect::<Vec<_>>())?;
     }
-    let mut cases = cases(&options, all, party, bundle)?;
+    let mut cases = cases(&options, all, party)?;
     let reproduce = || options.reproduce(party);
     let part = options.shard.map(|shard| part(shard, &mut cases, known.len(), reproduce())).transpose()?;
+    if options.manual {
+        // Each further context costs the person as much as the first use.
+        cases.retain(|case| case.context.is_none() || options.names_cases());
+        order_for_a_person(&mut cases, &bundle.handshake(party));
+    }
     let origin = profile.as_ref().map(Origin::of);
     let subject = match options.manual {
         true => manual::subject(&options, profile)?,
@@ -133,7 +138,7 @@ fn subject(options: &RunOptions, party: Party, profile: Option<Profile>) -> anyh
 }
 
 /// Returns the cases of the run before it is split into shards.
-fn cases(options: &RunOptions, all: Vec<Case>, party: Party, bundle: &Bundle) -> anyhow::Result<Vec<Case>> {
+fn cases(options: &RunOptions, all: Vec<Case>, party: Party) -> anyhow::Result<Vec<Case>> {
     let may_be_program = !options.filters.is_empty() && options.start.command.is_empty();
     let mut cases = select(options, all, party).map_err(|error| match may_be_program {
         true => anyhow!("{error}\nhelp: the command line of a program goes after `--`"),
@@ -150,11 +155,6 @@ fn cases(options: &RunOptions, all: Vec<Case>, party: Party, bundle: &Bundle) ->
     }
     if options.explore.is_some() {
         cases.retain(can_walk);
-    }
-    if options.manual {
-        // Each further context costs the person as much as the first use.
-        cases.retain(|case| case.context.is_none() || options.names_cases());
-        order_for_a_person(&mut cases, &bundle.handshake(party));
     }
     Ok(cases)
 }

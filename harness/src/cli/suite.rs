@@ -105,9 +105,12 @@ pub(super) fn run(
     let mut report = collector.finish(started.elapsed(), plan.options.strict);
     report.began = Some(rfc3339(began));
     report.partial = partial;
+    report.selection = plan.options.is_selection();
+    report.shard = plan.part.clone().map(|part| ShardInfo { cut_short: obstacle.is_some(), ..part });
     report.explored = explored;
     report.obstacle.clone_from(&obstacle);
     report.is_wrong_program = is_wrong_program;
+    report.verdict = report.outcome(report.verdict, |_| false);
     if obstacle.is_none() && partial.is_none() {
         let profile = plan.origin.as_ref().map(Origin::name);
         report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle, others == Others::Each);
@@ -119,7 +122,6 @@ pub(super) fn run(
         let whole = report.has_all(&known);
         baseline.apply_expected(&mut report, whole)?;
     }
-    report.shard = plan.part.clone().map(|part| ShardInfo { cut_short: obstacle.is_some(), ..part });
     let has_text = outputs.has_text();
     outputs.event(&SuiteEvent::Run(&report))?;
     outputs.close()?;
@@ -130,9 +132,8 @@ pub(super) fn run(
         say(obstacle);
     }
     // Only all shards together decide whether everything was exercised. An obstacle counts for each shard.
-    let is_lenient = args.allow_incomplete || plan.part.is_some() || plan.options.is_selection() && report.all_passed();
-    let lenient = obstacle.is_none() && is_lenient;
-    let lenient = lenient && partial.is_none();
+    let is_lenient = args.allow_incomplete || plan.part.is_some();
+    let lenient = is_lenient && obstacle.is_none() && partial.is_none();
     if is_wrong_program {
         return Ok(ProgramExit::Usage);
     }
