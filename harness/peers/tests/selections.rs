@@ -61,7 +61,7 @@ fn expected_failure() {
     let expected = "expected = [{ requirement = \"cancel.stop-reason\", reason = \"known\" }]\n";
     fs::write(folder.path().join("expected.toml"), expected).expect("a file");
     let mutant = Mutant::new(Party::Agent, &["--fault", "cancelled-as-end-turn"]);
-    let (cases, program) = ("v1/agent/cancel/while-running", mutant.path());
+    let (cases, program) = ("v1/agent/cancel/while-asking", mutant.path());
     let (output, report) = run(folder.path(), &["agent", cases, "--expected", "expected.toml", "--", &program]);
     let otherwise = report.expected.as_ref().map(|expected| expected.otherwise);
     let found = (output.status.code(), report.verdict, otherwise);
