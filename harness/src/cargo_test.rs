@@ -227,7 +227,7 @@ macro_rules! common_methods {
 
             /// Sets an environment variable of the program.
             pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-                self.0.options.env.push((name.into(), value.into()));
+                self.0.options.start.env.push((name.into(), value.into()));
                 self
             }
 
@@ -239,7 +239,7 @@ macro_rules! common_methods {
 
             /// Lets the program see the HOME of the caller instead of a fresh one for each case.
             pub fn keep_home(mut self) -> Self {
-                self.0.options.keep_home = true;
+                self.0.options.start.keep_home = true;
                 self
             }
 

@@ -25,8 +25,8 @@ mod progress;
 mod project;
 mod redact;
 mod reports;
+mod running;
 mod schema;
-mod shard;
 mod shell;
 mod snapshots;
 mod suite;
@@ -79,20 +79,19 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
     }
     match args.command {
         args::Command::Accept(review) => snapshots::accept(&review),
-        args::Command::Agent(mut agent) => {
-            project::apply(&mut agent.run, Party::Agent, editions.preferred())?;
-            plan::take_filters(&mut agent.run, Party::Agent, false)?;
-            let plan = |bundle| plan::of_agent(&agent, bundle);
-            driving(|| versions::run(versions, editions, (Party::Agent, &agent.run), plan))
+        args::Command::Agent(agent) => {
+            let (mut options, mut result) = agent.split();
+            project::apply((&mut options, &mut result), Party::Agent, editions.preferred())?;
+            plan::check_filters(&options, Party::Agent)?;
+            driving(|| versions::run(versions, editions, Party::Agent, (&options, &result)))
         }
-        args::Command::Client(mut client) => {
-            if !client.manual {
-                project::apply(&mut client.run, Party::Client, editions.preferred())?;
+        args::Command::Client(client) => {
+            let (mut options, mut result) = client.split();
+            if !options.manual {
+                project::apply((&mut options, &mut result), Party::Client, editions.preferred())?;
             }
-            plan::take_filters(&mut client.run, Party::Client, client.manual)?;
-            let plan = if client.manual { manual::plan } else { plan::of_client };
-            let plan = |bundle| plan(&client, bundle);
-            driving(|| versions::run(versions, editions, (Party::Client, &client.run), plan))
+            plan::check_filters(&options, Party::Client)?;
+            driving(|| versions::run(versions, editions, Party::Client, (&options, &result)))
         }
         args::Command::Check(check) => check::run(&check, editions, option.map(|_| editions.preferred())),
         args::Command::Certify(certify) => driving(|| certify::run(&certify, editions.preferred())),

@@ -45,6 +45,7 @@ pub mod example;
 // The input of a run: cases, subjects, known failures.
 pub mod case;
 pub mod expected;
+pub mod options;
 pub mod profile;
 pub mod record;
 

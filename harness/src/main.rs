@@ -15,7 +15,6 @@ fn main() -> ExitCode {
     if let Some(code) = between::detach_if_asked() {
         return code;
     }
-    // If a reader such as `head` closes the output early, the program exits without an error.
     match run(Args::of_command_line(), Editions::built_in()) {
         Ok(exit) => exit.into(),
         Err(error) => {

@@ -1,22 +1,22 @@
-//! From the user's options to a run: the start of the subject, and the existing cases. The command line and
-//! `cargo_test` fill in the same [`StartOptions`]. This module does not print or parse options.
+//! From the user's options to a run: the start of the subject, and the existing cases. This module does not print or
+//! parse options.
 
 mod advice;
-mod options;
 mod profiles;
 mod selection;
+mod start;
 
 use std::io;
 
 use crate::diagnostic::Diagnostic;
 
 pub use advice::{fitting_profile, next_steps};
-pub use options::{StartOptions, absolute_program, this_program};
 pub use profiles::{
     PROJECT_FILE, built_in_profiles, editor_settings, editors, find_profile, profile_file, project_file, read_profile,
 };
 pub(crate) use selection::end_of;
-pub use selection::{Selection, load_cases, matches};
+pub use selection::{load_cases, matches, select};
+pub use start::{absolute_program, this_program};
 
 /// A result with the mistakes in the files that were read for it, which are all warnings.
 pub type Checked<T> = Result<(T, Vec<Diagnostic>), PlanError>;

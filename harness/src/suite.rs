@@ -15,24 +15,10 @@ use std::time::{Duration, Instant};
 use self::retry::Retry;
 use self::skip::{skip_repeated, skipped};
 use crate::case::Case;
+use crate::options::RunOptions;
 use crate::results::{CaseReport, Collector, Symptom};
 use crate::run::{Jobs, Next, Progress, RunMode, Stop, Subject, is_stopping, repeated, run_all, run_in_order, stopped};
 use crate::trace::Trace;
-
-/// How the cases of a suite run.
-#[derive(Debug, Clone, Copy)]
-pub struct SuiteOptions {
-    /// How many conversations go on at once.
-    pub jobs: Jobs,
-    /// Whether each case has a conversation of its own.
-    pub isolate: bool,
-    /// Whether cases run of which the first use or another shape exercised nothing. Isolated cases all run.
-    pub thorough: bool,
-    /// Whether all cases run in one process, in their order.
-    pub in_order: bool,
-    /// Whether a failure ends the suite, so that no further conversation begins before it is settled.
-    pub fail_fast: bool,
-}
 
 /// Follows a suite.
 pub trait SuiteListener {
@@ -109,12 +95,11 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
     /// # Errors
     ///
     /// Errors of the listener.
-    pub fn run(&mut self, cases: &[Case], subject: &Subject, options: SuiteOptions) -> Result<(), L::Error> {
+    pub fn run(&mut self, cases: &[Case], subject: &Subject, options: &RunOptions) -> Result<(), L::Error> {
         if options.in_order {
             return self.run_in_order(cases, subject);
         }
-        let is_thorough = options.isolate || options.thorough;
-        let positions = if is_thorough { Vec::new() } else { repeated(cases, subject.shares()) };
+        let positions = if options.is_thorough() { Vec::new() } else { repeated(cases, subject.shares()) };
         let (mut open, mut repeated) = (Vec::new(), Vec::new());
         for (index, case) in cases.iter().cloned().enumerate() {
             let list = if positions.contains(&index) { &mut repeated } else { &mut open };
@@ -130,7 +115,7 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
             self.sort_repeated(&mut repeated, &mut open)?;
             let mode = |case: &Case| match again.alone.contains(&case.id) {
                 true => RunMode::Confirm,
-                false if options.isolate => RunMode::Alone,
+                false if options.is_isolated() => RunMode::Alone,
                 false => RunMode::Shared,
             };
             // `--fail-fast` asks first whether a failure shows alone; the other cases run only if it does not. Shortly
@@ -217,11 +202,12 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
         &mut self,
         cases: &[Case],
         subject: &Subject,
-        options: SuiteOptions,
+        options: &RunOptions,
         mode: impl Fn(&Case) -> RunMode,
     ) -> Result<bool, L::Error> {
         let (mut problem, mut any_settled) = (None, false);
-        run_all(cases, subject, options.jobs, mode, |event| {
+        let jobs = Jobs::of(subject.party, options.start.jobs);
+        run_all(cases, subject, jobs, mode, |event| {
             any_settled |= matches!(event, Progress::Ended { .. } | Progress::Useless { .. });
             let result = match event {
                 Progress::Started(index) => self.listener.started(&cases[index].id),

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use libtest_mimic::{Failed, Trial};
 
@@ -21,6 +21,8 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("regressions/ci", nothing_is_written_in_ci).with_kind("changed"),
         Trial::test("regressions/completions", completions).with_kind("shell"),
         Trial::test("regressions/color", color).with_kind("shell"),
+        Trial::test("regressions/closed-output", closed_output).with_kind("shell"),
+        Trial::test("regressions/redact-to-standard-output", redact_to_standard_output).with_kind("shell"),
         Trial::test("regressions/workflow", workflow).with_kind("changed"),
     ]
 }
@@ -164,6 +166,46 @@ fn color() -> Result<(), Failed> {
     let found = [with("auto", "OTHER")?, with("auto", "CLICOLOR_FORCE")?, with("always", "NO_COLOR")?];
     same("auto, forced, always", &format!("{found:?}"), "[false, true, true]")?;
     same("never", &with("never", "CLICOLOR_FORCE")?.to_string(), "false")
+}
+
+/// A reader that closes standard output early changes neither the exit code nor the files, and causes no message.
+fn closed_output() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let new = Path::new(FOLDER).join("new").display().to_string();
+    let check = ["check", &new, "--allow-incomplete", "--format=text", "--format=json=report.json"];
+    let commands: [(&[&str], i32); 5] = [
+        (&["list"], 0),
+        (&["explain", "cancel.stop-reason"], 0),
+        (&["schema", "report"], 0),
+        (&["completions", "bash"], 0),
+        (&check, 1),
+    ];
+    for (words, wanted) in commands {
+        let mut child = program(words, dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        drop(child.stdout.take());
+        let output = child.wait_with_output()?;
+        ends_with(wanted, &output)?;
+        same(words[0], &String::from_utf8(output.stderr)?, "")?;
+    }
+    dir.path().join("report.json").is_file().then_some(()).ok_or("the report is missing".into())
+}
+
+/// `redact -o -` writes one trace to standard output and no file.
+fn redact_to_standard_output() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let new = Path::new(FOLDER).join("new");
+    let mut traces: Vec<PathBuf> = fs::read_dir(&new)?.flatten().map(|entry| entry.path()).collect();
+    traces.sort();
+    let redact = |path: &Path| program(&["redact", &path.to_string_lossy(), "--output=-"], dir.path()).output();
+    let output = redact(&traces[0])?;
+    ends_with(0, &output)?;
+    same(
+        "the header",
+        String::from_utf8(output.stdout)?.get(..36).unwrap_or_default(),
+        r#"{"format":"acp-conformance-trace/2","#,
+    )?;
+    ends_with(2, &redact(&new)?)?;
+    same("files", &fs::read_dir(dir.path())?.count().to_string(), "0")
 }
 
 /// `init --ci` writes the workflow next to the file of the project, also from a folder below it, and replaces it only

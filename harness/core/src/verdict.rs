@@ -74,7 +74,9 @@ impl std::fmt::Display for Verdict {
 pub enum Conformance {
     /// No MUST failed, and every applicable one that a program can decide was exercised.
     Conformant,
-    /// No MUST failed, and some were not exercised.
+    /// The run was a selection of cases. Each of them passed, or every MUST was exercised and satisfied all the same.
+    Passed,
+    /// No MUST failed, and some were not exercised or not decided.
     Incomplete,
     /// A MUST failed.
     NotConformant,
@@ -102,6 +104,7 @@ impl Conformance {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Conformant => "conformant",
+            Self::Passed => "passed",
             Self::Incomplete => "incomplete",
             Self::NotConformant => "not-conformant",
             Self::HarnessError => "harness-error",

@@ -20,6 +20,7 @@ mod page;
 mod program;
 mod reference;
 mod reproduce;
+mod selections;
 mod shards;
 mod silent;
 #[path = "../../tests/snap.rs"]
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         monitor::trials(),
         page::trials(),
         reproduce::trials(),
+        selections::trials(),
         shards::trials(),
         silent::trials(),
         snapshots::trials(),

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{AGENT_VARIABLE, CLIENT_VARIABLE, INCONCLUSIVE_VARIABLE};
-use crate::case::LimitOverrides;
 use crate::diagnostic::{Diagnostic, RenderStyle, render_all};
 use crate::edition::{Bundle, Editions};
 use crate::expected::{Date, Expectation};
-use crate::plan::{PlanError, StartOptions, absolute_program, find_profile};
+use crate::options::RunOptions;
+use crate::plan::{PlanError, absolute_program, find_profile};
 use crate::profile::{self, Means, Profile, Setting};
 use crate::report::{CASE_PLACE, today};
 use crate::requirement::Party;
@@ -18,8 +18,9 @@ use crate::run::{Limits, Subject};
 #[derive(Debug, Clone)]
 pub(super) struct TestPlan {
     pub(super) bundle: &'static Bundle,
+    pub(super) party: Party,
     /// The start of the subject; paths in it do not depend on the current directory.
-    pub(super) options: StartOptions,
+    pub(super) options: RunOptions,
     profile: Option<Profile>,
     /// The wording of prompts by intent.
     pub(super) prompts: BTreeMap<String, String>,
@@ -39,7 +40,8 @@ impl TestPlan {
     fn new(party: Party) -> Self {
         Self {
             bundle: Editions::built_in().preferred(),
-            options: StartOptions::new(party),
+            party,
+            options: RunOptions::default(),
             profile: None,
             prompts: BTreeMap::new(),
             home_files: Vec::new(),
@@ -67,8 +69,8 @@ impl TestPlan {
 
     pub(super) fn of_command<W: Into<String>>(party: Party, command: impl IntoIterator<Item = W>) -> Self {
         let mut plan = Self::new(party);
-        plan.options.command = command.into_iter().map(Into::into).collect();
-        match plan.options.command.first_mut() {
+        plan.options.start.command = command.into_iter().map(Into::into).collect();
+        match plan.options.start.command.first_mut() {
             Some(program) => *program = absolute_program(program, &here()),
             None => plan.mistakes.push(format!("the command line of the {party} is empty")),
         }
@@ -100,12 +102,12 @@ impl TestPlan {
             }
             Err(error) => plan.mistakes.push(mistake(path, &error)),
         }
-        plan.options.profile = Some(file);
+        plan.options.start.profile = Some(file);
         plan
     }
 
     pub(super) fn program(&mut self, program: &str) {
-        let command = &mut self.options.command;
+        let command = &mut self.options.start.command;
         if let Some(profile) = self.profile.as_ref().filter(|_| command.is_empty()) {
             command.clone_from(&profile.command);
         }
@@ -117,8 +119,8 @@ impl TestPlan {
     }
 
     pub(super) fn current_dir(&mut self, dir: &Path) {
-        let before = self.options.cwd.take().unwrap_or_else(here);
-        self.options.cwd = Some(before.join(dir));
+        let before = self.options.start.cwd.take().unwrap_or_else(here);
+        self.options.start.cwd = Some(before.join(dir));
     }
 
     /// Sets the limits that differ from those of the profile.
@@ -126,12 +128,11 @@ impl TestPlan {
         let own = self.profile.as_ref().map(|profile| profile.limits).unwrap_or_default();
         let before = Limits::default().with(&own);
         let changed = |limit, before| Some(limit).filter(|limit| *limit != before);
-        self.options.limits = LimitOverrides {
-            start: changed(limits.start, before.start),
-            answer: changed(limits.answer, before.answer),
-            turn: changed(limits.turn, before.turn),
-            exit: changed(limits.exit, before.exit),
-        };
+        let start = &mut self.options.start;
+        start.timeout_start = changed(limits.start, before.start);
+        start.timeout_answer = changed(limits.answer, before.answer);
+        start.timeout_turn = changed(limits.turn, before.turn);
+        start.timeout_exit = changed(limits.exit, before.exit);
     }
 
     pub(super) fn act(&mut self, name: String, means: Means) {
@@ -149,7 +150,7 @@ impl TestPlan {
         if !self.mistakes.is_empty() {
             return Err(self.mistakes.join("\n"));
         }
-        let mut subject = self.options.subject(self.profile.clone()).map_err(|error| error.to_string())?;
+        let mut subject = self.options.subject(self.party, self.profile.clone()).map_err(|error| error.to_string())?;
         subject.prompts.extend(self.prompts.clone());
         subject.home_files.extend(self.home_files.iter().cloned());
         if subject.party == Party::Client {

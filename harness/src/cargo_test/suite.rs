@@ -45,8 +45,8 @@ type TestResult = Result<Completion, Failed>;
 impl Suite {
     pub(super) fn load(plan: TestPlan) -> Self {
         let (mut cases, mut problems) =
-            case::embedded_and(plan.options.case_dir.as_deref(), Some(plan.options.party), plan.bundle);
-        cases.retain(|case| case.subject == plan.options.party);
+            case::embedded_and(plan.options.case_dir.as_deref(), Some(plan.party), plan.bundle);
+        cases.retain(|case| case.subject == plan.party);
         problems.retain(Diagnostic::is_error);
         let results = cases.iter().map(|_| OnceLock::new()).collect();
         Self { subject: plan.subject(), plan, cases, problems, results }
@@ -73,7 +73,7 @@ impl Suite {
     }
 
     fn party(&self) -> Party {
-        self.plan.options.party
+        self.plan.party
     }
 
     /// Whether the test of a case itself decides about the expectation.

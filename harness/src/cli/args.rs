@@ -12,19 +12,16 @@ pub use self::kept::{DetailArgs, DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, 
 pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, SchemaArgs};
 
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 
-use super::shard::Shard;
-use crate::case;
+use crate::options::{RunOptions, Shard};
 use crate::plan;
-use crate::profile::{self, Means, Setting};
+use crate::profile::{self, Controls, Means, Setting};
 use crate::recording;
 use crate::requirement::{Level, Party, Status};
 
@@ -50,7 +47,8 @@ pub struct Args {
 }
 
 const EXIT_CODES: &str = "Exit codes:
-  0  conformant, or no failure; failures listed in --expected do not count
+  0  conformant, or every selected case passed, or no failure; failures
+     listed in --expected do not count
   1  not conformant: a MUST failed; or an entry of --expected is stale or
      expired, a transcript of --snapshots differs, or diff found a regression
   2  wrong usage, a subject that does not start or exits at once, or
@@ -120,18 +118,21 @@ pub enum OutputFormat {
 pub struct AgentArgs {
     /// Options that `agent` and `client` share.
     #[command(flatten)]
-    pub run: RunArgs,
-    /// Run each case in its own process; by default, cases with the same start share one
-    #[arg(long)]
-    pub isolate: bool,
-    /// Run only a few cases, which cover most MUSTs and need few processes; the result is incomplete. For each push,
-    /// if the agent is slow
+    pub run: RunOptions,
+    /// Reports and expected failures.
+    #[command(flatten)]
+    pub result: ResultArgs,
+    /// Run only a few cases, which cover most MUSTs and need few processes. For each push, if the agent is slow
     #[arg(long, conflicts_with_all = ["isolate", "shard", "snapshots", "update_expected", "explore"])]
     pub quick: bool,
-    /// Also run cases that cost a further start and repeat a case in which the agent did nothing that they check.
-    /// Selected cases always run
-    #[arg(long)]
-    pub thorough: bool,
+}
+
+impl AgentArgs {
+    /// Returns the options of the run, and those of its result.
+    #[must_use]
+    pub fn split(self) -> (RunOptions, ResultArgs) {
+        (RunOptions { quick: self.quick, ..self.run }, self.result)
+    }
 }
 
 const AGENT_EXAMPLES: &str = "Examples:
@@ -146,23 +147,28 @@ const AGENT_EXAMPLES: &str = "Examples:
 pub struct ClientArgs {
     /// Options that `agent` and `client` share.
     #[command(flatten)]
-    pub run: RunArgs,
+    pub run: RunOptions,
+    /// Reports and expected failures.
+    #[command(flatten)]
+    pub result: ResultArgs,
     /// How the harness operates the client.
     #[command(flatten)]
     pub user: UserArgs,
-    /// Run each case in its own process; by default, cases with the same start share one if the client can open
-    /// several sessions
-    #[arg(long, conflicts_with = "manual")]
-    pub isolate: bool,
-    /// Also run cases that repeat a case in which the client did nothing that they check. Selected cases always run
-    #[arg(long, conflicts_with = "manual")]
-    pub thorough: bool,
     /// Let a person operate the client by instructions on the terminal, for editors that cannot be scripted
     #[arg(long, conflicts_with_all = NOT_BY_HAND)]
     pub manual: bool,
     /// The editor whose settings --manual shows [default: zed]
     #[arg(long, value_name = "EDITOR", requires = "manual", value_parser = PossibleValuesParser::new(plan::editors()))]
     pub editor: Option<String>,
+}
+
+impl ClientArgs {
+    /// Returns the options of the run, and those of its result.
+    #[must_use]
+    pub fn split(self) -> (RunOptions, ResultArgs) {
+        let Self { run, result, user, manual, editor } = self;
+        (RunOptions { manual, editor, controls: user.into(), ..run }, result)
+    }
 }
 
 /// How the harness operates a client.
@@ -186,9 +192,28 @@ pub struct UserArgs {
     pub terminal: bool,
 }
 
-/// Options on starting a client, which conflict with --manual because a person starts it.
-const NOT_BY_HAND: [&str; 9] =
-    ["command", "env", "cwd", "keep_home", "jobs", "settings", "agent_name", "terminal", "explore"];
+impl From<UserArgs> for Controls {
+    fn from(args: UserArgs) -> Self {
+        let UserArgs { acts, settings, agent_name, terminal } = args;
+        let (acts, settings) = (acts.into_iter().collect(), settings.into_iter().collect());
+        Self { acts, settings, agent_name, terminal, ..Self::default() }
+    }
+}
+
+/// Options that conflict with --manual: a person starts the client, once for each case.
+const NOT_BY_HAND: [&str; 11] = [
+    "command",
+    "env",
+    "cwd",
+    "keep_home",
+    "jobs",
+    "settings",
+    "agent_name",
+    "terminal",
+    "explore",
+    "isolate",
+    "thorough",
+];
 
 const CLIENT_EXAMPLES: &str = "The client starts its agent itself. Use these placeholders in its command line, its environment or its settings:
   {agent}        the absolute path of the agent, without blanks and without arguments
@@ -209,114 +234,6 @@ With --manual you operate the editor. The terminal first shows the settings for 
 the same for later runs. Then it shows an instruction for each case. The case continues when the editor has done the \
 expected step. Keys: Enter shows the instruction again, s + Enter skips the case, r + Enter repeats it, q + Enter ends the \
 run and reports the results so far. --timeout-start limits the time for each instruction [default: 10m].";
-
-/// Options that `agent` and `client` share.
-#[derive(Debug, Default, clap::Args)]
-pub struct RunArgs {
-    /// Run only these cases; the same as --case for each
-    #[arg(value_name = "CASE")]
-    pub filters: Vec<String>,
-    /// How to start the program.
-    #[command(flatten)]
-    pub start: StartArgs,
-    /// Run only the case with this id, or the cases that a glob such as `prompt/*` matches, or whose ids contain this
-    /// text; may be repeated. A run of selected cases exits with 0 when they pass
-    #[arg(long = "case", value_name = "PATTERN")]
-    pub cases: Vec<String>,
-    /// Run only cases for these requirements, by id, glob or text; may be repeated
-    #[arg(long = "requirement", value_name = "PATTERN")]
-    pub requirements: Vec<String>,
-    /// Skip these cases, by id, glob or text; may be repeated
-    #[arg(long = "skip", value_name = "PATTERN")]
-    pub skipped: Vec<String>,
-    /// Run the selected cases in one process, in the order of their --case options, and then once more to confirm a
-    /// failure
-    #[arg(long, requires = "cases", conflicts_with_all = ["shard", "explore", "snapshots"])]
-    pub in_order: bool,
-    /// Run only cases that failed in the last run from this directory
-    #[arg(long)]
-    pub last_failed: bool,
-    /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines. The parts are
-    /// the same on every machine (`acp-conformance list --shard`). A single shard exits with 0 unless a
-    /// requirement failed; only `acp-conformance merge`, which merges the JSON reports, can detect missing
-    /// coverage
-    #[arg(long, value_name = "K/N", value_parser = super::shard::parse, conflicts_with = "update_expected")]
-    pub shard: Option<Shard>,
-    /// A folder with more cases; a case with the id of a built-in case replaces it
-    #[arg(long = "cases", value_name = "DIR")]
-    pub case_dir: Option<PathBuf>,
-    /// Write the traces of all processes into this folder, one for each case or shared conversation
-    #[arg(long, value_name = "DIR")]
-    pub trace_dir: Option<PathBuf>,
-    /// Stop after the first failed case that --expected does not list; the reports are partial
-    #[arg(long)]
-    pub fail_fast: bool,
-    /// End the run after this time; the reports are partial [seconds, unless suffixed with ms, s or m]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub time_limit: Option<Duration>,
-    /// Also play N random walks over the cases that pass: several cases in one process, in any order and in the same
-    /// session. The first walks begin after a part of the cases. A walk that breaks a requirement twice is made as
-    /// short as possible and reported. With --trace-dir, it is also written as a case
-    #[arg(long, value_name = "N", conflicts_with_all = ["shard", "snapshots", "update_expected"])]
-    pub explore: Option<NonZeroUsize>,
-    /// The number that determines the walks [default: a random one, which the report names]
-    #[arg(long, value_name = "S", requires = "explore")]
-    pub seed: Option<u64>,
-    /// Redact the traces, as `acp-conformance redact` does
-    #[arg(long, requires = "trace_dir")]
-    pub redact: bool,
-    /// Keep the transcript of each case in this folder, without ids, paths and times, and fail the run if one differs.
-    /// Needs a deterministic subject. `acp-conformance accept DIR` accepts the new transcripts
-    #[arg(long, value_name = "DIR")]
-    pub snapshots: Option<PathBuf>,
-    /// Reports and expected failures.
-    #[command(flatten)]
-    pub result: ResultArgs,
-    /// Treat a failed SHOULD like a failed MUST
-    #[arg(long)]
-    pub strict: bool,
-}
-
-/// How to start the program, and its time limits.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct StartArgs {
-    /// The command line of the program, after `--`
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
-    /// A profile that describes how to start and operate the program: a file, or the name of a built-in profile
-    #[arg(long, value_name = "FILE|NAME")]
-    pub profile: Option<String>,
-    /// An environment variable for the program; may be repeated
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub env: Vec<String>,
-    /// The directory to start the program in [default: this one]
-    #[arg(long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
-    /// Use your own HOME instead of an empty one for each case
-    #[arg(long)]
-    pub keep_home: bool,
-    /// The id of a login method of an agent. Where a request needs a login, the harness logs in by it, once per
-    /// process
-    #[arg(long, value_name = "METHOD")]
-    pub login: Option<String>,
-    /// How many processes of the program run at once [default: one per core for clients; for agents half as many
-    /// again, and more while the processors are idle]
-    #[arg(short, long, value_name = "N", value_parser = count)]
-    pub jobs: Option<NonZeroUsize>,
-    /// Time limit for the response to initialize, or for a client to start its agent [default: 30s; seconds, unless
-    /// suffixed with ms, s or m]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub timeout_start: Option<Duration>,
-    /// Time limit for the response to any request except session/prompt [default: 20s; TIME as above]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub timeout_answer: Option<Duration>,
-    /// Time limit for a turn [default: 60s; TIME as above]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub timeout_turn: Option<Duration>,
-    /// Time limit for the program to exit after its input is closed [default: 500ms; TIME as above]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub timeout_exit: Option<Duration>,
-}
 
 /// Arguments of `model`.
 #[derive(Debug, clap::Args)]
@@ -431,7 +348,7 @@ pub struct RedactArgs {
     /// Trace files, or folders of them
     #[arg(required = true, value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
-    /// The output file, or the output folder for several traces
+    /// The output file, or the output folder for several traces; `-` is standard output
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: PathBuf,
 }
@@ -460,7 +377,7 @@ pub struct ListArgs {
     #[arg(long, value_parser = one_of(&Party::ALL, Party::name))]
     pub party: Option<Party>,
     /// List only the cases that `agent` or `client` runs with this --shard
-    #[arg(long, value_name = "K/N", value_parser = super::shard::parse, requires = "party")]
+    #[arg(long, value_name = "K/N", requires = "party")]
     #[arg(conflicts_with_all = ["requirements", "profiles"])]
     pub shard: Option<Shard>,
     /// List only requirements of this level
@@ -510,15 +427,41 @@ fn level_by_name() -> impl TypedValueParser<Value = Level> {
     PossibleValuesParser::new(Level::ALL.iter().map(name)).try_map(move |given| named(given).ok_or("no such level"))
 }
 
-/// Parses a whole number of at least 1.
-fn count(text: &str) -> Result<NonZeroUsize, &'static str> {
-    text.parse().map_err(|_| "expected a whole number of at least 1")
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Parses `500ms`, `20s` or `2m`; a bare number counts seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    text.parse().map_or_else(
-        |_| case::file::parse_duration(text),
-        |seconds| Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
-    )
+    /// Returns the options of a command line.
+    fn options(line: &str) -> RunOptions {
+        let words = shell_words::split(line).expect("words");
+        let args = Args::try_parse_from(["acp-conformance".to_owned()].into_iter().chain(words)).expect("options");
+        match args.command {
+            Command::Agent(agent) => agent.split().0,
+            Command::Client(client) => client.split().0,
+            _ => panic!("{line} runs no cases"),
+        }
+    }
+
+    #[test]
+    fn selections_and_named_cases_by_options() {
+        for (line, names_cases, is_selection) in [
+            ("agent -- a", false, false),
+            ("agent --isolate --thorough --strict --jobs 2 --fail-fast --time-limit 1m -- a", false, false),
+            ("agent --cases mine --snapshots kept --trace-dir traces --redact -- a", false, false),
+            ("agent --shard 1/2 -- a", false, false),
+            ("client --manual --editor zed", false, false),
+            ("agent --skip cancel -- a", false, true),
+            ("agent --quick -- a", false, true),
+            ("agent --explore 9 --seed 1 -- a", false, true),
+            ("agent cancel -- a", true, true),
+            ("agent --case cancel --in-order -- a", true, true),
+            ("client --requirement cancel -- a", true, true),
+            ("client --last-failed -- a", true, true),
+            ("client --manual cancel", true, true),
+            ("agent --shard 1/2 --case cancel -- a", true, true),
+        ] {
+            let options = options(line);
+            assert_eq!((options.names_cases(), options.is_selection()), (names_cases, is_selection), "{line}");
+        }
+    }
 }

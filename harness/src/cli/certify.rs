@@ -5,48 +5,42 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::Context;
 
-use super::args::{AgentArgs, CertifyArgs, CertifyParty, ClientArgs, KeepArgs, RunArgs, StartArgs};
+use super::args::{CertifyArgs, CertifyParty, ExpectedArgs, KeepArgs};
 use super::exit::ProgramExit;
 use super::output::{say, stdout};
 use super::outputs::Outputs;
 use super::plan::{self, Origin, RunPlan};
 use super::progress::ProgressLine as Shown;
-use super::suite::{Keep, Listener, RunInProgress, RunOutcome, RunOutputs, drive, speaks_only, version_of};
+use super::running::{Listener, RunInProgress, RunOutcome, RunOutputs, drive};
+use super::suite::{speaks_only, version_of};
 use crate::certificate::{CertificatePlace, issue};
 use crate::edition::Bundle;
 use crate::judge::judge;
+use crate::options::RunOptions;
+use crate::profile::Controls;
 use crate::report::{Diagnosis, SuiteEvent, rfc3339};
+use crate::requirement::Party;
 use crate::trace::Trace;
 use crate::verdict::Conformance;
 
 /// Runs the command.
 pub(super) fn run(args: &CertifyArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
-    match &args.party {
-        CertifyParty::Agent(agent) => {
-            let whole = AgentArgs { run: whole(&agent.start), isolate: true, ..AgentArgs::default() };
-            certify(&plan::of_agent(&whole, bundle)?, &agent.keep)
-        }
-        CertifyParty::Client(client) => {
-            let (run, user) = (whole(&client.start), client.user.clone());
-            let whole = ClientArgs { run, user, isolate: true, ..ClientArgs::default() };
-            certify(&plan::of_client(&whole, bundle)?, &client.keep)
-        }
-    }
+    let (party, start, controls, keep) = match &args.party {
+        CertifyParty::Agent(agent) => (Party::Agent, &agent.start, Controls::default(), &agent.keep),
+        CertifyParty::Client(client) => (Party::Client, &client.start, client.user.clone().into(), &client.keep),
+    };
+    let options = RunOptions { start: start.clone(), controls, isolate: true, ..RunOptions::default() };
+    certify(plan::make(party, &options, &ExpectedArgs::default(), bundle)?, keep)
 }
 
-/// Returns the options for a run of all cases.
-fn whole(start: &StartArgs) -> RunArgs {
-    RunArgs { start: start.clone(), ..RunArgs::default() }
-}
-
-fn certify(plan: &RunPlan, args: &KeepArgs) -> anyhow::Result<ProgramExit> {
+fn certify(mut plan: RunPlan, args: &KeepArgs) -> anyhow::Result<ProgramExit> {
     let party = plan.subject.party;
     let shown = args.output.display();
     let place =
         CertificatePlace::take(&args.output, args.replace, party).with_context(|| format!("--output {shown}"))?;
     let (began, started) = (SystemTime::now(), Instant::now());
-    let traces = place.traces();
-    let keep = Keep { dir: &traces, redact: false };
+    plan.options.trace_dir = Some(place.traces());
+    let plan = &plan;
     let precheck = |trace: &Trace, obstacle: Option<Diagnosis>| {
         if obstacle.is_some() {
             return Ok(obstacle);
@@ -57,7 +51,7 @@ fn certify(plan: &RunPlan, args: &KeepArgs) -> anyhow::Result<ProgramExit> {
         Ok(version_of(trace, plan.bundle).and_then(|version| speaks_only(version, plan)))
     };
     let outputs = Outputs::open(&[], args.detail.into())?.with(Shown::begin(args.detail.quiet));
-    let wanted = RunOutputs { outputs, keep: Some(keep), snapshots: None, whole: true, fail_fast: None };
+    let wanted = RunOutputs { outputs, snapshots: None, whole: true, baseline: None };
     let (running, obstacle) = match drive(plan, wanted, &precheck)? {
         RunOutcome::Early(exit) => return Ok(exit),
         RunOutcome::Over(running, obstacle) => (running, obstacle),

@@ -9,7 +9,7 @@ use crate::verdict::Conformance;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ProgramExit {
-    /// 0: conformant, or a command that found nothing wrong, such as an intact certificate.
+    /// 0: conformant, selected cases that passed, or a command that found nothing wrong, such as an intact certificate.
     Good = 0,
     /// 1: not conformant, a certificate that does not match, or a difference from the kept results of an earlier run.
     NotConformant = 1,
@@ -70,7 +70,7 @@ impl ProgramExit {
     #[must_use]
     pub const fn of(conformance: Conformance, allow_incomplete: bool) -> Self {
         match conformance {
-            Conformance::Conformant => Self::Good,
+            Conformance::Conformant | Conformance::Passed => Self::Good,
             Conformance::Incomplete if allow_incomplete => Self::Good,
             Conformance::Incomplete => Self::Incomplete,
             Conformance::NotConformant => Self::NotConformant,

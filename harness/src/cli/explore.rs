@@ -5,14 +5,16 @@ use std::ops::Range;
 use anyhow::Context;
 
 use super::output::say;
-use super::plan::{RunPlan, Walks};
-use super::suite::RunInProgress;
+use super::plan::RunPlan;
+use super::running::RunInProgress;
 use crate::explore::{Event, Explorer, Known, Walked};
+use crate::options::RunOptions;
 use crate::output_file::write_file;
+use crate::plan::load_cases;
 use crate::record::record;
 use crate::report::SuiteEvent;
 use crate::results::{Explored, Unconfirmed};
-use crate::run::stopped;
+use crate::run::{Jobs, stopped};
 use crate::trace::Trace;
 
 /// The number of cases that run before the next walks, so that walks over a slow subject begin early. A smaller number
@@ -22,12 +24,16 @@ const CASES: usize = 32;
 /// Runs the cases of the plan in several parts, and plays an equal number of its walks after each, over the cases that
 /// passed until then. Adds the shortest walks that break a requirement to the results.
 pub(super) fn explore(plan: &RunPlan, running: &mut RunInProgress<'_>) -> anyhow::Result<Option<Explored>> {
-    let (Some(&Walks { count, seed }), Some(moves)) = (plan.walks.as_ref(), &plan.moves) else { return Ok(None) };
-    let moves = moves.load()?;
+    let RunOptions { explore: Some(count), seed: Some(seed), case_dir, start, .. } = &plan.options else {
+        return Ok(None);
+    };
+    let (count, seed, party) = (count.get(), *seed, plan.subject.party);
+    let (mut moves, _) = load_cases(case_dir.as_deref(), Some(party), plan.bundle)?;
+    moves.retain(|case| case.subject == party);
     let mut exploration = Exploration {
         plan,
         running,
-        explorer: Explorer { cases: &moves, subject: &plan.subject, jobs: plan.jobs },
+        explorer: Explorer { cases: &moves, subject: &plan.subject, jobs: Jobs::of(party, start.jobs) },
         known: Known::default(),
         unconfirmed: Vec::new(),
     };
@@ -86,10 +92,10 @@ impl Exploration<'_, '_> {
 
 /// Adds a walk to the results, and writes it as a case if traces are kept.
 fn add(plan: &RunPlan, running: &mut RunInProgress<'_>, Walked { walk, traces }: &Walked) -> anyhow::Result<()> {
-    if let (Some(keep), Some(trace)) = (running.listener.keep, traces.first())
+    if let (Some(dir), Some(trace)) = (&running.listener.options.trace_dir, traces.first())
         && let Some(text) = record(trace, &format!("acp-conformance: {walk}"), plan.bundle.edition())
     {
-        let path = keep.dir.join(trace.file_name()).with_extension("yaml");
+        let path = dir.join(trace.file_name()).with_extension("yaml");
         write_file(&path, |out| std::io::Write::write_all(out, text.as_bytes()))
             .with_context(|| path.display().to_string())?;
         say(&format!("wrote the walk as a case: {}", path.display()));

@@ -13,8 +13,9 @@ use super::output::{say, stdout};
 use crate::case::embedded_case;
 use crate::edition::Bundle;
 use crate::judge::{Cause, judge};
+use crate::options::{RunOptions, StartOptions};
 use crate::output_file::write_file;
-use crate::plan::{PROJECT_FILE, StartOptions, find_profile, fitting_profile, project_file};
+use crate::plan::{PROJECT_FILE, find_profile, fitting_profile, project_file};
 use crate::profile::Profile;
 use crate::report::diagnose;
 use crate::requirement::Party;
@@ -155,8 +156,8 @@ fn subject(
     profile: Option<Profile>,
     env: BTreeMap<String, String>,
 ) -> anyhow::Result<Subject> {
-    let options = StartOptions { command: args.command.clone(), ..StartOptions::new(party) };
-    let mut subject = options.subject(profile)?;
+    let start = StartOptions { command: args.command.clone(), ..StartOptions::default() };
+    let mut subject = RunOptions { start, ..RunOptions::default() }.subject(party, profile)?;
     subject.env.extend(env);
     Ok(subject)
 }

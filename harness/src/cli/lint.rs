@@ -27,6 +27,10 @@ pub(super) fn run(args: &LintArgs, bundles: &[&'static Bundle]) -> anyhow::Resul
     }
     for path in &args.files {
         let (good, found) = lint(path, bundles)?;
+        if good == 0 && found.is_empty() {
+            let what = "no case files found; a case is a file such as v1/agent/AREA/NAME.yaml below it";
+            bail!("{}: {what}", path.display());
+        }
         good_files += good;
         problems.extend(found);
     }

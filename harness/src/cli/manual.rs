@@ -8,61 +8,36 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::json;
 
-use super::args::ClientArgs;
 use super::output::say;
 use super::person::{self, KEYS, PATIENCE};
-use super::plan::{Choice, Origin, RunPlan, choose, controls, is_selection, limits};
-use crate::edition::Bundle;
-use crate::manual::{AgentFolder, order_for_a_person};
-use crate::plan::{editor_settings, editors, this_program};
-use crate::profile::places;
-use crate::report::CASE_PLACE;
-use crate::requirement::Party;
-use crate::run::{Jobs, Subject};
+use crate::manual::AgentFolder;
+use crate::options::RunOptions;
+use crate::plan::{editor_settings, editors};
+use crate::profile::{Profile, places};
+use crate::run::Subject;
 
 /// The editor whose settings are shown by default.
 const USUAL: &str = "zed";
 
-/// Plans the run of a client that a person operates, and explains its setup to the person.
+/// Returns the client that a person operates, and explains its setup to the person.
 ///
 /// # Errors
 ///
-/// As for any run, and another manual run that is active.
-pub(super) fn plan(args: &ClientArgs, bundle: &'static Bundle) -> anyhow::Result<RunPlan> {
-    let Choice { profile, mut cases, baseline, known, part } = choose(&args.run, Party::Client, bundle)?;
-    // Each further context costs the person as much as the first use.
-    cases.retain(|case| case.context.is_none() || is_selection(&args.run));
-    order_for_a_person(&mut cases, &bundle.handshake(Party::Client));
+/// Another manual run is active, or the folder of the agent cannot be written.
+pub(super) fn subject(options: &RunOptions, profile: Option<Profile>) -> anyhow::Result<Subject> {
     let folder = AgentFolder::take(&AgentFolder::usual_folder()?)?;
-    let patience = args.run.start.timeout_start.unwrap_or(PATIENCE);
-    introduce(args.editor.as_deref(), &folder, patience)?;
-    let origin = profile.as_ref().map(Origin::of);
+    let patience = options.start.timeout_start.unwrap_or(PATIENCE);
+    introduce(options.editor.as_deref(), &folder, patience)?;
     let mut subject = profile.map_or_else(
         || Subject::client(Vec::new(), folder.project()),
         |profile| Subject::of_profile(profile, folder.project()),
     );
     subject.command = Vec::new();
-    subject.controls.overlay(controls(args));
-    subject.limits = subject.limits.with(&limits(&args.run.start));
+    subject.controls.overlay(options.controls.clone());
+    subject.limits = subject.limits.with(&options.start.limits());
     subject.person = Some(person::at_standard_input(patience));
     subject.agent_folder = Some(Arc::new(folder));
-    Ok(RunPlan {
-        walks: None,
-        moves: None,
-        bundle,
-        subject,
-        cases,
-        jobs: Jobs::exactly(1),
-        isolate: true,
-        thorough: true,
-        in_order: false,
-        reproduce: format!("{} client --case {CASE_PLACE} --manual", this_program()),
-        origin,
-        baseline,
-        known,
-        part,
-        is_selection: is_selection(&args.run),
-    })
+    Ok(subject)
 }
 
 fn introduce(editor: Option<&str>, folder: &AgentFolder, patience: Duration) -> anyhow::Result<()> {

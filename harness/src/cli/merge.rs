@@ -16,6 +16,7 @@ use crate::edition::Editions;
 use crate::expected::Expectation;
 use crate::report::{Begin, Chart, SuiteEvent, mismatch};
 use crate::results::{RunReport, ShardInfo, join};
+use crate::verdict::Conformance;
 
 /// Runs the command.
 pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
@@ -30,9 +31,19 @@ pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Progr
     let mut outputs = Outputs::open(&args.result.outputs(), args.result.detail.into())?;
     let charts = if outputs.charts { shards.charts(&folders, editions)? } else { BTreeMap::new() };
     let (whole, learned, reproduce) = (shards.whole, shards.learned(), shards.reproduce());
+    let is_missing = shards.is_missing;
     let known = shards.expectations();
     let mut report = shards.join()?;
+    report.verdict = report.outcome(report.verdict, |_| false);
     apply_expected(&mut report, args, known, whole, editions)?;
+    if is_missing {
+        // The cases of a missing shard were selected too.
+        let verdicts = std::iter::once(&mut report.verdict);
+        let verdicts = verdicts.chain(report.expected.as_mut().map(|expected| &mut expected.otherwise));
+        verdicts
+            .filter(|verdict| **verdict == Conformance::Passed)
+            .for_each(|verdict| *verdict = Conformance::Incomplete);
+    }
     let begin = Begin {
         suite: report.suite.clone(),
         subject: report.subject.clone(),
@@ -72,6 +83,8 @@ struct Shards<'a> {
     all: Vec<ShardReport<'a>>,
     /// Whether all of them together are a run of all cases.
     whole: bool,
+    /// Whether there are others.
+    is_missing: bool,
 }
 
 /// The report of a shard.
@@ -109,7 +122,7 @@ impl<'a> Shards<'a> {
         let is_whole =
             |shard: &ShardReport<'_>| shard.info.whole && !shard.info.cut_short && shard.report.partial.is_none();
         let whole = all.iter().all(is_whole);
-        Ok(Self { all, whole })
+        Ok(Self { all, whole, is_missing: false })
     }
 
     /// Whether any shard could test the subject.
@@ -146,6 +159,7 @@ impl<'a> Shards<'a> {
         say(&format!("{missing}; the report does not contain its cases"));
         self.all.retain(|shard| !is_cut(shard));
         self.whole = false;
+        self.is_missing = true;
         Ok(self)
     }
 

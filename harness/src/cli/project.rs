@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::args::RunArgs;
+use super::args::ResultArgs;
 use super::outputs;
 use super::plan::show_problems;
 use crate::edition::{Bundle, Editions};
+use crate::options::RunOptions;
 use crate::plan::{project_file, read_profile};
 use crate::profile::{Profile, RunSettings};
 use crate::requirement::Party;
@@ -30,10 +31,14 @@ pub(super) fn command(words: &[String]) -> Option<Party> {
 /// # Errors
 ///
 /// A file has mistakes.
-pub(super) fn apply(run: &mut RunArgs, party: Party, bundle: &'static Bundle) -> anyhow::Result<()> {
+pub(super) fn apply(
+    (run, result): (&mut RunOptions, &mut ResultArgs),
+    party: Party,
+    bundle: &'static Bundle,
+) -> anyhow::Result<()> {
     if let Some(name) = run.start.profile.clone().filter(|name| Path::new(name).is_file()) {
         let profile = show_problems(read_profile(&name, bundle)).with_context(|| format!("--profile {name}"))?;
-        fill(run, &profile)?;
+        fill(run, result, &profile)?;
     }
     let Some(file) = project_file() else { return Ok(()) };
     let file = file.display().to_string();
@@ -41,22 +46,22 @@ pub(super) fn apply(run: &mut RunArgs, party: Party, bundle: &'static Bundle) ->
     if profile.kind != party {
         return Ok(());
     }
-    fill(run, &profile)?;
+    fill(run, result, &profile)?;
     if run.start.profile.is_none() && run.start.command.is_empty() {
         run.start.profile = Some(file);
     }
     Ok(())
 }
 
-fn fill(run: &mut RunArgs, profile: &Profile) -> anyhow::Result<()> {
+fn fill(run: &mut RunOptions, result: &mut ResultArgs, profile: &Profile) -> anyhow::Result<()> {
     let RunSettings { cases, formats, jobs, strict, allow_incomplete } = &profile.run;
     let here = |path: &Path| profile.dir.as_ref().map_or_else(|| path.to_path_buf(), |dir| dir.join(path));
     run.case_dir = run.case_dir.take().or_else(|| Some(here(&PathBuf::from(cases.as_ref()?))));
     run.start.jobs = run.start.jobs.or(*jobs);
     run.strict |= strict;
-    run.result.allow_incomplete |= allow_incomplete;
+    result.allow_incomplete |= allow_incomplete;
     let parse = |form: &String| outputs::parse(form).map(|output| output.in_folder(here));
     let formats: Result<Vec<_>, String> = formats.iter().map(parse).collect();
-    run.result.default_formats(formats.map_err(|error| anyhow::anyhow!("formats: {error}"))?);
+    result.default_formats(formats.map_err(|error| anyhow::anyhow!("formats: {error}"))?);
     Ok(())
 }

@@ -1,15 +1,16 @@
 //! `schema`: prints the JSON Schema of a file, for editors and other tools.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::Write;
 
 use super::args::{FileKind, SchemaArgs};
 use super::exit::ProgramExit;
+use super::output::stdout;
 use crate::packed::{Text, packed};
 
 /// Runs the command.
 pub(super) fn run(args: &SchemaArgs) -> anyhow::Result<ProgramExit> {
-    io::stdout().write_all(text(args.kind).as_bytes())?;
+    stdout().write_all(text(args.kind).as_bytes())?;
     Ok(ProgramExit::Good)
 }
 

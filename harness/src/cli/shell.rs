@@ -1,12 +1,13 @@
 //! `completions`, made from the command line of this program; `--color`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anstream::ColorChoice;
 use clap::CommandFactory;
 
 use super::args::{Args, ColorWhen, CompletionsArgs};
 use super::exit::ProgramExit;
+use super::output::stdout;
 
 /// Applies `--color` to both streams. `Auto` respects `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE`.
 pub(super) fn set_color(when: ColorWhen) {
@@ -25,6 +26,6 @@ pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<ProgramExit>
     // clap_complete panics when a write fails, as it does when `head` closes the output.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, name, &mut script);
-    io::stdout().write_all(&script)?;
+    stdout().write_all(&script)?;
     Ok(ProgramExit::Good)
 }

@@ -3,12 +3,13 @@
 
 use anyhow::bail;
 
-use super::args::RunArgs;
+use super::args::ResultArgs;
 use super::exit::ProgramExit;
 use super::output::say;
-use super::plan::{RunPlan, is_selection};
-use super::suite::{self, NotThisVersion};
-use crate::edition::{Bundle, Editions};
+use super::plan;
+use super::suite::{self, NotThisVersion, Others};
+use crate::edition::Editions;
+use crate::options::RunOptions;
 use crate::report::protocol;
 use crate::requirement::Party;
 use crate::run::stopped;
@@ -35,17 +36,6 @@ impl Versions {
     }
 }
 
-/// The runs of other editions next to a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Others {
-    /// None.
-    None,
-    /// Each edition has a run.
-    Each,
-    /// An older edition has a run, or had one, if this one is of no use.
-    Older,
-}
-
 /// Runs the plan of the preferred edition, or that of several in turn. An edition whose version the subject does not
 /// speak has no report among several and does not count.
 ///
@@ -55,18 +45,19 @@ pub(super) enum Others {
 pub(super) fn run(
     versions: Versions,
     editions: &Editions,
-    (party, args): (Party, &RunArgs),
-    plan: impl Fn(&'static Bundle) -> anyhow::Result<RunPlan>,
+    party: Party,
+    (options, result): (&RunOptions, &ResultArgs),
 ) -> anyhow::Result<ProgramExit> {
+    let plan = |bundle| plan::make(party, options, &result.expected, bundle);
     if versions == Versions::One {
-        return suite::run(plan(editions.preferred())?, args, &args.result.outputs(), Others::None);
+        return suite::run(plan(editions.preferred())?, result, &result.outputs(), Others::None);
     }
-    let of_one = [("--expected", args.result.expected.expected.is_some()), ("--shard", args.shard.is_some())];
+    let of_one = [("--expected", result.expected.expected.is_some()), ("--shard", options.shard.is_some())];
     if let Some((option, _)) = of_one.into_iter().find(|(_, given)| *given) {
         bail!("{option} is about one version of the protocol: use --protocol v1 or --protocol v2");
     }
     if versions == Versions::Newest {
-        return run_newest(editions, (party, args), plan);
+        return run_newest(editions, party, (options, result));
     }
     let (mut worst, mut spoken, mut nothing_selected) = (ProgramExit::Good, 0, None);
     for bundle in editions.current() {
@@ -78,18 +69,18 @@ pub(super) fn run(
         say(&format!("\n{}:", protocol(bundle.name())));
         let plan = match plan(bundle) {
             // The selected cases may belong to another version.
-            Err(error) if is_selection(args) => {
+            Err(error) if options.is_selection() => {
                 say(&format!("not tested: {error:#}"));
                 nothing_selected = nothing_selected.or(Some(error));
                 continue;
             }
             plan => plan?,
         };
-        let outputs = args.result.outputs().into_iter().map(|output| output.of_version(bundle.case_folder()));
+        let outputs = result.outputs().into_iter().map(|output| output.of_version(bundle.case_folder()));
         let outputs = outputs.collect::<anyhow::Result<Vec<_>>>()?;
         // A program of an older version may refuse a handshake that it does not know.
         let others = if spoken > 0 { Others::Older } else { Others::Each };
-        match suite::run(plan, args, &outputs, others) {
+        match suite::run(plan, result, &outputs, others) {
             Ok(exit) => {
                 worst = worst.worse(exit);
                 spoken += 1;
@@ -111,18 +102,19 @@ pub(super) fn run(
 /// subject that speaks none has a report.
 fn run_newest(
     editions: &Editions,
-    (party, args): (Party, &RunArgs),
-    plan: impl Fn(&'static Bundle) -> anyhow::Result<RunPlan>,
+    party: Party,
+    (options, result): (&RunOptions, &ResultArgs),
 ) -> anyhow::Result<ProgramExit> {
+    let plan = |bundle| plan::make(party, options, &result.expected, bundle);
     let newest_first = editions.newest_first();
     let Some((oldest, newer)) = newest_first.split_last() else { bail!("this program has no edition") };
     for bundle in newer {
         let plan = match plan(bundle) {
             // The selected cases may belong to another version.
-            Err(_) if is_selection(args) => continue,
+            Err(_) if options.is_selection() => continue,
             plan => plan?,
         };
-        match suite::run(plan, args, &args.result.outputs(), Others::Older) {
+        match suite::run(plan, result, &result.outputs(), Others::Older) {
             Err(error) => {
                 let other: NotThisVersion = error.downcast()?;
                 say(&format!("{}: not tested: the {party} {other}", protocol(bundle.name())));
@@ -130,5 +122,5 @@ fn run_newest(
             ended => return ended,
         }
     }
-    suite::run(plan(oldest)?, args, &args.result.outputs(), Others::None)
+    suite::run(plan(oldest)?, result, &result.outputs(), Others::None)
 }

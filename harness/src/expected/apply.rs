@@ -36,7 +36,8 @@ impl Comparison<'_> {
         report.new.sort();
         report.new.dedup();
         let rest = run.requirements.iter().filter(|requirement| !report.covers_all(requirement));
-        report.otherwise = conformance(rest, &run.cases, run.strict);
+        // With an unexpected failure, the rest is not conformant whatever its cases are.
+        report.otherwise = run.outcome(conformance(rest, &run.cases, run.strict), |verdict| verdict == Verdict::Fail);
         report
     }
 

@@ -10,6 +10,7 @@ use crate::case::{self, Case};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::edition::Bundle;
 use crate::explore::Walk;
+use crate::options::RunOptions;
 use crate::requirement::Party;
 use crate::results::case_id;
 
@@ -34,57 +35,37 @@ pub fn load_cases(dir: Option<&Path>, side: Option<Party>, bundle: &'static Bund
     Ok((cases, problems))
 }
 
-/// The patterns that select cases; without any, all cases.
+/// Keeps the cases of a party that the patterns of the options select. A pattern is the id of a case, or else a glob
+/// such as `prompt/*`, or else a part of ids.
 ///
-/// A pattern is the id of a case, or else a glob such as `prompt/*`, or else a part of ids.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Selection<'a> {
-    /// Patterns of the ids of cases.
-    pub cases: &'a [String],
-    /// Patterns of the ids of requirements that a case names.
-    pub requirements: &'a [String],
-    /// Patterns of the ids of cases to leave out.
-    pub skipped: &'a [String],
-}
-
-impl Selection<'_> {
-    /// Whether neither cases nor requirements are named.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.cases.is_empty() && self.requirements.is_empty()
+/// # Errors
+///
+/// A pattern matches nothing, with the id that was probably meant; or no case is left.
+pub fn select(options: &RunOptions, mut cases: Vec<Case>, party: Party) -> Result<Vec<Case>, PlanError> {
+    cases.retain(|case| case.subject == party);
+    let (walks, patterns): (Vec<&String>, Vec<&String>) =
+        options.patterns().into_iter().partition(|pattern| Walk::in_id(pattern).is_some());
+    let walks = walks.into_iter().filter_map(|id| Walk::in_id(id));
+    let walks = walks.map(|walk| walk.lower(&cases)).collect::<Result<Vec<_>, _>>().map_err(PlanError::new)?;
+    if patterns.is_empty() && !walks.is_empty() {
+        return Ok(walks);
     }
-
-    /// Keeps the selected cases of a party.
-    ///
-    /// # Errors
-    ///
-    /// A pattern matches nothing, with the id that was probably meant; or no case is left.
-    pub fn select(&self, mut cases: Vec<Case>, party: Party) -> Result<Vec<Case>, PlanError> {
-        cases.retain(|case| case.subject == party);
-        let (walks, patterns): (Vec<&String>, Vec<&String>) =
-            self.cases.iter().partition(|pattern| Walk::in_id(pattern).is_some());
-        let walks = walks.into_iter().filter_map(|id| Walk::in_id(id));
-        let walks = walks.map(|walk| walk.lower(&cases)).collect::<Result<Vec<_>, _>>().map_err(PlanError::new)?;
-        if patterns.is_empty() && !walks.is_empty() {
-            return Ok(walks);
-        }
-        let ids: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
-        let known: BTreeSet<String> = cases.iter().flat_map(|case| case.requirements.iter().cloned()).collect();
-        let chosen = all_matches("", patterns.iter().copied(), party, &ids)?;
-        let required = all_matches("--requirement ", self.requirements, party, &known)?;
-        let skipped = all_matches("--skip ", self.skipped, party, &ids)?;
-        cases.retain(|case| {
-            let is_chosen = patterns.is_empty() || chosen.contains(case.id.as_str());
-            let is_required = self.requirements.is_empty()
-                || case.requirements.iter().any(|requirement| required.contains(requirement.as_str()));
-            is_chosen && is_required && !skipped.contains(case.id.as_str())
-        });
-        cases.extend(walks);
-        if cases.is_empty() {
-            return Err(PlanError::new("the selection leaves no case; `acp-conformance list` shows the cases"));
-        }
-        Ok(cases)
+    let ids: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
+    let known: BTreeSet<String> = cases.iter().flat_map(|case| case.requirements.iter().cloned()).collect();
+    let chosen = all_matches("", patterns.iter().copied(), party, &ids)?;
+    let required = all_matches("--requirement ", &options.requirements, party, &known)?;
+    let skipped = all_matches("--skip ", &options.skipped, party, &ids)?;
+    cases.retain(|case| {
+        let is_chosen = patterns.is_empty() || chosen.contains(case.id.as_str());
+        let is_required = options.requirements.is_empty()
+            || case.requirements.iter().any(|requirement| required.contains(requirement.as_str()));
+        is_chosen && is_required && !skipped.contains(case.id.as_str())
+    });
+    cases.extend(walks);
+    if cases.is_empty() {
+        return Err(PlanError::new("the selection leaves no case; `acp-conformance list` shows the cases"));
     }
+    Ok(cases)
 }
 
 /// Returns the ids that match any of the patterns.

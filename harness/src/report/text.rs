@@ -9,7 +9,7 @@ use super::broken::{Broken, OpenMusts, area, examples, open_musts, unconfirmed, 
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
 use super::visible::{in_one_line, visible};
-use super::words::{count, counts, level, outcome, partial, protocol, reproduce, subject};
+use super::words::{all_inapplicable, count, counts, level, outcome, partial, protocol, reproduce, subject};
 use crate::judge::TIME_LIMIT;
 use crate::results::{
     CaseReport, Driven, Explored, FindingReport, ReasonReport, RequirementReport, RunReport, ShardInfo, Unconfirmed,
@@ -326,25 +326,13 @@ impl<W: Write> TextReport<W> {
     }
 
     fn summary(&mut self, report: &RunReport) -> io::Result<()> {
-        // The verdict of a complete run does not apply to a selection. A recording is not a selection: no command
-        // repeats it.
-        let is_selection = !self.whole && !self.reproduce.is_empty() && report.shard.is_none();
-        let is_passing_selection = is_selection && report.partial.is_none() && report.all_passed();
         let verdict = match report.verdict {
-            Conformance::Incomplete if is_passing_selection => {
-                let applies = |case: &CaseReport| case.verdict != Verdict::NotApplicable;
-                if report.cases.iter().any(applies) { "passed" } else { "not-applicable" }
-            }
+            Conformance::Passed if all_inapplicable(report) => Verdict::NotApplicable.name(),
             verdict => verdict.name(),
         };
-        let outcome = match verdict {
-            "passed" => "Every selected case passed".to_owned(),
-            "not-applicable" => "No selected case applies".to_owned(),
-            _ => outcome(report),
-        };
+        let outcome = outcome(report);
         let style = match report.verdict {
-            Conformance::Incomplete if is_passing_selection => style_of(Verdict::Pass),
-            Conformance::Conformant => style_of(Verdict::Pass),
+            Conformance::Conformant | Conformance::Passed => style_of(Verdict::Pass),
             Conformance::Incomplete => style_of(Verdict::Inconclusive),
             Conformance::NotConformant | Conformance::HarnessError => style_of(Verdict::Fail),
         };

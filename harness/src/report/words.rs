@@ -76,6 +76,11 @@ fn refused(report: &RunReport) -> Option<(&str, usize)> {
     (3 * most.cases.len() >= report.cases.len()).then_some((&most.text, most.cases.len()))
 }
 
+/// Whether no case of the run applies to the subject.
+pub(super) fn all_inapplicable(report: &RunReport) -> bool {
+    report.cases.iter().all(|case| case.verdict == Verdict::NotApplicable)
+}
+
 /// Explains the verdict, without a full stop.
 pub(super) fn outcome(report: &RunReport) -> String {
     let failed = |level| report.requirements.iter().filter(|one| one.level == level && one.fails()).count();
@@ -83,6 +88,12 @@ pub(super) fn outcome(report: &RunReport) -> String {
         Conformance::Conformant => {
             "Every MUST that applies and that a program can decide was exercised and satisfied".to_owned()
         }
+        Conformance::Passed if !report.all_passed(|_| false) => {
+            "The selected cases exercised every MUST that applies and that a program can decide, and none failed"
+                .to_owned()
+        }
+        Conformance::Passed if all_inapplicable(report) => "No selected case applies".to_owned(),
+        Conformance::Passed => "Every selected case passed".to_owned(),
         Conformance::Incomplete => match unconfirmed(report) {
             0 => match refused(report) {
                 Some((reason, cases)) => {

@@ -3,6 +3,7 @@
 use std::cell::{Cell, OnceCell};
 use std::collections::VecDeque;
 use std::mem::replace;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use super::shared::run_conversation;
 use super::single::{run_case, run_case_until};
 use crate::case::model::Case;
 use crate::manual::Person;
+use crate::requirement::Party;
 use crate::sync::lock;
 use crate::trace::Trace;
 use crate::transport::process::ProcessorTimes;
@@ -67,7 +69,22 @@ pub struct Jobs {
     pub most: usize,
 }
 
+/// The most processes of an agent at once by default: each may take some hundred megabytes.
+const MOST_JOBS: usize = 16;
+
 impl Jobs {
+    /// Returns the number that the user wants, or the usual one for a subject of this party.
+    #[must_use]
+    pub fn of(party: Party, wanted: Option<NonZeroUsize>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        match (wanted, party) {
+            (Some(wanted), _) => Self::exactly(wanted.get()),
+            // An agent waits for its commands, its model and its limits; meanwhile the next process starts.
+            (None, Party::Agent) => Self { usual: cores + cores / 2, most: (8 * cores).min(MOST_JOBS) },
+            (None, Party::Client) => Self::exactly(cores),
+        }
+    }
+
     /// Runs this many from start to end.
     #[must_use]
     pub const fn exactly(count: usize) -> Self {

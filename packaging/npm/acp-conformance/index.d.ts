@@ -24,8 +24,10 @@ export interface Report {
   format: string;
   suite: { version: string; edition: string };
   subject: { kind: 'agent' | 'client'; command: string[]; name: string | null; version: string | null };
-  verdict: 'conformant' | 'incomplete' | 'not-conformant' | 'harness-error';
+  verdict: 'conformant' | 'passed' | 'incomplete' | 'not-conformant' | 'harness-error';
   strict?: boolean;
+  /** Whether the run was a selection of cases, which cannot show that the subject is conformant. */
+  selection?: boolean;
   requirements: Requirement[];
   cases: Case[];
   summary: { requirements: Record<Verdict, number>; cases: Record<Verdict, number>; durationMs: number };

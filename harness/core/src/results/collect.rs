@@ -355,6 +355,7 @@ impl Collector {
             began: None,
             verdict: conformance(&requirements, &cases, strict),
             strict,
+            selection: false,
             reasons: reasons(kind, &requirements, &cases),
             requirements,
             probes,

@@ -25,6 +25,7 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         began: one.began.into_iter().chain(other.began).min(),
         verdict: conformance(&requirements, &cases, one.strict),
         strict: one.strict,
+        selection: one.selection || other.selection,
         summary: Summary {
             starts: one.summary.starts + other.summary.starts,
             again: one.summary.again + other.summary.again,

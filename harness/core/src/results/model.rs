@@ -50,6 +50,9 @@ pub struct RunReport {
     /// Whether a violated SHOULD counted like a violated MUST.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Whether the run was a selection of cases, which cannot show that the subject is conformant.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub selection: bool,
     /// Every requirement for the subject that a program can decide, in the order of the catalogue.
     pub requirements: Vec<RequirementReport>,
     /// The observations on everything that the specification leaves open, in the order of the catalogue.
@@ -99,15 +102,30 @@ impl RunReport {
         level == Level::Must || self.strict && level == Level::Should
     }
 
-    /// Whether there are cases and each passed or does not apply.
+    /// Returns what the run shows, given the conformance by its requirements: a selection of cases passed if each case
+    /// did or has an excused verdict, and it never shows that the subject is conformant.
+    #[must_use]
+    pub fn outcome(&self, conformance: Conformance, is_excused: impl Fn(Verdict) -> bool) -> Conformance {
+        let is_over = self.shard.is_none() && self.partial.is_none() && self.obstacle.is_none();
+        match conformance {
+            _ if !self.selection => conformance,
+            Conformance::Conformant if is_over => Conformance::Passed,
+            Conformance::Incomplete if is_over && self.all_passed(is_excused) => Conformance::Passed,
+            Conformance::Conformant => Conformance::Incomplete,
+            other => other,
+        }
+    }
+
+    /// Whether there are cases and each passed, does not apply or has an excused verdict.
     ///
     /// A case counts as passed if some of its requirements passed, and nothing happened to which the others apply:
     /// after a fix, a program need not do more than before.
     #[must_use]
-    pub fn all_passed(&self) -> bool {
+    pub fn all_passed(&self, is_excused: impl Fn(Verdict) -> bool) -> bool {
         let verdict = |id: &String| self.requirements.iter().find(|known| known.id == *id).map(|known| known.verdict);
         let is_fine = |case: &CaseReport| match (case.verdict, &case.cause) {
             (Verdict::Pass | Verdict::NotApplicable, _) => true,
+            (verdict, _) if is_excused(verdict) => true,
             (Verdict::Inconclusive, Some(Cause::NotExercised { .. })) => {
                 case.requirements.iter().filter_map(verdict).max() == Some(Verdict::Pass)
             }
@@ -389,7 +407,7 @@ mod tests {
         );
         let mut collector = Collector::new(v1(), Party::Agent, Vec::new());
         collector.add(&Trace::read(file.as_bytes()).expect("a trace"), None);
-        collector.finish(Duration::ZERO, false).all_passed()
+        collector.finish(Duration::ZERO, false).all_passed(|_| false)
     }
 
     #[test]

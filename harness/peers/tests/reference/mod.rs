@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fs::{self, Permissions};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,11 +13,12 @@ use std::time::Duration;
 use acp_conformance::case::{Case, embedded};
 use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::{Bundle, V1};
+use acp_conformance::options::{RunOptions, StartOptions};
 use acp_conformance::profile;
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{CaseReport, Collector, RunReport};
-use acp_conformance::run::{Jobs, Subject};
-use acp_conformance::suite::{Suite, SuiteListener, SuiteOptions};
+use acp_conformance::run::Subject;
+use acp_conformance::suite::{Suite, SuiteListener};
 use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
 use tempfile::TempDir;
@@ -134,9 +136,9 @@ pub fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -
     let edition = cases.first().map_or(V1.edition(), |case| case.edition);
     let mut collector = Collector::new(edition, subject.party, subject.command.clone());
     let mut traces = Traces(Vec::new());
-    let options =
-        SuiteOptions { jobs: Jobs::exactly(jobs), isolate, thorough: false, fail_fast: false, in_order: false };
-    let Ok(()) = Suite::new(&mut collector, &mut traces).run(cases, subject, options);
+    let start = StartOptions { jobs: NonZeroUsize::new(jobs), ..StartOptions::default() };
+    let options = RunOptions { start, isolate, ..RunOptions::default() };
+    let Ok(()) = Suite::new(&mut collector, &mut traces).run(cases, subject, &options);
     Run { report: collector.finish(Duration::ZERO, false), traces: traces.0 }
 }
 

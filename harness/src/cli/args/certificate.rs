@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{DetailArgs, StartArgs, UserArgs};
+use super::{DetailArgs, UserArgs};
+use crate::options::StartOptions;
 
 /// Arguments of `certify`.
 #[derive(Debug, clap::Args)]
@@ -31,7 +32,7 @@ pub enum CertifyParty {
 pub struct CertifyAgentArgs {
     /// How to start the program.
     #[command(flatten)]
-    pub start: StartArgs,
+    pub start: StartOptions,
     /// The output.
     #[command(flatten)]
     pub keep: KeepArgs,
@@ -42,7 +43,7 @@ pub struct CertifyAgentArgs {
 pub struct CertifyClientArgs {
     /// How to start the program.
     #[command(flatten)]
-    pub start: StartArgs,
+    pub start: StartOptions,
     /// How the harness operates the client.
     #[command(flatten)]
     pub user: UserArgs,

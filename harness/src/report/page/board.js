@@ -9,7 +9,8 @@ const named = (subject) => [subject.name, subject.version].filter(Boolean).join(
 
 /** The head of a column. */
 function columnHead(subject) {
-  const verdict = { conformant: 'pass', incomplete: 'inconclusive', 'not-conformant': 'fail' }[subject.verdict] || 'harness-error';
+  const verdict = { conformant: 'pass', passed: 'pass', incomplete: 'inconclusive', 'not-conformant': 'fail' }[subject.verdict]
+    || 'harness-error';
   return el('th', { scope: 'col' }, el('a', { href: subject.page }, subject.version || '–'), el('small', {}, subject.date),
     data.subjects.some((other) => other.transport !== subject.transport) && el('small', {}, subject.transport),
     el('span', { class: `verdict ${verdict}` }, words(subject.verdict)), subject.partial && el('small', { title: subject.partial }, 'partial'));

@@ -66,7 +66,7 @@ fn words(name: &str) -> String {
 /// Returns the class of the elements that show this verdict.
 pub(super) const fn class(verdict: Conformance) -> &'static str {
     match verdict {
-        Conformance::Conformant => "pass",
+        Conformance::Conformant | Conformance::Passed => "pass",
         Conformance::Incomplete => "inconclusive",
         Conformance::NotConformant => "fail",
         Conformance::HarnessError => "harness-error",

@@ -4,100 +4,39 @@ use std::path::{Path, PathBuf};
 
 use super::PlanError;
 use super::profiles::is_built_in;
-use crate::case::LimitOverrides;
+use crate::options::{RunOptions, StartOptions};
 use crate::profile::{Controls, Profile};
 use crate::report::CASE_PLACE;
 use crate::requirement::Party;
 use crate::run::Subject;
 
-/// The user's options for the start of a subject and for its run.
-#[derive(Debug, Clone)]
-pub struct StartOptions {
-    /// The party of the subject.
-    pub party: Party,
-    /// The program and its arguments; empty if a profile has them.
-    pub command: Vec<String>,
-    /// The profile, as named by the user.
-    pub profile: Option<String>,
-    /// Environment variables for the program, in the given order.
-    pub env: Vec<(String, String)>,
-    /// The directory to start the program in; `None` for the current one.
-    pub cwd: Option<PathBuf>,
-    /// Whether the program sees the HOME of the caller.
-    pub keep_home: bool,
-    /// The login method by which the harness logs in to an agent.
-    pub login: Option<String>,
-    /// The limits that differ from those of the profile.
-    pub limits: LimitOverrides,
-    /// Additional descriptions of the acts of the client's user.
-    pub controls: Controls,
-    /// A folder of additional cases.
-    pub case_dir: Option<PathBuf>,
-    /// Whether a violated SHOULD counts like a violated MUST.
-    pub strict: bool,
-    /// Whether each case has a process of its own.
-    pub isolate: bool,
-    /// The edition of the protocol, if it is not the default.
-    pub edition: Option<String>,
-}
-
-impl StartOptions {
-    /// Returns the defaults for a subject without a command line.
-    #[must_use]
-    pub fn new(party: Party) -> Self {
-        Self {
-            party,
-            command: Vec::new(),
-            profile: None,
-            env: Vec::new(),
-            cwd: None,
-            keep_home: false,
-            login: None,
-            limits: LimitOverrides::default(),
-            controls: Controls::default(),
-            case_dir: None,
-            strict: false,
-            isolate: false,
-            edition: None,
-        }
-    }
-
+impl RunOptions {
     /// Returns the subject; the options override its profile.
     ///
     /// # Errors
     ///
     /// The command line is missing, or the current directory does not exist.
-    pub fn subject(&self, profile: Option<Profile>) -> Result<Subject, PlanError> {
+    pub fn subject(&self, party: Party, profile: Option<Profile>) -> Result<Subject, PlanError> {
         let here = std::env::current_dir().map_err(|error| PlanError::io("the current directory is gone", error))?;
         let dir = profile.as_ref().and_then(|profile| profile.dir.clone()).unwrap_or_else(|| here.clone());
-        let cwd = self.cwd.as_ref().map_or(dir, |cwd| here.join(cwd));
+        let StartOptions { command, env, cwd, keep_home, login, .. } = &self.start;
+        let cwd = cwd.as_ref().map_or(dir, |cwd| here.join(cwd));
         let mut subject = match profile {
             Some(profile) => Subject::of_profile(profile, cwd),
-            None => Subject { party: self.party, ..Subject::agent(Vec::new(), cwd) },
+            None => Subject { party, ..Subject::agent(Vec::new(), cwd) },
         };
-        if !self.command.is_empty() {
-            subject.command.clone_from(&self.command);
+        if !command.is_empty() {
+            subject.command.clone_from(command);
             subject.install = None;
         }
-        let Some(program) = subject.command.first_mut() else { return Err(self.no_command()) };
+        let Some(program) = subject.command.first_mut() else { return Err(no_command(party)) };
         *program = absolute_program(program, &here);
-        subject.keep_home = self.keep_home;
-        subject.login = self.login.clone().or(subject.login);
+        subject.keep_home = *keep_home;
+        subject.login = login.clone().or(subject.login);
         subject.controls.overlay(self.controls.clone());
-        subject.env.extend(self.env.iter().cloned());
-        subject.limits = subject.limits.with(&self.limits);
+        subject.env.extend(env.iter().cloned());
+        subject.limits = subject.limits.with(&self.start.limits());
         Ok(subject)
-    }
-
-    fn no_command(&self) -> PlanError {
-        let party = self.party;
-        let example = match party {
-            Party::Agent => "my-agent --acp",
-            Party::Client => "my-client --agent {agent} --dir {cwd} {prompt}",
-        };
-        PlanError::new(format!(
-            "which {party}? Give its command line after `--`, or a profile:\n  acp-conformance {party} -- {example}"
-        ))
     }
 
     /// Returns the arguments of the program that run the same subject again, from any directory and any shell: paths
@@ -106,7 +45,7 @@ impl StartOptions {
     pub fn arguments(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         let with = |option: &str, value: &str| format!("{option} {}", shell_words::quote(value));
-        let path = |path: &Path| absolute(path, &here).display().to_string();
+        let path = |path: &Path| absolute_path(path, &here).display().to_string();
         // As when it is found: a built-in profile comes before a file.
         let profile = |name: &String| if is_built_in(name) { name.clone() } else { path(Path::new(name)) };
         let variable = |(name, value): &(String, String)| {
@@ -116,28 +55,26 @@ impl StartOptions {
                 with("--env", &format!("{name}={value}"))
             }
         };
-        let command: Vec<String> = self
-            .command
-            .iter()
-            .enumerate()
-            .map(|(at, word)| if at == 0 { absolute_program(word, &here) } else { word.clone() })
-            .collect();
-        let needs_cwd = self.command.iter().skip(1).any(|word| names_file_below(word, &here));
-        let cwd = self.cwd.clone().or_else(|| needs_cwd.then(|| here.clone()));
+        let StartOptions { command, profile: named, env, cwd, keep_home, login, .. } = &self.start;
+        let needs_cwd = command.iter().skip(1).any(|word| names_file_below(word, &here));
+        let cwd = cwd.clone().or_else(|| needs_cwd.then(|| here.clone()));
+        let absolute =
+            |(at, word): (usize, &String)| if at == 0 { absolute_program(word, &here) } else { word.clone() };
+        let command: Vec<String> = command.iter().enumerate().map(absolute).collect();
         let limits = [
-            ("--timeout-start", self.limits.start),
-            ("--timeout-answer", self.limits.answer),
-            ("--timeout-turn", self.limits.turn),
-            ("--timeout-exit", self.limits.exit),
+            ("--timeout-start", self.start.timeout_start),
+            ("--timeout-answer", self.start.timeout_answer),
+            ("--timeout-turn", self.start.timeout_turn),
+            ("--timeout-exit", self.start.timeout_exit),
         ];
         let Controls { acts, settings, agent_name, terminal, .. } = &self.controls;
         let mut words: Vec<String> = Vec::new();
         words.extend(self.edition.iter().map(|name| with("--edition", name)));
-        words.extend(self.profile.iter().map(|name| with("--profile", &profile(name))));
-        words.extend(self.env.iter().map(variable));
+        words.extend(named.iter().map(|name| with("--profile", &profile(name))));
+        words.extend(env.iter().map(variable));
         words.extend(cwd.iter().map(|cwd| with("--cwd", &path(cwd))));
-        words.extend(self.keep_home.then(|| "--keep-home".to_owned()));
-        words.extend(self.login.iter().map(|method| with("--login", method)));
+        words.extend(keep_home.then(|| "--keep-home".to_owned()));
+        words.extend(login.iter().map(|method| with("--login", method)));
         words.extend(
             limits.iter().filter_map(|(option, limit)| Some(with(option, &format!("{}ms", (*limit)?.as_millis())))),
         );
@@ -160,9 +97,20 @@ impl StartOptions {
 
     /// Returns the command that runs a case against the same subject again, with [`CASE_PLACE`] instead of its id.
     #[must_use]
-    pub fn reproduce(&self) -> String {
-        format!("{} {} --case {CASE_PLACE} {}", this_program(), self.party, self.arguments()).trim_end().to_owned()
+    pub fn reproduce(&self, party: Party) -> String {
+        let arguments = if self.manual { "--manual".to_owned() } else { self.arguments() };
+        format!("{} {party} --case {CASE_PLACE} {arguments}", this_program()).trim_end().to_owned()
     }
+}
+
+fn no_command(party: Party) -> PlanError {
+    let example = match party {
+        Party::Agent => "my-agent --acp",
+        Party::Client => "my-client --agent {agent} --dir {cwd} {prompt}",
+    };
+    PlanError::new(format!(
+        "which {party}? Give its command line after `--`, or a profile:\n  acp-conformance {party} -- {example}"
+    ))
 }
 
 /// Returns the name of this program for a shell: only the name if PATH leads to it, or else the path.
@@ -191,7 +139,7 @@ fn names_file_below(word: &str, here: &Path) -> bool {
     is_file(value) || value.split([' ', '\'', '"', ';']).any(is_file)
 }
 
-fn absolute(path: &Path, here: &Path) -> PathBuf {
+fn absolute_path(path: &Path, here: &Path) -> PathBuf {
     here.join(path).components().collect()
 }
 
@@ -201,5 +149,5 @@ pub fn absolute_program(program: &str, here: &Path) -> String {
     if !program.contains('/') || program.starts_with('{') {
         return program.to_owned();
     }
-    absolute(Path::new(program), here).display().to_string()
+    absolute_path(Path::new(program), here).display().to_string()
 }

@@ -1,0 +1,208 @@
+//! What a user asks of a run. The command line parses into [`RunOptions`], `cargo_test` fills them in, and all code
+//! that plans, runs and reports reads them.
+
+mod shard;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use shard::Shard;
+
+use crate::case::LimitOverrides;
+use crate::case::file::parse_duration;
+use crate::profile::Controls;
+
+/// The options of a run. Their comments are the help texts of `agent` and `client`.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct RunOptions {
+    /// Run only these cases; the same as --case for each
+    #[arg(value_name = "CASE")]
+    pub filters: Vec<String>,
+    /// How to start the program.
+    #[command(flatten)]
+    pub start: StartOptions,
+    /// Run only the case with this id, or the cases that a glob such as `prompt/*` matches, or whose ids contain this
+    /// text; may be repeated. A run of selected cases exits with 0 when they pass
+    #[arg(long = "case", value_name = "PATTERN")]
+    pub cases: Vec<String>,
+    /// Run only cases for these requirements, by id, glob or text; may be repeated
+    #[arg(long = "requirement", value_name = "PATTERN")]
+    pub requirements: Vec<String>,
+    /// Skip these cases, by id, glob or text; may be repeated
+    #[arg(long = "skip", value_name = "PATTERN")]
+    pub skipped: Vec<String>,
+    /// Run the selected cases in one process, in the order of their --case options, and then once more to confirm a
+    /// failure
+    #[arg(long, requires = "cases", conflicts_with_all = ["shard", "explore", "snapshots"])]
+    pub in_order: bool,
+    /// Run only cases that failed in the last run from this directory
+    #[arg(long)]
+    pub last_failed: bool,
+    /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines. The parts are
+    /// the same on every machine (`acp-conformance list --shard`). A single shard exits with 0 unless a
+    /// requirement failed; only `acp-conformance merge`, which merges the JSON reports, can detect missing
+    /// coverage
+    #[arg(long, value_name = "K/N", conflicts_with = "update_expected")]
+    pub shard: Option<Shard>,
+    /// A folder with more cases; a case with the id of a built-in case replaces it
+    #[arg(long = "cases", value_name = "DIR")]
+    pub case_dir: Option<PathBuf>,
+    /// Run each case in its own process; by default, cases with the same start share one if the program can serve
+    /// several sessions
+    #[arg(long)]
+    pub isolate: bool,
+    /// Also run cases that repeat a case in which the program did nothing that they check. Selected cases always run
+    #[arg(long)]
+    pub thorough: bool,
+    /// Write the traces of all processes into this folder, one for each case or shared conversation
+    #[arg(long, value_name = "DIR")]
+    pub trace_dir: Option<PathBuf>,
+    /// Stop after the first failed case that --expected does not list; the reports are partial
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// End the run after this time; the reports are partial [seconds, unless suffixed with ms, s or m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time_limit: Option<Duration>,
+    /// Also play N random walks over the cases that pass: several cases in one process, in any order and in the same
+    /// session. The first walks begin after a part of the cases. A walk that breaks a requirement twice is made as
+    /// short as possible and reported. With --trace-dir, it is also written as a case
+    #[arg(long, value_name = "N", conflicts_with_all = ["shard", "snapshots", "update_expected"])]
+    pub explore: Option<NonZeroUsize>,
+    /// The number that determines the walks [default: a random one, which the report names]
+    #[arg(long, value_name = "S", requires = "explore")]
+    pub seed: Option<u64>,
+    /// Redact the traces, as `acp-conformance redact` does
+    #[arg(long, requires = "trace_dir")]
+    pub redact: bool,
+    /// Keep the transcript of each case in this folder, without ids, paths and times, and fail the run if one differs.
+    /// Needs a deterministic subject. `acp-conformance accept DIR` accepts the new transcripts
+    #[arg(long, value_name = "DIR")]
+    pub snapshots: Option<PathBuf>,
+    /// Treat a failed SHOULD like a failed MUST
+    #[arg(long)]
+    pub strict: bool,
+    /// `--quick` of `agent`: only a few cases, which cover most MUSTs.
+    #[arg(skip)]
+    pub quick: bool,
+    /// `--manual` of `client`: a person operates it.
+    #[arg(skip)]
+    pub manual: bool,
+    /// The editor whose settings the person sees.
+    #[arg(skip)]
+    pub editor: Option<String>,
+    /// The acts and settings of the client's user, in addition to those of the profile.
+    #[arg(skip)]
+    pub controls: Controls,
+    /// The edition of the protocol, if it is not the default.
+    #[arg(skip)]
+    pub edition: Option<String>,
+}
+
+/// How to start the program, and its time limits.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct StartOptions {
+    /// The command line of the program, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// A profile that describes how to start and operate the program: a file, or the name of a built-in profile
+    #[arg(long, value_name = "FILE|NAME")]
+    pub profile: Option<String>,
+    /// An environment variable for the program; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub env: Vec<(String, String)>,
+    /// The directory to start the program in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Use your own HOME instead of an empty one for each case
+    #[arg(long)]
+    pub keep_home: bool,
+    /// The id of a login method of an agent. Where a request needs a login, the harness logs in by it, once per
+    /// process
+    #[arg(long, value_name = "METHOD")]
+    pub login: Option<String>,
+    /// How many processes of the program run at once [default: one per core for clients; for agents half as many
+    /// again, and more while the processors are idle]
+    #[arg(short, long, value_name = "N", value_parser = count)]
+    pub jobs: Option<NonZeroUsize>,
+    /// Time limit for the response to initialize, or for a client to start its agent [default: 30s; seconds, unless
+    /// suffixed with ms, s or m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout_start: Option<Duration>,
+    /// Time limit for the response to any request except session/prompt [default: 20s; TIME as above]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout_answer: Option<Duration>,
+    /// Time limit for a turn [default: 60s; TIME as above]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout_turn: Option<Duration>,
+    /// Time limit for the program to exit after its input is closed [default: 500ms; TIME as above]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout_exit: Option<Duration>,
+}
+
+impl RunOptions {
+    /// Returns the patterns of the cases to run; without any, all cases run.
+    #[must_use]
+    pub fn patterns(&self) -> Vec<&String> {
+        self.cases.iter().chain(&self.filters).collect()
+    }
+
+    /// Whether the user names the cases to run, so that all of them run.
+    #[must_use]
+    pub const fn names_cases(&self) -> bool {
+        !self.cases.is_empty() || !self.filters.is_empty() || !self.requirements.is_empty() || self.last_failed
+    }
+
+    /// Whether the run is a selection of cases, which cannot show that the subject is conformant. A shard is not a
+    /// selection: only the merged report of all shards has a result.
+    #[must_use]
+    pub const fn is_selection(&self) -> bool {
+        self.names_cases() || !self.skipped.is_empty() || self.quick || self.explore.is_some()
+    }
+
+    /// Whether each case has a process of its own: transcripts are comparable only then.
+    #[must_use]
+    pub const fn is_isolated(&self) -> bool {
+        self.isolate || self.snapshots.is_some()
+    }
+
+    /// Whether cases run although another use or shape of them exercised nothing.
+    #[must_use]
+    pub const fn is_thorough(&self) -> bool {
+        self.thorough || self.is_isolated() || self.names_cases()
+    }
+}
+
+impl StartOptions {
+    /// Returns the limits that differ from those of the profile.
+    #[must_use]
+    pub const fn limits(&self) -> LimitOverrides {
+        LimitOverrides {
+            start: self.timeout_start,
+            answer: self.timeout_answer,
+            turn: self.timeout_turn,
+            exit: self.timeout_exit,
+        }
+    }
+}
+
+/// Parses a whole number of at least 1.
+fn count(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "expected a whole number of at least 1")
+}
+
+/// Parses `500ms`, `20s` or `2m`; a bare number counts seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    text.parse().map_or_else(
+        |_| parse_duration(text),
+        |seconds| Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
+    )
+}
+
+/// Parses `NAME=VALUE`.
+fn variable(text: &str) -> Result<(String, String), &'static str> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE"),
+    }
+}
