@@ -27,9 +27,19 @@ enum Scope {
 const SCOPES: &[(&str, &str, &str, Scope)] = &[
     ("CompleteElicitationNotification", "elicitation", "elicitationId", Scope::Decides),
     ("CreateElicitationRequest", "request", "requestId", Scope::Decides),
-    ("CreateElicitationRequest", "session", "sessionId", Scope::Decides),
+    (
+        "CreateElicitationRequest",
+        "session",
+        "sessionId",
+        Scope::Open("`update.session-known` reads only updates so far"),
+    ),
     ("CreateElicitationRequest", "toolCall", "toolCallId", Scope::Open("no text asks for an earlier report")),
-    ("RequestPermissionRequest", "session", "sessionId", Scope::Decides),
+    (
+        "RequestPermissionRequest",
+        "session",
+        "sessionId",
+        Scope::Open("`update.session-known` reads only updates so far"),
+    ),
     ("RequestPermissionRequest", "toolCall", "subject.toolCall.toolCallId", Scope::Open("the request is an upsert")),
     ("RequestPermissionRequest", "toolCall", "subject.toolCallId", Scope::Open("no text asks for an earlier report")),
     ("UpdateSessionNotification", "session", "sessionId", Scope::Decides),
