@@ -258,8 +258,8 @@ fn status_order(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 
 /// "Agents do not move a tool call back to `pending` once it has another status."
 ///
-/// Correct but unusual: null, which "resets it to `pending`" and is noted; a final status that is taken back for another
-/// one; and a replay, which tells the story again.
+/// Correct but unusual: null, which "resets it to `pending`" and is noted; another status after a final one; and a
+/// replay.
 fn status_no_regress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|session| session.resuming.is_none()) else { return };
     let (Some(id), Some(status)) =

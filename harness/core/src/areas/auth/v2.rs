@@ -64,8 +64,8 @@ fn login_unlocks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// "Names SHOULD be unique, and otherwise the last entry wins." In earlier revisions this is a probe, since they must not
-/// fail what a later one allows.
+/// "Names SHOULD be unique, and otherwise the last entry wins." In earlier revisions this is a probe, since they must
+/// not fail what a later one allows.
 ///
 /// Correct but unusual: names that differ in case only, which are different on most systems.
 fn env_unique(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
