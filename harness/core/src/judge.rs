@@ -3,6 +3,8 @@
 //! The judge does no input or output and does not depend on the origin of a trace: it serves a case that has just run,
 //! a recording, and live traffic. Checks get the conversation as it was *before* their event.
 
+#[cfg(test)]
+mod annotations;
 mod by_case;
 mod case;
 mod cause;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::protocol::{Edition, EditionSource, V1};
+use crate::protocol::{Edition, EditionSource, V1, V2};
 use crate::requirement::{Catalogue, CatalogueRevision};
 
 /// The published schema of protocol version 1.
@@ -13,10 +13,6 @@ pub(crate) const V1_UNSTABLE: &str = include_str!("../../../schemas/acp/2026-11-
 /// Protocol version 1.
 pub(crate) fn v1() -> &'static Edition {
     static EDITION: LazyLock<Edition> = LazyLock::new(|| {
-        let entries = serde_saphyr::from_str(include_str!("../../../cases/requirements/v1.yaml")).expect("a catalogue");
-        let revision: CatalogueRevision =
-            serde_saphyr::from_str(include_str!("../../../cases/requirements/v1@2026-11-20.yaml")).expect("a revision");
-        let catalogue = revision.apply(&Catalogue::new(entries).expect("no id twice")).expect("it fits");
         let source = EditionSource {
             name: "v1@2026-11-20",
             major: 1,
@@ -25,7 +21,38 @@ pub(crate) fn v1() -> &'static Edition {
             other_revision: None,
             adapter: &V1,
         };
-        Edition::load(source, Arc::new(catalogue)).expect("a sound schema")
+        load(
+            source,
+            include_str!("../../../cases/requirements/v1.yaml"),
+            include_str!("../../../cases/requirements/v1@2026-11-20.yaml"),
+        )
     });
     &EDITION
+}
+
+/// Protocol version 2.
+pub(crate) fn v2() -> &'static Edition {
+    static EDITION: LazyLock<Edition> = LazyLock::new(|| {
+        let source = EditionSource {
+            name: "v2@2026-11-20",
+            major: 2,
+            stable: include_str!("../../../schemas/acp/2026-11-20/v2/schema.json"),
+            unstable: include_str!("../../../schemas/acp/2026-11-20/v2/schema.unstable.json"),
+            other_revision: None,
+            adapter: &V2,
+        };
+        load(
+            source,
+            include_str!("../../../cases/requirements/v2.yaml"),
+            include_str!("../../../cases/requirements/v2@2026-11-20.yaml"),
+        )
+    });
+    &EDITION
+}
+
+/// Loads an edition with the catalogue of the edition before it and its revision.
+fn load(source: EditionSource<'_>, base: &str, revision: &str) -> Edition {
+    let base = Catalogue::new(serde_saphyr::from_str(base).expect("a catalogue")).expect("no id twice");
+    let revision: CatalogueRevision = serde_saphyr::from_str(revision).expect("a revision");
+    Edition::load(source, Arc::new(revision.apply(&base).expect("it fits"))).expect("a sound schema")
 }

@@ -1,6 +1,7 @@
 //! The reference client with deliberate faults.
 
 mod cancel;
+mod content;
 mod elicitation;
 mod fs;
 mod initialize;

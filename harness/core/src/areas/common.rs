@@ -7,6 +7,7 @@ use crate::conversation::{Answer, Conversation, Exchange, Opening, Outcome, Sess
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::protocol::is_absolute;
+use crate::requirement::Level;
 use crate::wire::Members;
 
 /// The error that requires a login.
@@ -22,6 +23,12 @@ pub(crate) const BAD_PARAMS: i64 = -32602;
 
 /// The error of a missing resource.
 pub(crate) const NOT_FOUND: i64 = -32002;
+
+/// Whether the requirement is only a probe in the edition of the conversation: a later revision made a rule of it.
+pub(super) fn is_probe(ctx: &CheckContext<'_>, requirement: &str) -> bool {
+    let entry = ctx.conversation.edition.catalogue.find(requirement);
+    entry.is_none_or(|entry| entry.level == Level::MayProbe)
+}
 
 /// Passes an absolute path and fails a relative one at `pointer` in a message of `method`. It is inconclusive if the
 /// client itself gave the session a relative `cwd` or root, since the agent may have joined the path to that.

@@ -27,11 +27,13 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("list.entry-shape", On::Payload(entry_cwd)).only(&["session/list"]),
     Check::agent("list.unique-ids", On::Response(unique_ids)).only(&[LIST]),
     Check::agent("list.updated-at", On::Payload(updated_at)).only(&["session/list"]),
+    Check::agent("list.most-recent-first", On::Response(most_recent_first)).alone().only(&[LIST]),
     Check::agent("list.cursor-accepted", On::Response(cursor_accepted)).only(&[LIST]),
     Check::agent("list.read-only", On::Response(read_only)).only(&[LIST]),
     Check::agent("list.params-optional", On::Response(params_optional)).only(&[LIST]),
     Check::client("list.cwd-absolute", On::Call(filter_absolute)).alone().only(&[LIST]),
     Check::client("list.cursor-opaque", On::Call(cursor_opaque)).only(&[LIST]),
+    Check::client("list.cwd-kept", On::Call(cwd_kept)).only(&[LIST]),
 ];
 
 const LIST: &str = "session/list";
@@ -213,6 +215,27 @@ fn updated_at(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling
     }
 }
 
+/// "Agents SHOULD return the sessions with the most recent activity first."
+///
+/// Correct but unusual: sessions with equal times or without one, and activity between two pages. Only the times on one
+/// page are compared.
+fn most_recent_first(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = page(answer) else { return };
+    let times = entries(result).filter_map(|(id, updated)| Some((id, updated?.parse::<jiff::Timestamp>().ok()?)));
+    let times: Vec<_> = times.collect();
+    let late = times.windows(2).find(|pair| pair[1].1 > pair[0].1);
+    if let Some([(before, _), (after, _)]) = late {
+        let fact = fact!(
+            "older-session-first",
+            "the agent listed `{before}` before `{after}`, which was active later; expected the most recent first",
+            before, after; pointer = "/result/sessions"
+        );
+        ruling.fail(fact, &[exchange.n]);
+    } else if times.first().map(|(_, first)| first) != times.last().map(|(_, last)| last) {
+        ruling.pass();
+    }
+}
+
 /// "If present, pass this in the next request's `cursor` parameter to fetch the next page."
 ///
 /// Correct but unusual: the cursor is bound to its filter, expires after a while, or the store fails. A refusal fails
@@ -354,5 +377,26 @@ fn cursor_opaque(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
             cursor; pointer = "/params/cursor"
         );
         ruling.fail(fact, last.as_slice());
+    }
+}
+
+/// The filter by working directory: "Clients keep the same value when following `nextCursor`".
+///
+/// Correct but unusual: null instead of no member, and a cursor of an earlier walk, whose filter is not remembered.
+fn cwd_kept(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(cursor) = call.text_of(LIST, "cursor") else { return };
+    let Some(walk) = ctx.areas.list.walk.as_ref().filter(|walk| walk.next.as_deref() == Some(cursor)) else { return };
+    let (kept, now) = (walk.filter.as_deref(), call.text("cwd"));
+    if kept != now {
+        let fact = fact!(
+            "filter-changed",
+            "the client sent the cursor of a page for {expected} with {actual}; expected the same cwd",
+            expected = kept.map_or_else(|| "all sessions".to_owned(), |cwd| format!("the cwd `{cwd}`")),
+            actual = now.map_or_else(|| "no cwd".to_owned(), |cwd| format!("the cwd `{cwd}`"));
+            pointer = "/params/cwd"
+        );
+        ruling.fail(fact, &[walk.n]);
+    } else if kept.is_some() {
+        ruling.pass();
     }
 }

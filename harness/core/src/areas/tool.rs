@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 
 use serde_json::Value;
 
-use super::common::{decide_absolute, proper};
+use super::common::{decide_absolute, is_probe, proper};
 use super::support::Finish;
 use crate::areas::common::decide_replaced;
 use crate::areas::{Check, CheckContext, On};
@@ -22,6 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("tool.title", On::Update(title_not_empty)).alone().only(&["tool_call"]),
     Check::agent("tool.final-status", On::Response(final_status)).only(&["session/prompt"]),
     Check::agent("tool.status-order", On::Update(status_order)).only(&["tool_call_update"]),
+    Check::agent("tool.status-no-regress", On::Update(status_no_regress)).only(&["tool_call_update"]),
     Check::agent("tool.in-progress", On::Update(in_progress)),
     Check::agent("tool.location-absolute", On::Payload(location_absolute)).only(&[
         "tool_call",
@@ -252,6 +253,32 @@ fn status_order(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
                 tool_call_id = id, before = tool.status, actual = next; pointer = "/params/update/status"
             )
         });
+    }
+}
+
+/// "Agents do not move a tool call back to `pending` once it has another status."
+///
+/// Correct but unusual: null, which "resets it to `pending`" and is noted; another status after a final one; and a
+/// replay.
+fn status_no_regress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known.filter(|session| session.resuming.is_none()) else { return };
+    let (Some(id), Some(status)) =
+        (update.body.member("toolCallId").and_then(Value::as_str), update.body.member("status"))
+    else {
+        return;
+    };
+    if !session.work.tools.get(id).is_some_and(|tool| tool.has_begun) {
+        return;
+    }
+    let fact = fact!(
+        "pending-again",
+        "the agent moved the tool call `{tool_call_id}` back to pending; expected another status",
+        tool_call_id = id; pointer = "/params/update/status"
+    );
+    match status.as_str() {
+        Some("pending") if !is_probe(ctx, "tool.status-no-regress") => ruling.fail(fact, &[]),
+        Some("pending") | None => ruling.note(fact),
+        Some(_) => ruling.pass(),
     }
 }
 

@@ -532,8 +532,11 @@ impl Session {
         // A replay need not contain the part that a summary replaced.
         self.uneven |= self.loading.is_none();
         let known = self.compactions.entry(id.to_owned()).or_insert_with(|| "in_progress".to_owned());
-        if let Some(status) = text("status") {
-            status.clone_into(known);
+        match report.member("status") {
+            Some(Value::String(status)) => known.clone_from(status),
+            // "`null` resets it to `in_progress`".
+            Some(Value::Null) => "in_progress".clone_into(known),
+            _ => {}
         }
     }
 

@@ -67,6 +67,8 @@ pub struct Work {
 pub struct Activity {
     /// Whether it has a final status or an exit status.
     pub is_over: bool,
+    /// Whether a tool call has another status than `pending`.
+    pub has_begun: bool,
     /// Whether it advertises `cancel` now.
     pub cancellable: bool,
     /// Whether it ever advertised `cancel`.
@@ -135,6 +137,7 @@ impl Work {
                     tool.learn_capabilities(update.body);
                     if let Some(status) = update.body.member("status") {
                         tool.is_over = matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
+                        tool.has_begun = status.as_str().is_some_and(|status| status != "pending");
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! A login method that the client runs by itself, in a terminal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -15,8 +15,10 @@ pub struct TerminalLogin {
     pub id: String,
     /// The additional arguments.
     pub args: Vec<String>,
-    /// The additional environment variables.
+    /// The additional environment variables; of several entries with one name, the last.
     pub env: BTreeMap<String, String>,
+    /// The variables with several entries and different values.
+    pub repeated: BTreeSet<String>,
 }
 
 impl TerminalLogin {
@@ -33,15 +35,21 @@ impl TerminalLogin {
             None => Vec::new(),
         };
         let variable = |name: &str, value: &Value| Some((name.to_owned(), text(value)?));
-        let env = match member("env") {
-            Some(Value::Object(env)) => env.iter().map(|(name, value)| variable(name, value)).collect(),
+        let variables: Vec<(String, String)> = match member("env") {
+            Some(Value::Object(env)) => env.iter().map(|(name, value)| variable(name, value)).collect::<Option<_>>()?,
             // Version 2 lists the variables.
             Some(env) => {
-                env.as_array()?.iter().map(|it| variable(it.get("name")?.as_str()?, it.get("value")?)).collect()
+                let variables = env.as_array()?.iter();
+                variables.map(|it| variable(it.get("name")?.as_str()?, it.get("value")?)).collect::<Option<_>>()?
             }
-            None => Some(BTreeMap::new()),
+            None => Vec::new(),
         };
+        let (mut env, mut repeated) = (BTreeMap::new(), BTreeSet::new());
+        for (name, value) in variables {
+            let before = env.insert(name.clone(), value.clone());
+            repeated.extend(before.filter(|before| *before != value).map(|_| name));
+        }
         let id = member("id").or_else(|| member("methodId"))?;
-        Some(Self { id: text(id)?, args, env: env? })
+        Some(Self { id: text(id)?, args, env, repeated })
     }
 }

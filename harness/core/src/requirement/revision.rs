@@ -157,7 +157,9 @@ impl Change {
         set(&mut entry.refers_to, self.refers_to.as_ref());
         set(&mut entry.needs, self.needs.as_ref());
         set(&mut entry.flags, self.flags.as_ref());
-        entry.remark = self.remark.clone().or_else(|| entry.remark.take());
+        // A remark explains a status, so that of another status is dropped.
+        let kept = entry.remark.take().filter(|_| self.status.is_none());
+        entry.remark = self.remark.clone().or(kept);
         entry.no_fault = self.no_fault.clone().or_else(|| entry.no_fault.take());
     }
 }

@@ -1,7 +1,7 @@
 //! The list of all layers of the client.
 
 use super::{
-    cancel, elicitation, fs, initialize,
+    cancel, content, elicitation, fs, initialize,
     jsonrpc::{self, Reject},
     launch::Launch,
     permission, session,
@@ -59,6 +59,8 @@ pub(crate) const LAYERS: &[Layered] = &[
     // Turns and their cancellation
     messages("late-cancel-answered", || Box::new(cancel::AnswerLateCancel)),
     messages("cancel-request-aborts-all", || Box::new(cancel::AbortAll)),
+    // Content
+    messages("icon-loaded", || Box::new(content::LoadIcons)),
     // Permission
     messages("permission-clears-all", || Box::new(permission::ClearAll)),
     messages("permission-late-asked", || Box::new(permission::AnswerLate::default())),

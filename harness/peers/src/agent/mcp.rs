@@ -25,7 +25,7 @@ const START_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct McpServer {
-    name: String,
+    pub name: String,
     r#type: Option<String>,
     command: Option<PathBuf>,
     args: Vec<String>,
@@ -45,6 +45,11 @@ impl McpServer {
     /// Returns whether the agent has the transport in version 2.
     pub(super) fn is_known_in_v2(&self) -> bool {
         self.command.is_some() || self.r#type.as_deref() == Some("http")
+    }
+
+    /// Returns whether its command is not an absolute path.
+    pub(super) fn is_relative(&self) -> bool {
+        self.command.as_deref().is_some_and(Path::is_relative)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The sessions: creates, reopens, lists, closes and deletes them.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
@@ -48,6 +48,13 @@ impl Setup {
         // In version 1 the session continues without such a server.
         if is_v2 && !self.mcp_servers.iter().all(McpServer::is_known_in_v2) {
             return Err(invalid_params("an MCP server has a transport that was not advertised"));
+        }
+        if is_v2 && self.mcp_servers.iter().any(McpServer::is_relative) {
+            return Err(invalid_params("the command of an MCP server is not an absolute path"));
+        }
+        let mut names = BTreeSet::new();
+        if is_v2 && !self.mcp_servers.iter().all(|server| names.insert(&server.name)) {
+            return Err(invalid_params("two MCP servers have the same name"));
         }
         Ok(())
     }
@@ -107,7 +114,7 @@ impl Sessions {
         }
     }
 
-    /// Lists the saved sessions, newest first, one page at a time.
+    /// Lists the saved sessions, the most recently active first, one page at a time.
     pub(super) fn list(&self, client: &Client, params: &Value) -> Reply {
         let cwd = params["cwd"].as_str().map(Path::new);
         if client.is_v2() && cwd.is_some_and(Path::is_relative) {

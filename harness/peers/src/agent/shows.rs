@@ -54,7 +54,7 @@ pub(super) fn content(turn: &Turn) {
             "uri": "file:///notes.txt",
             "mimeType": "text/plain",
             // Version 1 has no icons.
-            "icons": [{"src": format!("data:image/png;base64,{PNG}"), "mimeType": "image/png"}],
+            "icons": [{"src": format!("data:image/png;base64,{PNG}"), "mimeType": "image/png", "sizes": ["1x1"]}],
         }),
         json!({"type": "resource", "resource": text}),
         json!({"type": "resource", "resource": blob}),

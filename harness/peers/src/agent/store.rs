@@ -62,9 +62,9 @@ impl Record {
         }
     }
 
-    /// Returns the place of the session in the listing, which no later change moves.
+    /// Returns the place of the session in the listing, by its last activity.
     fn cursor(&self) -> String {
-        format!("{:020}-{}", self.created, self.id)
+        format!("{:020}-{}", self.updated, self.id)
     }
 }
 
@@ -96,7 +96,7 @@ impl Store {
         is_plain.then(|| read(&self.path(id))).flatten()
     }
 
-    /// Reads one page of the sessions in a folder or in any, newest first, and the cursor of the next page; none for a
+    /// Reads one page of the sessions in a folder or in any, the most recently active first, and the cursor of the next page; none for a
     /// cursor that does not come from here.
     pub(super) fn page(&self, cwd: Option<&Path>, cursor: Option<&str>) -> Option<(Vec<Record>, Option<String>)> {
         let mut records = self.all();
@@ -114,7 +114,7 @@ impl Store {
         Some((records, next))
     }
 
-    /// Reads all sessions, oldest first.
+    /// Reads all sessions, the most recently active last.
     fn all(&self) -> Vec<Record> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let is_session = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
@@ -143,8 +143,8 @@ fn read(path: &Path) -> Option<Record> {
 
 /// Returns whether a text has the form of the cursors that the listing hands out.
 fn is_cursor(text: &str) -> bool {
-    let Some((created, id)) = text.split_once('-') else { return false };
-    created.len() == 20 && created.chars().all(|c| c.is_ascii_digit()) && id.starts_with("ref-")
+    let Some((updated, id)) = text.split_once('-') else { return false };
+    updated.len() == 20 && updated.chars().all(|c| c.is_ascii_digit()) && id.starts_with("ref-")
 }
 
 #[cfg(test)]

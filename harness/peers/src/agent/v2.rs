@@ -155,8 +155,11 @@ impl Wire for V2 {
 
 fn config_options(settings: &Settings) -> Vec<acp::SessionConfigOption> {
     let modes: Vec<_> = MODES.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).into();
-    let models = MODELS.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name));
-    let groups = vec![acp::SessionConfigSelectGroup::new("echo", "Echo models", models.into())];
+    let group = |(id, name): (&str, &str)| {
+        let model = acp::SessionConfigSelectOption::new(id.to_owned(), name.to_owned());
+        acp::SessionConfigSelectGroup::new(format!("{id}-models"), format!("{name} models"), vec![model])
+    };
+    let groups: Vec<_> = MODELS.map(group).into();
     let mut options = vec![
         acp::SessionConfigOption::select(MODE, "Mode", settings.mode.clone(), modes)
             .category(acp::SessionConfigOptionCategory::Mode),

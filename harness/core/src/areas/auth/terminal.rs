@@ -10,6 +10,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("auth.terminal.same-program", On::Login(same_program)),
     Check::client("auth.terminal.args-appended", On::Login(args_appended)),
     Check::client("auth.terminal.env-override", On::Login(env_override)),
+    Check::client("auth.terminal.env-last-wins", On::Login(env_last_wins)),
     Check::client("auth.terminal.interactive", On::Login(interactive)),
     Check::client("auth.terminal.separate-process", On::Login(separate_process)),
     Check::client("auth.terminal.exit-zero-success", On::Login(exit_status)),
@@ -81,7 +82,8 @@ fn args_appended(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling
 ///
 /// Correct but unusual: an empty value, which must be set like any other.
 fn env_override(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
-    for (name, wanted) in &login.adds.env {
+    // A name with several entries belongs to `env_last_wins`.
+    for (name, wanted) in login.adds.env.iter().filter(|(name, _)| !login.adds.repeated.contains(*name)) {
         let there = login.start.environment.iter().any(|known| known == name);
         match login.start.values.get(name) {
             Some(found) => ruling.decide(found == wanted, || {
@@ -105,6 +107,24 @@ fn env_override(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<
             // The trace does not contain the value.
             None => {}
         }
+    }
+}
+
+/// "Names SHOULD be unique, and otherwise the last entry wins."
+///
+/// Correct but unusual: several entries of one name and value. Where the variable is missing, `env_override` decides.
+fn env_last_wins(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+    for name in &login.adds.repeated {
+        let (Some(found), Some(wanted)) = (login.start.values.get(name), login.adds.env.get(name)) else { continue };
+        ruling.decide(found == wanted, || {
+            fact!(
+                "earlier-entry-won",
+                "the client started the login with {name} set to {actual}; expected {expected}, its last entry",
+                name,
+                actual = in_quotes(found),
+                expected = in_quotes(wanted)
+            )
+        });
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::areas::common::{LOGIN as LOGIN_NEEDED, decide_implemented, proper};
+use crate::areas::common::{LOGIN as LOGIN_NEEDED, decide_implemented, is_probe, proper};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Conversation};
 use crate::fact;
@@ -64,22 +64,28 @@ fn login_unlocks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// The names in the `env` of a terminal login are unique. Later revisions say "SHOULD be unique, and otherwise the last
-/// entry wins", so this is a probe.
+/// "Names SHOULD be unique, and otherwise the last entry wins." In earlier revisions this is a probe, since they must
+/// not fail what a later one allows.
 ///
 /// Correct but unusual: names that differ in case only, which are different on most systems.
-fn env_unique(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+fn env_unique(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in result.member("authMethods").and_then(Value::as_array).into_iter().flatten() {
         let Some(env) = method.member("env").and_then(Value::as_array).filter(|env| !env.is_empty()) else { continue };
         let mut seen = BTreeSet::new();
         let names = env.iter().filter_map(|variable| variable.member("name")?.as_str());
-        if let Some(name) = names.into_iter().find(|name| !seen.insert(*name)) {
-            ruling.note(fact!(
-                "duplicate-variable",
-                "the agent advertised a terminal login with two variables `{name}`; expected unique names",
-                name; pointer = "/result/authMethods"
-            ));
+        let Some(name) = names.into_iter().find(|name| !seen.insert(*name)) else {
+            ruling.pass();
+            continue;
+        };
+        let fact = fact!(
+            "duplicate-variable",
+            "the agent advertised a terminal login with two variables `{name}`; expected unique names",
+            name; pointer = "/result/authMethods"
+        );
+        match is_probe(ctx, "auth.terminal-env-unique") {
+            true => ruling.note(fact),
+            false => ruling.fail(fact, &[]),
         }
     }
 }

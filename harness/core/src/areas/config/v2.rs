@@ -13,6 +13,7 @@ use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("config.values-nonempty-unique", On::Payload(values)).only(OPTIONS),
+    Check::agent("config.group-ids-unique", On::Payload(group_ids)).only(OPTIONS),
     Check::agent(
         "config.no-modes",
         On::Update(|_, update, ruling| {
@@ -25,11 +26,17 @@ pub(super) const CHECKS: &[Check] = &[
 
 const OPTIONS: &[&str] = &["session/new", "session/resume", "session/set_config_option", "config_option_update"];
 
-/// A select has no value twice, groups included. The schema wants at least one.
+/// Returns the select options of a payload that have a list, each with its place.
+fn selects<'p>(payload: &'p Payload<'p>) -> impl Iterator<Item = (&'p str, &'p Value, &'p Vec<Value>)> {
+    payload
+        .places("SessionConfigOption")
+        .filter(|(_, option)| option_text(option, "type") == Some("select"))
+        .filter_map(|(at, option)| Some((at, option, option.member("options")?.as_array()?)))
+}
+
+/// A select has no value twice, groups included. The table of shapes handles lists without a value.
 fn values(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
-    let selects =
-        payload.places("SessionConfigOption").filter(|(_, option)| option_text(option, "type") == Some("select"));
-    for (at, option) in selects.filter(|(_, option)| option.member("options").is_some_and(Value::is_array)) {
+    for (at, option, _) in selects(payload) {
         let mut seen = BTreeSet::new();
         let doubled = option_values(option).find(|value| !seen.insert(*value));
         let pointer = payload.pointer(at) + "/options";
@@ -43,6 +50,29 @@ fn values(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) 
             ruling.fail(fact, &[]);
         } else if !seen.is_empty() {
             ruling.pass();
+        }
+    }
+}
+
+/// `groupId`: "MUST be unique within the option".
+///
+/// Correct but unusual: the same id in two options, and a group whose id is a value.
+fn group_ids(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (at, option, groups) in selects(payload) {
+        let mut seen = BTreeSet::new();
+        let ids = groups.iter().filter_map(|group| group.member("groupId")?.as_str());
+        match ids.into_iter().find(|id| !seen.insert(*id)) {
+            Some(id) => {
+                let fact = fact!(
+                    "duplicate-group",
+                    "the agent sent the option `{config_id}` with two groups `{group_id}`; expected unique ids",
+                    config_id = option_text(option, "configId").unwrap_or_default(), group_id = id;
+                    pointer = payload.pointer(at) + "/options"
+                );
+                ruling.fail(fact, &[]);
+            }
+            None if seen.len() > 1 => ruling.pass(),
+            None => {}
         }
     }
 }

@@ -1,11 +1,16 @@
 //! Area `content`: formats of single members, base64 and URIs.
 
+use serde_json::Value;
+
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::Payload;
 use crate::fact;
 use crate::finding::Ruling;
 
-pub(in crate::areas) const CHECKS: &[Check] = &[Check::agent("content.icon-scheme", On::Payload(icon_scheme))];
+pub(in crate::areas) const CHECKS: &[Check] = &[
+    Check::agent("content.icon-scheme", On::Payload(icon_scheme)),
+    Check::agent("content.icon-sizes", On::Payload(icon_sizes)),
+];
 
 pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
     Check::both(
@@ -111,6 +116,27 @@ fn icon_scheme(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Rulin
                 party = ctx.from, actual = scheme, method = payload.method; pointer = payload.pointer(&member.at())
             )
         });
+    }
+}
+
+/// "Each string SHOULD be in `WxH` format (e.g., `\"48x48\"`, `\"96x96\"`) or `\"any\"`".
+///
+/// Correct but unusual: null, and an empty list.
+fn icon_sizes(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_size =
+        |text: &str| text.split_once('x').is_some_and(|(width, height)| is_number(width) && is_number(height));
+    for member in payload.members(&[("Icon", "sizes")]) {
+        for size in member.value.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            ruling.decide(size == "any" || is_size(size), || {
+                fact!(
+                    "icon-size",
+                    "the {party} sent an icon with the size `{actual}` in {method}; expected a form such as `48x48`, \
+                    or `any`",
+                    party = ctx.from, actual = size, method = payload.method; pointer = payload.pointer(&member.at())
+                )
+            });
+        }
     }
 }
 

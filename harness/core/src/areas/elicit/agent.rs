@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::state::VisitState;
+use crate::areas::common::is_own_value;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
 use crate::fact;
@@ -15,6 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("elicit.session-known", On::Call(session_known)).only(&[CREATE]),
     Check::agent("elicit.request-known", On::Call(request_known)).only(&[CREATE]),
     Check::agent("elicit.form.schema-flat", On::Call(form_flat)).alone().only(&[CREATE]),
+    Check::agent("elicit.titled-items-no-type", On::Call(titled_items)).alone().only(&[CREATE]),
     Check::agent("elicit.url.fields", On::Call(url_absolute)).alone().only(&[CREATE]),
     Check::agent("elicit.url.id-unique", On::Call(url_id_unique)).only(&[CREATE]),
     Check::agent("elicit.form.no-links", On::Call(form_without_links)).alone().only(&[CREATE]),
@@ -98,6 +100,32 @@ fn request_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
                 method = CREATE, id; pointer = "/params/requestId"
             )
         });
+    }
+}
+
+/// "Titled multi-select items use `anyOf` and omit `type`."
+///
+/// Correct but unusual: items with plain values, which have a type and an `enum`, and a type with an underscore, whose
+/// other members are its own.
+fn titled_items(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let form = call.params.filter(|_| call.method == CREATE).and_then(|params| params.member("requestedSchema"));
+    let fields = form.and_then(|form| form.member("properties")).and_then(Value::as_object);
+    for (name, field) in fields.into_iter().flatten() {
+        let Some(items) = field.member("items").filter(|items| items.member("anyOf").is_some()) else { continue };
+        let of_another_kind = |kind: &Value| kind.as_str().is_some_and(is_own_value) || items.member("enum").is_some();
+        match items.member("type") {
+            None => ruling.pass(),
+            Some(kind) if of_another_kind(kind) => {}
+            Some(_) => {
+                let fact = fact!(
+                    "titled-items-with-type",
+                    "the agent requested a form whose field `{field}` has items with `anyOf` and a `type`; expected \
+                    no type",
+                    field = name; pointer = format!("/params/requestedSchema/properties/{}/items", escaped(name))
+                );
+                ruling.fail(fact, &[]);
+            }
+        }
     }
 }
 

@@ -1,4 +1,6 @@
-//! Area `mcp`: the transports of version 2.
+//! Area `mcp`: the transports of version 2, and the names of servers.
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -9,8 +11,10 @@ use crate::fact;
 use crate::finding::Ruling;
 use crate::wire::Members;
 
-pub(super) const CHECKS: &[Check] =
-    &[Check::client("mcp.no-sse", On::Call(no_sse)).alone().only(&["session/new", "session/load", "session/resume"])];
+pub(super) const CHECKS: &[Check] = &[
+    Check::client("mcp.no-sse", On::Call(no_sse)).alone().only(&["session/new", "session/load", "session/resume"]),
+    Check::client("mcp.name-unique", On::Call(name_unique)).alone().only(&["session/new", "session/resume"]),
+];
 
 /// Version 2 has no transport `sse`.
 fn no_sse(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -23,5 +27,30 @@ fn no_sse(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
                 method = call.method; pointer = format!("/params/mcpServers/{at}/type")
             )
         });
+    }
+}
+
+/// The name of a server "MUST be unique within `mcpServers`".
+///
+/// Correct but unusual: names that differ in case, and the same name in two requests. Only the types that the schema
+/// defines have a name with this rule; that of another type is noted.
+fn name_unique(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let servers = opening(call).map(|params| items(params, "mcpServers")).unwrap_or_default();
+    let mut seen = BTreeSet::new();
+    for (at, server) in servers.iter().enumerate() {
+        let Some(name) = server.member("name").and_then(Value::as_str) else { continue };
+        let is_defined = matches!(server.member("type").and_then(Value::as_str), Some("stdio" | "http"));
+        if seen.insert(name) {
+            continue;
+        }
+        let fact = fact!(
+            "duplicate-server-name",
+            "the client sent {method} with two MCP servers of the name `{name}`; expected unique names",
+            method = call.method, name; pointer = format!("/params/mcpServers/{at}/name")
+        );
+        return if is_defined { ruling.fail(fact, &[]) } else { ruling.note(fact) };
+    }
+    if seen.len() > 1 {
+        ruling.pass();
     }
 }

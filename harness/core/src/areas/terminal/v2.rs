@@ -19,6 +19,7 @@ pub(super) const CHECKS: &[Check] = &[
         On::Payload(|ctx, payload, ruling| base64(ctx, payload, OUTPUT, ruling)),
     )
     .only(&["terminal_update", "terminal_output_chunk"]),
+    Check::agent("terminal.signal-name", On::Update(signal)).alone().only(TERMINAL),
     Check::agent("terminal.no-client-methods", On::Call(client_method)).alone(),
 ];
 
@@ -61,6 +62,25 @@ fn id_reused(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
         );
         fail_in_case(ctx, fact, &[ended], ruling);
     }
+}
+
+/// "Agents SHOULD use the conventional platform signal name. POSIX examples include `SIGTERM` … Other platforms may use
+/// a platform-specific name."
+///
+/// Correct but unusual: names of another form, which may be those of a platform. They are noted; only a number fails.
+fn signal(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let signal = update.body.member("exitStatus").and_then(|status| status.member("signal")?.as_str());
+    let Some(signal) = signal.filter(|_| TERMINAL.contains(&update.variant)) else { return };
+    if signal.starts_with("SIG") {
+        return ruling.pass();
+    }
+    let fact = fact!(
+        "signal-name",
+        "the agent reported the signal `{actual}`; expected a name such as `SIGTERM`",
+        actual = signal; pointer = "/params/update/exitStatus/signal"
+    );
+    let is_number = signal.trim().parse::<i64>().is_ok();
+    if is_number { ruling.fail(fact, &[]) } else { ruling.note(fact) }
 }
 
 /// Files and terminals of the client are not part of version 2.

@@ -14,6 +14,8 @@ pub(super) enum When {
     Member,
     /// As `Member`; and the row owns only values that their set lacks.
     Value,
+    /// As `Member`; and the row owns only the rule that a list of the members has an item.
+    Filled,
     /// The object is present; and the row owns only missing members.
     There,
     /// The object is present; and the row owns only values that are not objects.
@@ -42,7 +44,7 @@ pub(super) const fn row(
 impl Row {
     /// Whether this value proves that the requirement is satisfied, if it has no problem.
     pub(super) fn is_exercised(&self, value: &Value) -> bool {
-        !matches!(self.when, When::Member | When::Value)
+        !matches!(self.when, When::Member | When::Value | When::Filled)
             || self.members.iter().any(|m| value.member(m).is_some_and(|v| !v.is_null()))
     }
 
@@ -60,6 +62,10 @@ impl Row {
         }
         if self.when == When::Value && problem.kind != ProblemKind::NotInSet {
             return false;
+        }
+        if self.when == When::Filled {
+            let is_member = |member: &&str| below.strip_prefix('/') == Some(*member);
+            return problem.kind == ProblemKind::Other && self.members.iter().any(is_member);
         }
         if self.members.is_empty() {
             return below.is_empty() || below.starts_with('/');

@@ -18,6 +18,8 @@ pub(super) const AGENT: &[Row] = &[
     row("auth.logout-implemented", "LogoutAuthResponse", &[], When::Root),
     row("commands.input-tagged", "AvailableCommandInput", &["type", "hint"], When::Object),
     row("commands.tagged", "AvailableCommand", &["type", "name", "description"], When::Object),
+    row("config.values-nonempty-unique", "SessionConfigSelect", &["options"], When::Filled),
+    row("config.values-nonempty-unique", "SessionConfigSelectGroup", &["options"], When::Filled),
     // A category only helps to show an option, and is not part of its shape.
     row("ext.values-prefixed.agent", "SessionConfigOption", &["category"], When::Value),
     row("config.shape", "SessionConfigOption", &[], When::Object),
@@ -49,6 +51,7 @@ pub(super) const AGENT: &[Row] = &[
     row("message.content-shape", "AgentThought", &["content"], When::Member),
     row("diff.operation-values", "DiffChange", &["operation"], When::Object),
     row("diff.old-path", "DiffPathPairChange", &["oldPath", "path"], When::Object),
+    row("diff.changes-nonempty", "Diff", &["changes"], When::Filled),
     row("diff.changes-present", "Diff", &["changes"], When::Object),
     row("tool.content-values", "ToolCallContent", &["type"], When::Object),
     // The id in the subject of a permission request comes before the id of any report.
