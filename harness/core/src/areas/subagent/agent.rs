@@ -272,11 +272,11 @@ fn cancel_below(ctx: &CheckContext<'_>, session: &str, since: usize) -> Option<u
     children.find_map(|(_, child)| child.last_cancel.filter(|n| *n > since))
 }
 
-fn fail_of_parent(ctx: &CheckContext<'_>, session: &str, cancel: usize, ruling: &mut Ruling<'_>) {
+fn fail_of_parent(ctx: &CheckContext<'_>, (session, pointer): (&str, &str), cancel: usize, ruling: &mut Ruling<'_>) {
     let fact = fact!(
         "parent-cancelled",
         "the agent ended the work of the session `{session_id}` as cancelled; the client had cancelled only a subagent",
-        session_id = session
+        session_id = session; pointer = pointer
     );
     fail_in_case(ctx, fact, &[cancel], ruling);
 }
@@ -292,7 +292,7 @@ fn parent_cancelled(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
         && exchange.cancel_requested.is_none()
         && let Some(cancel) = cancel_below(ctx, id, exchange.n)
     {
-        fail_of_parent(ctx, id, cancel, ruling);
+        fail_of_parent(ctx, (id, "/result/stopReason"), cancel, ruling);
     }
 }
 
@@ -303,7 +303,7 @@ fn parent_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
     if let Some((begun, _)) = begun
         && let Some(cancel) = cancel_below(ctx, update.session, begun)
     {
-        fail_of_parent(ctx, update.session, cancel, ruling);
+        fail_of_parent(ctx, (update.session, "/params/update/stopReason"), cancel, ruling);
     }
 }
 
