@@ -53,7 +53,7 @@ fn child_of<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
 /// live message naming the child as sender or recipient."
 ///
 /// Correct but unusual: a child that is announced by its id only, and one below another child, announced on the session
-/// of that; traffic after the turn; a message whose sender is a session that is no child, and is never announced. What
+/// of that; traffic after the turn; a message whose sender is a session that the agent never announces. What
 /// comes in a replay is not live: it is inconclusive.
 fn announced_first(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if !is_supported(ctx) {
