@@ -37,6 +37,7 @@ mod resume;
 mod schema;
 mod session;
 mod state;
+mod subagent;
 pub(crate) mod support;
 mod terminal;
 mod timestamp;
@@ -52,7 +53,7 @@ pub(crate) use self::memory::Event;
 
 /// Returns every check of every area.
 pub(crate) fn all() -> Vec<Check> {
-    let areas: [&[&[Check]]; 36] = [
+    let areas: [&[&[Check]]; 37] = [
         auth::CHECKS,
         &[background::CHECKS],
         cancel::CHECKS,
@@ -95,6 +96,7 @@ pub(crate) fn all() -> Vec<Check> {
         &[schema::CHECKS, schema::BOTH.as_flattened()],
         session::CHECKS,
         &[state::CHECKS],
+        subagent::CHECKS,
         terminal::CHECKS,
         &[tool::CHECKS],
         &[toolcancel::CHECKS],

@@ -26,6 +26,8 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+pub use self::announced::Child;
+pub(crate) use self::announced::SUBAGENT;
 pub use self::exchange::Exchange;
 pub use self::forget::{Holes, Memory};
 pub use self::history::{History, message_of, text_of_content};
@@ -131,8 +133,10 @@ pub struct Conversation {
     /// Session ids that the client used although no agent created them. The client used them first, so its partner may
     /// use them too.
     pub invented_sessions: BTreeSet<String>,
-    /// Session ids of subagents, and those in updates that only a draft or another revision defines. The client knows
-    /// them.
+    /// The sessions of subagents, by id. The client knows them from their announcement on.
+    pub children: BTreeMap<String, Child>,
+    /// Session ids in updates that only a draft or another revision defines, and those of subagents that the client may
+    /// know. It may know these sessions.
     pub announced_sessions: BTreeSet<String>,
     /// The last line of each party: its event and microseconds.
     pub last_line: BTreeMap<Party, (usize, u64)>,
@@ -220,6 +224,7 @@ impl Conversation {
             fence_us: 0,
             errors: BTreeMap::new(),
             invented_sessions: BTreeSet::new(),
+            children: BTreeMap::new(),
             announced_sessions: BTreeSet::new(),
             last_line: BTreeMap::new(),
             heard: 0,
@@ -254,7 +259,9 @@ impl Conversation {
             session.work.shown.clear();
             earlier_sessions.insert(id.clone(), session);
         }
-        Self { earlier_sessions, ..next }
+        // The client may show the children of these sessions again, before the agent announces them again.
+        let announced_sessions = self.children.keys().chain(&self.announced_sessions).cloned().collect();
+        Self { earlier_sessions, announced_sessions, ..next }
     }
 
     /// Whether its client may open sessions of an earlier process of the agent.

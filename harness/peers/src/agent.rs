@@ -33,6 +33,7 @@ mod sessions;
 mod settings;
 mod shows;
 mod store;
+mod subagent;
 mod sync;
 mod terminal;
 mod tool;

@@ -132,7 +132,7 @@ impl Vocabulary {
 pub const MARKER: &str = "acp-intent: ";
 
 /// Every intent that a prompt can have.
-pub const INTENTS: [&str; 29] = [
+pub const INTENTS: [&str; 30] = [
     "say",
     "think",
     "plan",
@@ -152,6 +152,7 @@ pub const INTENTS: [&str; 29] = [
     "usage",
     "notice",
     "compact",
+    "spawn-subagent",
     "content",
     "tool-kinds",
     "fail-tool",

@@ -32,6 +32,10 @@ pub(super) enum Meaning {
     Verb,
     /// A program.
     Code,
+    /// The task of a subagent, in words.
+    Prompt,
+    /// The kind of a subagent.
+    Helper,
 }
 
 impl Meaning {
@@ -54,6 +58,8 @@ impl Meaning {
             Self::Patience => &["yieldtimems", "yieldtime"],
             Self::Verb => &["action", "operation"],
             Self::Code => &["code", "script", "source"],
+            Self::Prompt => &["prompt", "task", "message", "instructions"],
+            Self::Helper => &["subagenttype", "agenttype"],
             Self::Steps => &["todos", "plan", "steps", "items", "entries", "todolist", "tasks"],
         }
     }

@@ -12,6 +12,7 @@ use super::answer::{AnswerPart, Finish, ModelAnswer, Reply, ToolUse};
 use super::ask::{Ask, Wish};
 use super::fill;
 use super::toolbox::{self, Call, Job, LineRange, Toolbox};
+use crate::case::MARKER;
 use crate::profile::{Hints, Role};
 use crate::trace::OTHERS;
 
@@ -98,6 +99,7 @@ impl Script<'_> {
             "ask-permission" | "ask-and-wait" => vec![Job::Run { line: format!("touch {ASKED_FILE}"), brief: false }],
             "search" => vec![Job::Search { text: word("text", "") }],
             "set-mode" => vec![Job::Other { role: Role::Mode, wanted: self.wish.arguments.clone() }],
+            "spawn-subagent" => vec![self.delegation()],
             "elicit" => vec![Job::Other { role: Role::Ask, wanted: Map::new() }],
             _ => Vec::new(),
         }
@@ -106,6 +108,15 @@ impl Script<'_> {
     fn lines(&self) -> LineRange {
         let number = |name: &str| self.wish.arguments.get(name).and_then(Value::as_u64);
         LineRange { first: number("line"), count: number("limit") }
+    }
+
+    /// Returns the task of a subagent, which asks this model too: it replies, or is busy until it is stopped.
+    fn delegation(&self) -> Job {
+        let intent = match self.wish.arguments.contains_key("ms") {
+            true => json!({ "intent": "keep-busy" }),
+            false => json!({ "intent": "say", "text": "cherry" }),
+        };
+        Job::Delegate { prompt: format!("Look for cherry.\n{MARKER}{intent}") }
     }
 
     fn command(&self) -> Job {

@@ -28,7 +28,7 @@ pub(super) fn serves(tool: &Tool, role: Role) -> bool {
         }
         Role::Plan => fill::named(schema, &["todos", "plan", "steps", "tasks"]).is_some_and(is_list),
         Role::Ask => fill::named(schema, &["question", "questions"]).is_some(),
-        Role::Mode => false,
+        Role::Mode | Role::Delegate => false,
     }
 }
 

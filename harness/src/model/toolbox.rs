@@ -40,6 +40,10 @@ pub(super) enum Job {
     Search {
         text: String,
     },
+    /// A subagent gets this prompt.
+    Delegate {
+        prompt: String,
+    },
     /// Any other task, with the known arguments.
     Other {
         role: Role,
@@ -84,6 +88,7 @@ const fn usual_names(role: Role) -> &'static [&'static str] {
         Role::Plan => &["todowrite", "updateplan", "writetodos", "settodolist", "updatetodos", "todo", "plan"],
         Role::Ask => &["askuserquestion", "askuser", "question", "askfollowupquestion", "requestuserinput"],
         Role::Mode => &["exitplanmode", "planexit", "enterplanmode", "switchmode"],
+        Role::Delegate => &["task", "agent", "spawnagent", "delegate", "delegatetask", "subagent", "runsubagent"],
     }
 }
 
@@ -102,6 +107,7 @@ impl Job {
             Self::Edit { .. } => Role::Edit,
             Self::Run { .. } => Role::Run,
             Self::Search { .. } => Role::Search,
+            Self::Delegate { .. } => Role::Delegate,
             Self::Other { role, .. } => *role,
         }
     }
@@ -112,7 +118,7 @@ impl Job {
             Self::Read { path, .. } => shell::read(path),
             Self::Write { path, content } => shell::write(path, content),
             Self::Search { text } => shell::search(text),
-            Self::Edit { .. } | Self::Run { .. } | Self::Other { .. } => return None,
+            Self::Edit { .. } | Self::Run { .. } | Self::Delegate { .. } | Self::Other { .. } => return None,
         };
         Some(Self::Run { line, brief: false })
     }
@@ -132,7 +138,9 @@ impl Job {
 
     /// Returns the known arguments, by their usual meaning.
     fn wanted(&self) -> Vec<(fill::Meaning, Value)> {
-        use fill::Meaning::{Brief, Command, Content, Count, First, New, Old, Path, Patience, Pattern, Steps, Verb};
+        use fill::Meaning::{
+            Brief, Command, Content, Count, First, Helper, New, Old, Path, Patience, Pattern, Prompt, Steps, Verb,
+        };
         match self {
             Self::Read { path, lines } => {
                 let numbers = [(First, lines.first), (Count, lines.count)];
@@ -144,6 +152,7 @@ impl Job {
             Self::Run { line, brief: false } => vec![(Command, json!(line)), (Patience, json!(LONGEST_COMMAND))],
             Self::Run { line, brief: true } => vec![(Command, json!(line)), (Brief, json!(1))],
             Self::Search { text } => vec![(Pattern, json!(text))],
+            Self::Delegate { prompt } => vec![(Prompt, json!(prompt)), (Helper, json!("general-purpose"))],
             Self::Other { wanted, .. } => {
                 let steps = wanted.get("steps").map(|steps| [(Steps, steps.clone()), (Verb, json!("write"))]);
                 steps.into_iter().flatten().collect()

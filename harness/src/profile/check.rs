@@ -109,7 +109,7 @@ fn stand_ins(root: &Spot<'_>, model: &ModelFile, problems: &mut Vec<Diagnostic>)
 }
 
 fn tools(file: ToolsFile) -> BTreeMap<Role, String> {
-    let ToolsFile { read, write, edit, run, search, plan, ask, mode } = file;
+    let ToolsFile { read, write, edit, run, search, plan, ask, mode, delegate } = file;
     let named = [
         (Role::Read, read),
         (Role::Write, write),
@@ -119,6 +119,7 @@ fn tools(file: ToolsFile) -> BTreeMap<Role, String> {
         (Role::Plan, plan),
         (Role::Ask, ask),
         (Role::Mode, mode),
+        (Role::Delegate, delegate),
     ];
     named.into_iter().filter_map(|(role, name)| Some((role, name?))).collect()
 }

@@ -129,6 +129,8 @@ pub(crate) struct ToolsFile {
     pub ask: Option<String>,
     /// It changes the mode of the agent.
     pub mode: Option<String>,
+    /// It gives a task to a subagent.
+    pub delegate: Option<String>,
 }
 
 /// The words that replace `{args}` in the command for a setting that a case needs.

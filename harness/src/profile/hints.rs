@@ -48,6 +48,8 @@ pub enum Role {
     Ask,
     /// It changes the mode of the agent.
     Mode,
+    /// It gives a task to a subagent.
+    Delegate,
 }
 
 impl Role {
@@ -63,6 +65,7 @@ impl Role {
             Self::Plan => "plan",
             Self::Ask => "ask",
             Self::Mode => "mode",
+            Self::Delegate => "delegate",
         }
     }
 }

@@ -29,15 +29,24 @@ pub(super) fn item(item: &Value) -> Option<(&str, &str)> {
     let id = match kind {
         "terminal" => item.member("terminalId"),
         "tool_call" => item.member("toolCallId"),
+        "subagent" => item.member("sessionId"),
         _ => None,
     };
     Some((kind, id?.as_str()?))
 }
 
-/// Returns whether the reported item has ended; `None` if the agent did not report it.
+/// Returns whether the reported tool call or terminal has ended; `None` if the agent did not report it.
 fn is_over(work: &Work, (kind, id): (&str, &str)) -> Option<bool> {
     let map = if kind == "terminal" { &work.terminals } else { &work.tools };
     map.get(id).map(|activity| activity.is_over)
+}
+
+/// Whether the agent reported the item, a subagent by its announcement.
+fn is_announced(ctx: &CheckContext<'_>, work: &Work, (kind, id): (&str, &str)) -> bool {
+    match kind {
+        "subagent" => ctx.conversation.knows_session(id) || ctx.conversation.announced_sessions.contains(id),
+        _ => is_over(work, (kind, id)).is_some(),
+    }
 }
 
 /// "An Agent that reports background work MUST include it on every state update for the session."
@@ -77,10 +86,10 @@ fn announced_first(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
                 kind = named.0, id = named.1; pointer = POINTER
             )
         };
-        match is_over(&session.work, named) {
-            Some(_) => ruling.pass(),
-            None if unsure => ruling.inconclusive(fact(), &[]),
-            None => ruling.fail(fact(), &[]),
+        match is_announced(ctx, &session.work, named) {
+            true => ruling.pass(),
+            false if unsure => ruling.inconclusive(fact(), &[]),
+            false => ruling.fail(fact(), &[]),
         }
     }
 }
@@ -94,7 +103,9 @@ fn final_before_removal(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &
     let Some((n, before)) = &session.work.background else { return };
     let still: Vec<_> = now.iter().filter_map(item).collect();
     let is_idle = update.body.member("state").and_then(Value::as_str) == Some("idle");
-    for gone in before.iter().filter_map(item).filter(|gone| !still.contains(gone)) {
+    // Work of a subagent has no final status.
+    let ends = |(kind, _): &(&str, &str)| *kind != "subagent";
+    for gone in before.iter().filter_map(item).filter(|gone| ends(gone) && !still.contains(gone)) {
         let fact = || {
             fact!(
                 "background-work-without-end",

@@ -16,7 +16,7 @@ use super::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
-use crate::protocol::Feature::{self, Content, Elicitation, McpServer, Member, Method, Update};
+use crate::protocol::Feature::{self, Content, Elicitation, McpServer, Member, Method, ToolContent, Update};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -25,6 +25,10 @@ const WRITE: Feature<'_> = Method("fs/write_text_file");
 const TERMINAL: Feature<'_> = Method("terminal/");
 
 const COMPACTION: &[Feature<'_>] = &[Update("compaction_update"), Update("compaction_summary_chunk")];
+
+/// "The client must advertise this capability before the agent sends subagent updates or session-directed messages."
+const SUBAGENTS: &[Feature<'_>] =
+    &[Update("subagent_update"), Update("session_message"), Update("session_message_chunk")];
 
 const CREATE: &str = "elicitation/create";
 const OPENING: &[&str] = &["session/new", "session/load", "session/resume"];
@@ -108,6 +112,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("compaction.gate", On::Update(|m, update, r| update_gate(m, update, COMPACTION, r)))
         .only(&["compaction_update", "compaction_summary_chunk"])
         .alone(),
+    Check::agent("subagent.gate", On::Update(|m, update, r| update_gate(m, update, SUBAGENTS, r)))
+        .only(&["subagent_update", "session_message", "session_message_chunk"])
+        .alone(),
+    Check::agent("subagent.content-gate", On::Update(tool_content_gate))
+        .only(&["tool_call", "tool_call_update"])
+        .alone(),
 ];
 
 /// Returns what a call uses that may depend on a capability, each with the place of its use.
@@ -143,6 +153,17 @@ fn call_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, gated: &[Feature<'stat
 /// Fails an update without its capability.
 fn update_gate(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, gated: &[Feature<'static>], ruling: &mut Ruling<'_>) {
     decide(ctx, gated, Update(update.variant), ("session/update", "/params/update/sessionUpdate"), ruling);
+}
+
+/// Fails a reference to a session in the content of a tool call without its capability.
+fn tool_content_gate(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let content = update.body.member("content").and_then(Value::as_array).into_iter().flatten();
+    for (at, item) in content.enumerate() {
+        if let Some(kind) = item.member("type").and_then(Value::as_str) {
+            let pointer = format!("/params/update/content/{at}/type");
+            decide(ctx, &[ToolContent("session")], ToolContent(kind), ("session/update", &pointer), ruling);
+        }
+    }
 }
 
 /// Fails a mode that the client lacks, and passes the choice of another one.

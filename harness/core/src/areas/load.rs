@@ -227,6 +227,8 @@ fn replay_session_id(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &m
         Some(session) if session.loading.is_some() => ruling.pass(),
         Some(_) => {}
         None if conversation.open_of(ctx.from.other()).any(|open| open.method == "session/new") => {}
+        // Children that the replay announced have ids of their own.
+        None if conversation.children.contains_key(update.session) => {}
         None if conversation.may_open_otherwise() || conversation.announced_sessions.contains(update.session) => {}
         None => {
             let fact = fact!(

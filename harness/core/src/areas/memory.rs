@@ -1,7 +1,7 @@
 //! What the areas remember of a conversation. Each area owns its part, and keeps it next to its checks.
 
 use super::check::Seen;
-use super::{cancel, commands, content, elicit, ext, jsonrpc, list, plan, resume, transport};
+use super::{cancel, commands, content, elicit, ext, jsonrpc, list, plan, resume, subagent, transport};
 use crate::conversation::{Conversation, Memory};
 use crate::requirement::Party;
 
@@ -17,6 +17,7 @@ pub struct Areas {
     pub(super) list: list::State,
     pub(super) plan: plan::State,
     pub(super) resume: resume::State,
+    pub(super) subagent: subagent::State,
     pub(super) transport: transport::State,
 }
 
@@ -48,12 +49,14 @@ impl Areas {
                 self.list.call(call);
                 self.plan.call(event, call);
                 self.resume.call(event, call);
+                self.subagent.call(event, call);
             }
             Seen::Update(update) => {
                 self.commands.update(event, update);
                 self.content.update(update);
                 self.plan.update(update);
                 self.resume.update(event, update);
+                self.subagent.update(event, update);
             }
             Seen::Response(answer) => {
                 self.content.response(answer);
@@ -70,6 +73,7 @@ impl Areas {
         self.content.forget(conversation, memory);
         self.plan.forget(conversation, memory);
         self.resume.forget(conversation, memory);
+        self.subagent.forget(conversation);
         self.jsonrpc.forget();
         self.list.forget(memory)
     }

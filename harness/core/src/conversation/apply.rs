@@ -391,6 +391,7 @@ impl Conversation {
 
     fn apply_update(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
         self.embed_terminals(n, update.body);
+        self.learn_child(n, update);
         if matches!(update.variant, "tool_call" | "tool_call_update") {
             self.note_tool_report(n);
         }

@@ -45,6 +45,9 @@ pub(crate) const USER_CROSSING: Duration = Duration::from_millis(500);
 /// cancelled with it: no user is that fast.
 pub(crate) const CANCEL_SWEEP: Duration = Duration::from_millis(100);
 
+/// A message of the client within this time after a capability was withdrawn may have crossed with that.
+pub(crate) const CAPABILITY_CROSSING: Duration = Duration::from_millis(500);
+
 /// A mode update within this time after the response to `session/set_mode` was decided together with the response.
 pub(crate) const UPDATE_WITH_RESPONSE: Duration = Duration::from_millis(500);
 

@@ -277,7 +277,7 @@ impl Conversation {
     fn log_update(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
         let content = self.edition.adapter.is_turn_content(update.variant);
         let Some(session) = self.sessions.get_mut(update.session) else {
-            if self.unknown_sessions.len() < MOST_NOTED {
+            if self.unknown_sessions.len() < MOST_NOTED && !self.children.contains_key(update.session) {
                 self.unknown_sessions.entry(update.session.to_owned()).or_insert(n);
             }
             return;
@@ -315,7 +315,8 @@ impl Conversation {
     /// user.
     fn log_sweep(&mut self, (n, us): (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
         let Some(id) = exchange.session() else { return };
-        let others = self.turn_logs().filter(|(other, _)| *other != id);
+        // The cancel of a session ends the work of its children as well.
+        let others = self.turn_logs().filter(|(other, _)| *other != id && !self.is_below(id, other));
         let is_meant = |at: &&AtCancel| at.n > exchange.n && between(at.us, us) < CANCEL_SWEEP;
         let meant = others.filter_map(|(_, log)| log.at_cancel.as_ref()).find(is_meant).map(|at| at.n);
         if let (Some(cancel), Some(log)) = (meant, self.log_of(Some(id)))

@@ -16,7 +16,7 @@ use super::tallies::Tallies;
 use super::{script, shapes};
 use crate::areas::{self, Areas, Seen};
 use crate::conversation::{
-    Answer, CallSeen, Conversation, Introduction, LineSeen, Logins, Memory, Outcome, Payload, UpdateSeen,
+    Answer, CallSeen, Conversation, Introduction, LineSeen, Logins, Memory, Outcome, Payload, SUBAGENT, UpdateSeen,
 };
 use crate::finding::{Tally, Unread};
 use crate::protocol::{Differences, Edition, Kind, Method, OtherRevision, Update};
@@ -539,8 +539,9 @@ impl Judge {
         if self.parties.contains(&from) {
             shapes::table::judge(&payload, (edition.major, from), self.now.0, &mut self.tallies);
         }
-        let may_announce = payload.variant == Some("subagent_update");
-        if from == Party::Agent && (may_announce || !(drafts.is_empty() && of_other_revision.is_empty())) {
+        // `Conversation::children` has the sessions of subagents.
+        let may_announce = payload.variant != Some(SUBAGENT) && !(drafts.is_empty() && of_other_revision.is_empty());
+        if from == Party::Agent && may_announce {
             self.conversation.learn_announced_sessions(method, value);
         }
     }

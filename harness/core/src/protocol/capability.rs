@@ -12,6 +12,8 @@ pub enum Feature<'n> {
     Update(&'n str),
     /// A type of content in a prompt.
     Content(&'n str),
+    /// A type of content in a tool call.
+    ToolContent(&'n str),
     /// A transport of MCP servers.
     McpServer(&'n str),
     /// A member of a request that opens a session.
@@ -30,6 +32,7 @@ impl std::fmt::Display for Feature<'_> {
             Self::Method(name) => f.write_str(name),
             Self::Update(variant) => write!(f, "the update {variant}"),
             Self::Content(kind) => write!(f, "content of the type `{kind}`"),
+            Self::ToolContent(kind) => write!(f, "content of the type `{kind}` in a tool call"),
             Self::McpServer(transport) => write!(f, "an MCP server of the type `{transport}`"),
             Self::Member(name) => write!(f, "the member `{name}`"),
             Self::Elicitation(mode) => write!(f, "the mode {mode}"),
@@ -122,6 +125,7 @@ pub(super) const V1: &[Capability] = &[
     client(Feature::Update("subagent_update"), &["subagents"]).former_draft(),
     client(Feature::Update("session_message"), &["subagents"]).former_draft(),
     client(Feature::Update("session_message_chunk"), &["subagents"]).former_draft(),
+    client(Feature::ToolContent("session"), &["subagents"]).former_draft(),
 ];
 
 /// The capabilities of version 2.

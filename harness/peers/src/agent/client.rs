@@ -24,6 +24,7 @@ pub(super) struct Capabilities {
     pub knows_extension: bool,
     pub shows_notices: bool,
     pub shows_compactions: bool,
+    pub takes_subagents: bool,
 }
 
 /// The client, from its `initialize` on.

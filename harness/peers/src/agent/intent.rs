@@ -48,6 +48,10 @@ pub(super) enum Intent {
         title: Option<String>,
     },
     Compact,
+    /// Delegates work to a subagent, which takes this time.
+    SpawnSubagent {
+        ms: Option<u64>,
+    },
     ToolKinds,
     FailTool,
     /// Fails as if the model did. In version 1 the second model replaces the first, and its failure ends the turn with

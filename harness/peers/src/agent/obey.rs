@@ -10,7 +10,7 @@ use super::{
     extension, files,
     intent::{CallMcpTool, Intent, prompt_text},
     permission::{self, Answer},
-    search, settings, shows, terminal,
+    search, settings, shows, subagent, terminal,
     turn::{Cancelled, Turn},
     update::{Block, Diff, Location, Stop, ToolCall, Update},
 };
@@ -67,6 +67,7 @@ pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[Block]) -> Resul
         Intent::Usage => shows::usage(turn),
         Intent::Notice { title } => shows::notice(turn, title),
         Intent::Compact => shows::compact(turn),
+        Intent::SpawnSubagent { ms } => subagent::spawn(turn, Duration::from_millis(ms.unwrap_or(0))).await?,
         Intent::ToolKinds => {
             for (kind, title) in TOOL_KINDS {
                 let mut call = ToolCall::new("demonstrate", title, kind);

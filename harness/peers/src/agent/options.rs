@@ -13,6 +13,7 @@ Intents (the last line of this form in a prompt's text blocks is obeyed):
   keep-busy {ms?,chunks?}         chunks every 10 ms until cancelled
   search {text}  set-mode {modeId}  commands  info {title?}  usage
   notice {title?}  compact        if the client takes them
+  spawn-subagent {ms?}            a session of its own, if the client takes them
   tool-kinds  fail-tool  refuse  max-tokens  max-turn-requests
   elicit {mode?,choices?,secret?,visits?}
   ext  call-mcp-tool {server,tool,arguments?}

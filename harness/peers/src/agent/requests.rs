@@ -126,12 +126,7 @@ impl Agent {
     pub(super) fn note(&self, notification: Message) {
         let Ok(UntypedMessage { method, params }) = notification else { return };
         match &*method {
-            "session/cancel" => {
-                // A cancel for an unknown session has no effect.
-                if let Ok(session) = self.sessions.get(&text(&params, "sessionId")) {
-                    session.cancel();
-                }
-            }
+            "session/cancel" => self.sessions.cancel(&text(&params, "sessionId")),
             VISITED => {
                 let id = text(&params, "elicitationId");
                 if let Some(client) = self.client.get().filter(|client| client.visits.end(&id)) {

@@ -38,6 +38,8 @@ pub(super) struct Session {
     pub tools: Controls,
     /// The terminals that the client may cancel.
     pub terminals: Controls,
+    /// The subagents whose work the client may cancel.
+    pub subagents: Controls,
     mcp: tokio::sync::Mutex<Vec<McpClient>>,
     record: Mutex<Record>,
     cancels: watch::Sender<()>,
@@ -66,6 +68,7 @@ impl Session {
             foreground: tokio::sync::Mutex::default(),
             tools: Controls::default(),
             terminals: Controls::default(),
+            subagents: Controls::default(),
             mcp: tokio::sync::Mutex::new(mcp),
             record: Mutex::new(record),
             cancels: watch::channel(()).0,
@@ -218,7 +221,7 @@ fn normalize(path: &Path) -> PathBuf {
     normal
 }
 
-/// The running tool calls or terminals that the client may cancel one by one, by their ids.
+/// The running tool calls, terminals or subagents that the client may cancel one by one, by their ids.
 #[derive(Debug, Default)]
 pub(super) struct Controls {
     running: Mutex<HashMap<String, Arc<Notify>>>,

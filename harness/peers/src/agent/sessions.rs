@@ -107,6 +107,14 @@ impl Sessions {
         lock(&self.open).get(id).cloned().ok_or_else(|| not_found(id))
     }
 
+    /// Cancels the work of a session or of a subagent; an unknown one has none.
+    pub(super) fn cancel(&self, id: &str) {
+        match self.get(id) {
+            Ok(session) => session.cancel(),
+            Err(_) => lock(&self.open).values().for_each(|session| _ = session.subagents.cancel(id)),
+        }
+    }
+
     /// Saves a session; without a writable home it lives in memory only.
     pub(super) fn save(&self, session: &Session) {
         if let Err(error) = self.store.save(&session.record()) {

@@ -66,6 +66,7 @@ impl Wire for V1 {
     }
 
     fn capabilities(&self, params: Value) -> Result<Capabilities, Error> {
+        let takes_subagents = params["clientCapabilities"]["subagents"].is_object();
         let found = alike::<acp::InitializeRequest>(params)?.client_capabilities;
         let session = found.session.as_ref();
         let options = session.and_then(|session| session.config_options.as_ref());
@@ -80,6 +81,7 @@ impl Wire for V1 {
             knows_extension: extension::is_in(found.meta.as_ref()),
             shows_notices: session.is_some_and(|session| session.notices.is_some()),
             shows_compactions: session.is_some_and(|session| session.compaction.is_some()),
+            takes_subagents,
         })
     }
 

@@ -76,6 +76,7 @@ impl Wire for V2 {
             knows_extension: extension::is_in(found.meta.as_ref()),
             shows_notices: true,
             shows_compactions: true,
+            takes_subagents: true,
         })
     }
 

@@ -83,7 +83,13 @@ fn stop(client: &Client, session: &str) {
     client.sessions.change(session, |session| session.is_cancelling = true);
     // This fails only if the connection has ended.
     let _ = client.connection.notify("session/cancel", json!({"sessionId": session}));
+    dismiss(client, session);
+}
+
+/// Answers the open questions of a session and of its subagents, whose work ends with its turn.
+fn dismiss(client: &Client, session: &str) {
     client.questions.dismiss(session);
+    client.sessions.subagents(session).iter().for_each(|subagent| dismiss(client, subagent));
 }
 
 /// Cancels the open prompt of the current session with `$/cancel_request`.
@@ -93,7 +99,7 @@ pub(super) fn cancel_request(client: &Client) -> Result<(), Trouble> {
     let prompt = prompt.ok_or_else(|| Trouble::refused("no prompt is open"))?;
     client.sessions.change(&id, |session| session.is_cancelling = true);
     let sent = prompt.cancel();
-    client.questions.dismiss(&id);
+    dismiss(client, &id);
     sent.map_err(|error| Trouble::failed("$/cancel_request", &error))
 }
 

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use agent_client_protocol::{Error, RequestCancellationHandle};
+use agent_client_protocol::{Error, RequestCancellationHandle, schema::MaybeUndefined};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -79,6 +79,8 @@ fn values(options: &Value) -> Vec<String> {
 pub(super) struct Session {
     /// Its directory, once the session is open; updates may come before the result that opens it.
     pub cwd: Option<PathBuf>,
+    /// The session that owns it, if it is that of a subagent.
+    pub parent: Option<String>,
     pub settings: Settings,
     /// The names in the last list of slash commands; `None` before the first list.
     pub commands: Option<Vec<String>>,
@@ -139,7 +141,9 @@ struct Known {
 impl Known {
     /// Lists the open sessions with a turn.
     fn busy(&self) -> impl Iterator<Item = &String> {
-        let is_busy = |session: &Session| session.is_open() && session.turn != Turn::Idle;
+        // The agent works in the sessions of subagents, and the user waits for its own.
+        let is_users = |session: &Session| session.is_open() && session.parent.is_none();
+        let is_busy = move |session: &Session| is_users(session) && session.turn != Turn::Idle;
         self.sessions.iter().filter(move |(_, session)| is_busy(session)).map(|(id, _)| id)
     }
 }
@@ -153,6 +157,29 @@ impl Sessions {
     /// Changes a session, which may not be open yet.
     pub(super) fn change(&self, id: &str, change: impl FnOnce(&mut Session)) {
         self.0.send_modify(|known| change(known.sessions.entry(id.to_owned()).or_default()));
+    }
+
+    /// Registers the session of a subagent. Its directory is that of its parent as long as the agent reports none.
+    pub(super) fn register(&self, parent: &str, id: &str, cwd: MaybeUndefined<PathBuf>) {
+        let Some(inherited) = self.read(parent, |session| session.cwd.clone()).flatten() else { return };
+        self.change(id, |session| {
+            if session.is_open() && session.parent.is_none() {
+                return;
+            }
+            session.parent = Some(parent.to_owned());
+            session.cwd = match cwd {
+                MaybeUndefined::Value(cwd) => Some(cwd),
+                MaybeUndefined::Undefined if session.cwd.is_some() => return,
+                _ => Some(inherited),
+            };
+        });
+    }
+
+    /// Lists the sessions of the subagents of a session.
+    pub(super) fn subagents(&self, parent: &str) -> Vec<String> {
+        let known = self.0.borrow();
+        let is_child = |session: &Session| session.parent.as_deref() == Some(parent);
+        known.sessions.iter().filter(|(_, session)| is_child(session)).map(|(id, _)| id.clone()).collect()
     }
 
     /// Replaces a session and returns the earlier one.

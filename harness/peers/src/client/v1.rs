@@ -98,6 +98,9 @@ impl Version for V1 {
                     client.printer.print(&text.text);
                 }
             }
+            SessionUpdate::SubagentUpdate(update) => {
+                client.sessions.register(id, &update.session_id.0, update.cwd);
+            }
             SessionUpdate::ConfigOptionUpdate(update) => {
                 let options = ConfigOption::read_all(&json!(update.config_options), Self::MAJOR.option_id);
                 client.sessions.change(id, |session| session.settings.options = options);
@@ -126,6 +129,7 @@ fn initialize(options: &Options) -> Value {
         .terminal(with(Feature::Terminal))
         .auth(sdk::AuthCapabilities::new().terminal(with(Feature::AuthTerminal)))
         .session(with(Feature::ConfigBoolean).then_some(session))
+        .subagents(sdk::SubagentCapabilities::new())
         .elicitation(elicits.then(|| sdk::ElicitationCapabilities::new().form(form).url(url)))
         .meta(sdk::Meta::from_iter([("acp-reference".to_owned(), json!(true))]));
     let info = sdk::Implementation::new("acp-reference-client", env!("CARGO_PKG_VERSION"))

@@ -118,6 +118,9 @@ impl Version for V2 {
                 let can_cancel = capabilities.is_some_and(|capabilities| capabilities.cancel.is_some());
                 sessions.change(id, |session| offer(&mut session.terminals, &update.terminal_id.0, can_cancel));
             }
+            SessionUpdate::SubagentUpdate(update) => {
+                sessions.register(id, &update.session_id.0, MaybeUndefined::Undefined);
+            }
             SessionUpdate::ConfigOptionUpdate(update) => {
                 let options = ConfigOption::read_all(&json!(update.config_options), Self::MAJOR.option_id);
                 sessions.change(id, |session| session.settings.options = options);

@@ -33,7 +33,8 @@ fn notification(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 /// The session is one of this connection: it was created, loaded or resumed on it.
 ///
 /// Correct but unusual: the client gives up a session whose load failed, one that a draft method opened, one that it
-/// found in a listing and that runs elsewhere, or one that the agent named in an early update. All of these pass.
+/// found in a listing and that runs elsewhere, one that the agent named in an early update, or that of a subagent. All
+/// of these pass.
 fn known_session(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
     let Some(id) = call.text_of("session/cancel", "sessionId") else { return };
@@ -42,6 +43,7 @@ fn known_session(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
         Some(session) if session.opening == Opening::New || session.was_reopened || opening(session) => ruling.pass(),
         // A cancel for the session may cross with the answer that it does not exist.
         Some(_) => {}
+        None if conversation.children.contains_key(id) => ruling.pass(),
         None if conversation.initialized.is_none() => {}
         // Another requirement covers its spelling.
         None if conversation.sessions.keys().any(|known| is_respelt(known, id)) => {}

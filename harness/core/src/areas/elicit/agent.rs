@@ -57,11 +57,12 @@ fn scope(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 /// The client knows the session, and the tool call in it.
 ///
 /// Correct but unusual: a session that the client forked by a draft or an extension, one that is just being created,
-/// and a tool call that the agent has not reported.
+/// a tool call that the agent has not reported, and the session of a subagent.
 fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = call.text_of(CREATE, "sessionId") else { return };
     let being_made = ctx.conversation.open_of(ctx.from.other()).any(|open| open.method == "session/new");
     match (ctx.conversation.session(id), call.text("toolCallId")) {
+        (None, _) if ctx.conversation.children.contains_key(id) => ruling.pass(),
         (None, _) if being_made || ctx.conversation.may_know_session(id) => {}
         (None, _) => {
             let fact = fact!(

@@ -67,12 +67,15 @@ fn line_one_based(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
 /// "The Session ID for this request": a session that the client knows and in which a turn or request is running.
 ///
 /// Correct but unusual: an agent that reads for a session before its first prompt, for example the instructions in a
-/// folder above it, while another session runs there.
+/// folder above it, while another session runs there; and one that reads for a subagent.
 fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let (READ | WRITE, Some(id)) = (call.method, call.text("sessionId")) else { return };
     let conversation = ctx.conversation;
     let mut open = conversation.open_of(ctx.from.other());
     let Some(session) = conversation.session(id) else {
+        if conversation.children.contains_key(id) {
+            return ruling.pass();
+        }
         // A session that is being created has no id for the client yet, and the client's own id may be used.
         let excuse = open.find(|o| o.method == "session/new" || o.method == "session/fork" || o.session() == Some(id));
         match excuse {

@@ -216,9 +216,10 @@ fn is_being_made(conversation: &Conversation) -> bool {
 /// An update belongs to a session that the client created, or asked to load or resume.
 ///
 /// Correct but unusual: an update comes before the answer to `session/new` that names its session, or that reports why
-/// there is none; a draft method opened the session, or the client named it first. These do not fail.
+/// there is none; a draft method opened the session, or the client named it first. These do not fail. Updates of the
+/// session of a subagent, also of one below another subagent or after the turn, pass.
 fn update_session_known(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if update.known.is_some() {
+    if ctx.conversation.knows_session(update.session) {
         ruling.pass();
     } else if !ctx.conversation.may_know_session(update.session) && !is_being_made(ctx.conversation) {
         ruling.fail(unknown_session("session/update", update.session), &[]);
@@ -230,7 +231,7 @@ fn unknown_sessions_stayed(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     if is_being_made(ctx.conversation) {
         return;
     }
-    let unknown = |id: &str| ctx.conversation.session(id).is_none() && !ctx.conversation.may_know_session(id);
+    let unknown = |id: &str| !ctx.conversation.knows_session(id) && !ctx.conversation.may_know_session(id);
     for (id, &n) in ctx.conversation.unknown_sessions.iter().filter(|(id, _)| unknown(id)) {
         let mut later = ctx.conversation.errors.range(n..).filter(|(_, (method, _))| method == "session/new");
         match later.next() {
@@ -262,13 +263,13 @@ fn update_is_notification(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mu
     }
 }
 
-/// A permission request belongs to a session that the client knows.
+/// A permission request belongs to a session that the client knows, which may be that of a subagent.
 fn permission_session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method != "session/request_permission" || is_being_made(ctx.conversation) {
         return;
     }
     let Some(id) = call.text("sessionId") else { return };
-    if ctx.conversation.session(id).is_some() {
+    if ctx.conversation.knows_session(id) {
         ruling.pass();
     } else if !ctx.conversation.may_know_session(id) {
         ruling.fail(unknown_session(call.method, id), &[]);

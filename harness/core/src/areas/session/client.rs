@@ -49,6 +49,8 @@ enum Named<'m> {
     Respelt(&'m str),
     /// No response contained the id, and the request that may return it is not answered.
     Early(&'m Exchange),
+    /// It is the session of a subagent, for which other requirements decide.
+    Child,
     /// It is only known from a listing.
     Listed,
     /// The client may know it in a way that this edition does not describe.
@@ -78,6 +80,8 @@ impl<'m> Named<'m> {
         let mut pending = conversation.open_of(Party::Client).filter(|open| open.method == "session/new");
         if let Some(known) = respelt(ctx, id) {
             Self::Respelt(known)
+        } else if conversation.children.contains_key(id) {
+            Self::Child
         } else if conversation.unknown_sessions.contains_key(id)
             || conversation.announced_sessions.contains(id)
             || conversation.may_open_otherwise()

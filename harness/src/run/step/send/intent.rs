@@ -31,6 +31,7 @@ fn default_wording(intent: &str) -> &'static str {
             "Ask me for my name by the dialog that you have for questions to me, in a field called `name`. Then reply \
              `accepted ` and the name that I gave, or `nothing accepted`."
         }
+        "spawn-subagent" => "Let a subagent look for the word cherry in this folder, and tell me what it found.",
         "notice" => "Show me a notice with exactly this title: {title}",
         "compact" => "/compact",
         _ => "Please do what the next line asks for.",
