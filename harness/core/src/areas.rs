@@ -38,6 +38,7 @@ mod schema;
 mod session;
 mod state;
 pub(crate) mod support;
+mod system_prompt;
 mod terminal;
 mod timestamp;
 mod tool;
@@ -52,7 +53,7 @@ pub(crate) use self::memory::Event;
 
 /// Returns every check of every area.
 pub(crate) fn all() -> Vec<Check> {
-    let areas: [&[&[Check]]; 36] = [
+    let areas: [&[&[Check]]; 37] = [
         auth::CHECKS,
         &[background::CHECKS],
         cancel::CHECKS,
@@ -95,6 +96,7 @@ pub(crate) fn all() -> Vec<Check> {
         &[schema::CHECKS, schema::BOTH.as_flattened()],
         session::CHECKS,
         &[state::CHECKS],
+        system_prompt::CHECKS,
         terminal::CHECKS,
         &[tool::CHECKS],
         &[toolcancel::CHECKS],

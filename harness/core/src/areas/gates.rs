@@ -16,7 +16,7 @@ use super::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
-use crate::protocol::Feature::{self, Content, Elicitation, McpServer, Member, Method, Update};
+use crate::protocol::Feature::{self, Content, Elicitation, McpServer, Member, Method, SystemPromptMode, Update};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -25,6 +25,8 @@ const WRITE: Feature<'_> = Method("fs/write_text_file");
 const TERMINAL: Feature<'_> = Method("terminal/");
 
 const COMPACTION: &[Feature<'_>] = &[Update("compaction_update"), Update("compaction_summary_chunk")];
+
+const PLANS: &[Feature<'_>] = &[Update("plan_update"), Update("plan_removed")];
 
 const CREATE: &str = "elicitation/create";
 const OPENING: &[&str] = &["session/new", "session/load", "session/resume"];
@@ -57,6 +59,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("dirs.gate", On::Call(|m, call, r| call_gate(m, call, &[Member("additionalDirectories")], r)))
         .only(OPENING)
         .alone(),
+    // "Clients MUST only send this when the Agent advertises `sessionCapabilities.systemPrompt`."
+    Check::client("system-prompt.gate", On::Call(|m, call, r| call_gate(m, call, &[Member("systemPrompt")], r)))
+        .only(OPENING)
+        .alone(),
+    Check::client("system-prompt.override-gate", On::Call(override_gate)).only(OPENING).alone(),
     // "Before using HTTP or SSE transports, Clients MUST verify the Agent's capabilities during initialization."
     Check::client("mcp.http.gate", On::Call(|m, call, r| call_gate(m, call, &[McpServer("http")], r)))
         .only(OPENING)
@@ -108,6 +115,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("compaction.gate", On::Update(|m, update, r| update_gate(m, update, COMPACTION, r)))
         .only(&["compaction_update", "compaction_summary_chunk"])
         .alone(),
+    // "Capabilities for receiving `plan_update` and `plan_removed` session updates."
+    Check::agent("plan.update-gate", On::Update(|m, update, r| update_gate(m, update, PLANS, r)))
+        .only(&["plan_update", "plan_removed"])
+        .alone(),
 ];
 
 /// Returns what a call uses that may depend on a capability, each with the place of its use.
@@ -124,8 +135,10 @@ pub(super) fn used_by<'m>(call: &CallSeen<'m>) -> Vec<(Feature<'m>, &'static str
     if list("additionalDirectories").next().is_some() {
         used.push((Member("additionalDirectories"), "/params/additionalDirectories"));
     }
-    if member("systemPrompt").is_some_and(|prompt| !prompt.is_null()) {
+    if let Some(prompt) = member("systemPrompt").filter(|prompt| !prompt.is_null()) {
         used.push((Member("systemPrompt"), "/params/systemPrompt"));
+        let mode = prompt.member("mode").and_then(Value::as_str);
+        used.extend(mode.map(|mode| (SystemPromptMode(mode), "/params/systemPrompt/mode")));
     }
     used
 }
@@ -137,6 +150,14 @@ fn call_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, gated: &[Feature<'stat
         if call.known || !matches!(feature, Method(_)) {
             decide(ctx, gated, feature, (call.method, pointer), ruling);
         }
+    }
+}
+
+/// "MUST only use it when the Agent advertises `sessionCapabilities.systemPrompt.mode.override`." Without any support of
+/// system prompts, the whole member is the mistake.
+fn override_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if ctx.conversation.agent_has(Member("systemPrompt")) {
+        call_gate(ctx, call, &[SystemPromptMode("override")], ruling);
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Capabilities {
     pub knows_extension: bool,
     pub shows_notices: bool,
     pub shows_compactions: bool,
+    /// Whether plans have ids.
+    pub shows_plans: bool,
 }
 
 /// The client, from its `initialize` on.
@@ -58,7 +60,7 @@ impl Client {
 
     /// Sends an update of a session.
     pub(super) fn update(&self, session: &str, update: &Update) {
-        match self.wire.updates(session, update) {
+        match self.wire.updates(session, update, self.capabilities()) {
             Ok(messages) => messages.into_iter().for_each(|message| self.notify(Ok(message))),
             Err(error) => log(&format!("update not sent: {error}")),
         }

@@ -76,6 +76,7 @@ impl Wire for V2 {
             knows_extension: extension::is_in(found.meta.as_ref()),
             shows_notices: true,
             shows_compactions: true,
+            shows_plans: true,
         })
     }
 
@@ -85,6 +86,8 @@ impl Wire for V2 {
             .image(acp::PromptImageCapabilities::new())
             .audio(acp::PromptAudioCapabilities::new())
             .embedded_context(acp::PromptEmbeddedContextCapabilities::new());
+        let modes = acp::SessionSystemPromptModeCapabilities::new()
+            .override_(acp::SessionSystemPromptOverrideCapabilities::new());
         let session = acp::SessionCapabilities::new()
             .prompt(prompt)
             .mcp(
@@ -93,7 +96,8 @@ impl Wire for V2 {
                     .http(acp::McpHttpCapabilities::new()),
             )
             .delete(acp::SessionDeleteCapabilities::new())
-            .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new());
+            .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new())
+            .system_prompt(acp::SessionSystemPromptCapabilities::new().mode(modes));
         let [id, name, description] = LOGIN;
         let login = acp::AuthMethodAgent::new(id, name).description(description.to_owned());
         let info = info.title("ACP reference agent".to_owned());
@@ -128,7 +132,7 @@ impl Wire for V2 {
         to_reply(acp::SetSessionConfigOptionResponse::new(config_options(settings)))
     }
 
-    fn updates(&self, session: &str, update: &Update) -> Result<Vec<UntypedMessage>, Error> {
+    fn updates(&self, session: &str, update: &Update, _: Capabilities) -> Result<Vec<UntypedMessage>, Error> {
         let updates = write_updates(update)?.into_iter();
         updates
             .map(|update| acp::UpdateSessionNotification::new(session.to_owned(), update).to_untyped_message())
