@@ -156,7 +156,11 @@ fn path_absolute(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
 
 /// A probe: the kind of update in which an agent reports its plans, with and without the capability.
 fn kind_of_plan(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let is_plain = update.variant == "plan";
+    let is_plain = match update.variant {
+        "plan" => true,
+        "plan_update" => false,
+        _ => return,
+    };
     if ctx.conversation.client_lacks(Feature::Update("plan_update")) == is_plain {
         ruling.note(holds());
     } else if is_plain {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{CAPABILITY, MEMBER, OPENING, blocks_of, prompt_in};
+use super::{CAPABILITY, MEMBER, OPENING, blocks_of, mode_of, prompt_in};
 use crate::areas::session::client::{opening, reopening};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
@@ -13,6 +13,7 @@ use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::client("system-prompt.gate", On::Call(null)).alone().only(OPENING),
+    Check::client("system-prompt.shape", On::Call(mode_known)).alone().only(OPENING),
     Check::client("system-prompt.content-text", On::Call(content_text)).alone().only(OPENING),
     Check::client("system-prompt.content-not-empty", On::Call(content_not_empty)).alone().only(OPENING),
     Check::client("system-prompt.same-on-reattach", On::Call(same_on_reattach))
@@ -28,6 +29,22 @@ fn null(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
             "the client sent the systemPrompt null, which the agent does not advertise";
             pointer = "/params/systemPrompt"
         ));
+    }
+}
+
+/// "Unknown values that do not begin with `_` are reserved for future ACP variants." The schema of version 1 accepts them
+/// all the same.
+///
+/// Correct but unusual: a mode with an underscore, for an agent that knows it.
+fn mode_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let mode = opening(call).and_then(prompt_in).and_then(mode_of).filter(|_| ctx.conversation.edition.major == 1);
+    if let Some(mode) = mode.filter(|mode| !mode.starts_with('_') && !["append", "override"].contains(mode)) {
+        let fact = fact!(
+            "unknown-mode",
+            "the client sent a systemPrompt with the mode `{actual}`; expected append, override or a name with `_`",
+            actual = mode; pointer = "/params/systemPrompt/mode"
+        );
+        ruling.fail(fact, &[]);
     }
 }
 
