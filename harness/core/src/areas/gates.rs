@@ -153,8 +153,8 @@ fn call_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, gated: &[Feature<'stat
     }
 }
 
-/// "MUST only use it when the Agent advertises `sessionCapabilities.systemPrompt.mode.override`." Without any support of
-/// system prompts, the whole member is the mistake.
+/// "MUST only use it when the Agent advertises `sessionCapabilities.systemPrompt.mode.override`." Without any support
+/// of system prompts, the whole member is the mistake.
 fn override_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if ctx.conversation.agent_has(Member("systemPrompt")) {
         call_gate(ctx, call, &[SystemPromptMode("override")], ruling);

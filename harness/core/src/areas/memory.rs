@@ -33,7 +33,8 @@ pub(crate) struct Event<'e> {
 }
 
 impl Areas {
-    /// Reads a line, a call, an update of the agent, a response or a request to the model, after its checks and before the conversation does.
+    /// Reads a line, a call, an update of the agent, a response or a request to the model, after its checks and before
+    /// the conversation does.
     pub(crate) fn observe(&mut self, event: &Event<'_>) {
         match event.seen {
             Seen::Line(line) => {

@@ -32,8 +32,8 @@ fn null(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// "Unknown values that do not begin with `_` are reserved for future ACP variants." The schema of version 1 accepts them
-/// all the same.
+/// "Unknown values that do not begin with `_` are reserved for future ACP variants." The schema of version 1 accepts
+/// them all the same.
 ///
 /// Correct but unusual: a mode with an underscore, for an agent that knows it.
 fn mode_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
