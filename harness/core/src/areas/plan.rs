@@ -75,7 +75,7 @@ impl State {
         const MOST: usize = 256;
         let of_session = (update.variant == "plan").then(|| ("", entries(update.body)));
         let (Some((id, now)), Some(_)) = (of_session.or_else(|| items(update)), update.known) else {
-            // A plan that was removed, or has another type now, starts anew.
+            // A plan that was removed, or has another type now, has no earlier entries.
             if let (Some(plans), Some(id)) = (self.0.get_mut(Some(update.session)), replaced(update)) {
                 plans.remove(id);
             }
