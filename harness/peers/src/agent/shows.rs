@@ -33,7 +33,7 @@ pub(super) fn plan(turn: &Turn) {
         let path = turn.session.resolve(Path::new("plan.md"));
         let text =
             json!({"type": "markdown", "planId": notes, "content": "# Notes\n\nNothing is left.\n", "path": path});
-        show(turn, json!({"sessionUpdate": "plan_update", "plan": text}));
+        turn.session.update(Update::Newer(json!({"sessionUpdate": "plan_update", "plan": text})));
         show(turn, json!({"sessionUpdate": "plan_removed", "planId": notes}));
     }
     turn.say("The plan is completed.");

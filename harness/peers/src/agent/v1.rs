@@ -226,8 +226,12 @@ fn write_updates(update: &Update, client: Capabilities) -> Result<Vec<acp::Sessi
             acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands.into()))
         }
         Update::Alike(update) => alike(update)?,
-        // Version 1 has neither terminals of the agent nor a state of a session.
-        Update::TerminalOpens(..) | Update::TerminalOutput(..) | Update::TerminalEnds(..) | Update::State(..) => {
+        // Version 1 has neither terminals of the agent nor a state of a session; `Client` writes newer updates.
+        Update::Newer(_)
+        | Update::TerminalOpens(..)
+        | Update::TerminalOutput(..)
+        | Update::TerminalEnds(..)
+        | Update::State(..) => {
             return Ok(Vec::new());
         }
     }])

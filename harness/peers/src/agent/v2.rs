@@ -239,8 +239,8 @@ fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
         }
         Update::Commands => acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands())),
         Update::Alike(update) => alike(update)?,
-        // In version 2 the mode is only a config option.
-        Update::Mode(_) => return Ok(Vec::new()),
+        // In version 2 the mode is only a config option; `Client` writes newer updates.
+        Update::Mode(_) | Update::Newer(_) => return Ok(Vec::new()),
     }])
 }
 
