@@ -63,7 +63,7 @@ fn asked(trace: &Trace) -> Vec<&ModelEvent> {
 fn an_agent_does_what_the_model_says_and_all_of_it_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = play("chat/completions", folder.path());
-    let wanted = ModelEvent { api: Some("chat completions".to_owned()), did: "say: said".to_owned() };
+    let wanted = ModelEvent { api: Some("chat completions".to_owned()), did: "say: said".to_owned(), marked: None };
     assert_eq!(asked(&trace), [&wanted]);
     let judgement = judge(&trace, V1.edition());
     assert_eq!(judgement.verdict("prompt.output-reported"), Verdict::Pass);

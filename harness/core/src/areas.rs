@@ -39,6 +39,7 @@ mod session;
 mod state;
 mod subagent;
 pub(crate) mod support;
+mod system_prompt;
 mod terminal;
 mod timestamp;
 mod tool;
@@ -97,6 +98,7 @@ pub(crate) fn all() -> Vec<Check> {
         session::CHECKS,
         &[state::CHECKS],
         subagent::CHECKS,
+        system_prompt::CHECKS,
         terminal::CHECKS,
         &[tool::CHECKS],
         &[toolcancel::CHECKS],

@@ -9,8 +9,8 @@ mod step;
 
 pub use case::{CaseInfo, CaseMark};
 pub use event::{
-    AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, McpEvent, McpTransport, McpWhat, ModelEvent, OTHERS,
-    ProcessEvent, SCRATCH, Visit, What,
+    AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, MARK, McpEvent, McpTransport, McpWhat, ModelEvent,
+    OTHERS, Precedence, ProcessEvent, SCRATCH, Visit, What,
 };
 pub use file_name::file_name;
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::answer::ToolUse;
 use crate::case::MARKER;
+use crate::trace::{MARK, Precedence};
 
 /// One request for an answer of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -87,6 +88,17 @@ impl Ask {
             let intent = arguments.get("intent")?.as_str()?.to_owned();
             Some(Wish { intent, arguments, since: &self.turns[at + 1..] })
         })
+    }
+
+    /// Returns the place of the mark of a case, the highest if it stands in several.
+    #[must_use]
+    pub fn marked(&self) -> Option<Precedence> {
+        let of_user = |turn: &ModelTurn| matches!(turn, ModelTurn::User(text) if text.contains(MARK));
+        if self.system.contains(MARK) {
+            Some(Precedence::System)
+        } else {
+            self.turns.iter().any(of_user).then_some(Precedence::User)
+        }
     }
 
     /// Returns the directory in which the agent works, if it names one to its model: in a text to the user's request if
@@ -206,6 +218,16 @@ mod tests {
         }
         let ask = Ask { system: "cwd: /old".to_owned(), turns: vec![user("cwd: /new")], ..Ask::default() };
         assert_eq!(ask.directory().as_deref(), Some("/new"));
+    }
+
+    #[test]
+    fn instructions_outweigh_turns_of_the_user() {
+        let turns = vec![user("acp-mark: quince")];
+        let ask = Ask { turns: turns.clone(), ..Ask::default() };
+        assert_eq!(ask.marked(), Some(Precedence::User));
+        let ask = Ask { system: "Be good. acp-mark: quince".to_owned(), turns, ..Ask::default() };
+        assert_eq!(ask.marked(), Some(Precedence::System));
+        assert_eq!(Ask::default().marked(), None);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::trace::Precedence;
+
 /// A request to the model and its answer, one line of a `.model.ndjson` file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelExchange {
@@ -21,6 +23,9 @@ pub struct ModelExchange {
     pub api: Option<&'static str>,
     /// The action of the model in a few words, without content of the case.
     pub did: String,
+    /// The place of the mark of a case in the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marked: Option<Precedence>,
     /// The body of the request: JSON, or text.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub request: Value,

@@ -16,6 +16,7 @@ use super::exchange::ModelExchange;
 use super::routes::{Route, route};
 use super::script;
 use crate::profile::Hints;
+use crate::trace::Precedence;
 use crate::transport::web::{Web, WebReply, WebRequest};
 use crate::wire::read_line;
 
@@ -75,6 +76,7 @@ async fn serve(mut web: Web, desk: Arc<Desk>) {
 struct Draft {
     api: Option<&'static str>,
     did: String,
+    marked: Option<Precedence>,
     status: u16,
     body: Body,
 }
@@ -103,6 +105,7 @@ impl Desk {
             path: request.path,
             api: draft.api,
             did: draft.did,
+            marked: draft.marked,
             request: body,
             status: draft.status,
             answer,
@@ -115,15 +118,21 @@ impl Desk {
             Route::Answer { dialect, stream } => self.of_model(n, dialect, stream, body),
             Route::Count(written) => {
                 let count = written(tokens(body.to_string().len()));
-                Draft { api: None, did: "counted tokens".to_owned(), status: 200, body: Body::Whole(count) }
+                Draft {
+                    api: None,
+                    did: "counted tokens".to_owned(),
+                    marked: None,
+                    status: 200,
+                    body: Body::Whole(count),
+                }
             }
             Route::Fixed { did, body } => {
-                Draft { api: None, did: did.to_owned(), status: 200, body: Body::Whole(body) }
+                Draft { api: None, did: did.to_owned(), marked: None, status: 200, body: Body::Whole(body) }
             }
             Route::Unknown => {
                 let message = format!("the scripted model does not know {method} {path}");
                 let body = Body::Whole(Chat.failure(404, &message));
-                Draft { api: None, did: "an unknown route".to_owned(), status: 404, body }
+                Draft { api: None, did: "an unknown route".to_owned(), marked: None, status: 404, body }
             }
         }
     }
@@ -138,7 +147,7 @@ impl Desk {
             Reply::Answer(answer) if ask.stream => (200, Body::Stream(dialect.stream(&ask, &answer), answer)),
             Reply::Answer(answer) => (200, Body::Late(dialect.whole(&ask, &answer), answer)),
         };
-        Draft { api: Some(dialect.name()), did, status, body }
+        Draft { api: Some(dialect.name()), did, marked: ask.marked(), status, body }
     }
 }
 

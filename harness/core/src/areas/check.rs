@@ -6,7 +6,7 @@ use super::context::CheckContext;
 use crate::conversation::{Answer, CallSeen, LineSeen, LoginProcess, Payload, UpdateSeen};
 use crate::finding::{Ruling, Tally};
 use crate::requirement::Party;
-use crate::trace::{McpEvent, ProcessEvent, Visit};
+use crate::trace::{McpEvent, ModelEvent, ProcessEvent, Visit};
 use crate::wire::Envelope;
 
 /// Defines each kind of check input once: [`On`] holds the function of a check, [`Seen`] its input.
@@ -116,6 +116,8 @@ kinds! {
     Mcp(event: &'s McpEvent),
     /// Each request of the party to the HTTP endpoint of the case.
     Visit(visit: &'s Visit),
+    /// Each request of the agent to the scripted model of the case.
+    Model(model: &'s ModelEvent),
     /// The end of each case of a conversation, and of the trace: for requirements that are satisfied because a message
     /// did not come. Such a check only passes, and only for events of the current case.
     CaseEnd(),

@@ -16,7 +16,9 @@ use super::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
-use crate::protocol::Feature::{self, Content, Elicitation, McpServer, Member, Method, ToolContent, Update};
+use crate::protocol::Feature::{
+    self, Content, Elicitation, McpServer, Member, Method, SystemPromptMode, ToolContent, Update,
+};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -29,6 +31,7 @@ const COMPACTION: &[Feature<'_>] = &[Update("compaction_update"), Update("compac
 /// "The client must advertise this capability before the agent sends subagent updates or session-directed messages."
 const SUBAGENTS: &[Feature<'_>] =
     &[Update("subagent_update"), Update("session_message"), Update("session_message_chunk")];
+const PLANS: &[Feature<'_>] = &[Update("plan_update"), Update("plan_removed")];
 
 const CREATE: &str = "elicitation/create";
 const OPENING: &[&str] = &["session/new", "session/load", "session/resume"];
@@ -61,6 +64,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("dirs.gate", On::Call(|m, call, r| call_gate(m, call, &[Member("additionalDirectories")], r)))
         .only(OPENING)
         .alone(),
+    // "Clients MUST only send this when the Agent advertises `sessionCapabilities.systemPrompt`."
+    Check::client("system-prompt.gate", On::Call(|m, call, r| call_gate(m, call, &[Member("systemPrompt")], r)))
+        .only(OPENING)
+        .alone(),
+    Check::client("system-prompt.override-gate", On::Call(override_gate)).only(OPENING).alone(),
     // "Before using HTTP or SSE transports, Clients MUST verify the Agent's capabilities during initialization."
     Check::client("mcp.http.gate", On::Call(|m, call, r| call_gate(m, call, &[McpServer("http")], r)))
         .only(OPENING)
@@ -118,6 +126,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("subagent.content-gate", On::Update(tool_content_gate))
         .only(&["tool_call", "tool_call_update"])
         .alone(),
+    // "Capabilities for receiving `plan_update` and `plan_removed` session updates."
+    Check::agent("plan.update-gate", On::Update(|m, update, r| update_gate(m, update, PLANS, r)))
+        .only(&["plan_update", "plan_removed"])
+        .alone(),
 ];
 
 /// Returns what a call uses that may depend on a capability, each with the place of its use.
@@ -134,8 +146,10 @@ pub(super) fn used_by<'m>(call: &CallSeen<'m>) -> Vec<(Feature<'m>, &'static str
     if list("additionalDirectories").next().is_some() {
         used.push((Member("additionalDirectories"), "/params/additionalDirectories"));
     }
-    if member("systemPrompt").is_some_and(|prompt| !prompt.is_null()) {
+    if let Some(prompt) = member("systemPrompt").filter(|prompt| !prompt.is_null()) {
         used.push((Member("systemPrompt"), "/params/systemPrompt"));
+        let mode = prompt.member("mode").and_then(Value::as_str);
+        used.extend(mode.map(|mode| (SystemPromptMode(mode), "/params/systemPrompt/mode")));
     }
     used
 }
@@ -147,6 +161,14 @@ fn call_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, gated: &[Feature<'stat
         if call.known || !matches!(feature, Method(_)) {
             decide(ctx, gated, feature, (call.method, pointer), ruling);
         }
+    }
+}
+
+/// "MUST only use it when the Agent advertises `sessionCapabilities.systemPrompt.mode.override`." Without any support
+/// of system prompts, the whole member is the mistake.
+fn override_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if ctx.conversation.agent_has(Member("systemPrompt")) {
+        call_gate(ctx, call, &[SystemPromptMode("override")], ruling);
     }
 }
 

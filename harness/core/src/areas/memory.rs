@@ -1,7 +1,7 @@
 //! What the areas remember of a conversation. Each area owns its part, and keeps it next to its checks.
 
 use super::check::Seen;
-use super::{cancel, commands, content, elicit, ext, jsonrpc, list, plan, resume, subagent, transport};
+use super::{cancel, commands, content, elicit, ext, jsonrpc, list, plan, resume, subagent, system_prompt, transport};
 use crate::conversation::{Conversation, Memory};
 use crate::requirement::Party;
 
@@ -18,6 +18,7 @@ pub struct Areas {
     pub(super) plan: plan::State,
     pub(super) resume: resume::State,
     pub(super) subagent: subagent::State,
+    pub(super) system_prompt: system_prompt::State,
     pub(super) transport: transport::State,
 }
 
@@ -33,7 +34,8 @@ pub(crate) struct Event<'e> {
 }
 
 impl Areas {
-    /// Reads a line, a call, an update of the agent or a response, after its checks and before the conversation does.
+    /// Reads a line, a call, an update of the agent, a response or a request to the model, after its checks and before
+    /// the conversation does.
     pub(crate) fn observe(&mut self, event: &Event<'_>) {
         match event.seen {
             Seen::Line(line) => {
@@ -50,6 +52,7 @@ impl Areas {
                 self.plan.call(event, call);
                 self.resume.call(event, call);
                 self.subagent.call(event, call);
+                self.system_prompt.call(event, call);
             }
             Seen::Update(update) => {
                 self.commands.update(event, update);
@@ -57,13 +60,16 @@ impl Areas {
                 self.plan.update(update);
                 self.resume.update(event, update);
                 self.subagent.update(event, update);
+                self.system_prompt.update(event, update);
             }
             Seen::Response(answer) => {
                 self.content.response(answer);
                 self.elicit.response(answer);
                 self.jsonrpc.response(event, answer);
                 self.list.response(event, answer);
+                self.system_prompt.response(answer);
             }
+            Seen::Model(model) => self.system_prompt.model(event, model),
             _ => {}
         }
     }
@@ -74,12 +80,18 @@ impl Areas {
         self.plan.forget(conversation, memory);
         self.resume.forget(conversation, memory);
         self.subagent.forget(conversation);
+        self.system_prompt.forget(conversation, memory);
         self.jsonrpc.forget();
         self.list.forget(memory)
     }
 
     /// Returns the memory at the start of the agent's next process, whose client may open the same sessions again.
     pub(crate) fn on_next_connection(&self) -> Self {
-        Self { plan: self.plan.clone(), resume: self.resume.clone(), ..Self::default() }
+        Self {
+            plan: self.plan.clone(),
+            resume: self.resume.clone(),
+            system_prompt: self.system_prompt.clone(),
+            ..Self::default()
+        }
     }
 }

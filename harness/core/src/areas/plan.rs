@@ -6,17 +6,22 @@ use serde_json::Value;
 
 use super::support::{Finish, fail_in_case};
 use crate::areas::by_session::BySession;
-use crate::areas::common::decide_replaced;
+use crate::areas::common::{decide_absolute, decide_replaced};
+use crate::areas::probes::holds;
 use crate::areas::{Check, CheckContext, Event, On};
 use crate::conversation::{Answer, CallSeen, Conversation, Memory, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
+use crate::protocol::Feature;
 use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("plan.complete", On::Update(complete)).only(&["plan"]),
-    Check::agent("plan.complete", On::Update(complete_items)).only(&["plan_update"]),
+    Check::agent("plan.complete", On::Update(complete_of_v2)).only(&["plan_update"]),
+    Check::agent("plan.update-complete", On::Update(complete_items)).only(&["plan_update"]),
+    Check::agent("plan.path-absolute", On::Update(path_absolute)).only(&["plan_update"]),
+    Check::agent("plan.fallback", On::Update(kind_of_plan)).only(&["plan", "plan_update"]),
     Check::agent("plan.updated", On::Update(updated)).only(&["plan"]),
     Check::agent("plan.updated", On::Response(left_pending)).only(&["session/prompt"]),
     Check::agent(
@@ -69,7 +74,13 @@ impl State {
     pub(super) fn update(&mut self, update: &UpdateSeen<'_>) {
         const MOST: usize = 256;
         let of_session = (update.variant == "plan").then(|| ("", entries(update.body)));
-        let (Some((id, now)), Some(_)) = (of_session.or_else(|| items(update)), update.known) else { return };
+        let (Some((id, now)), Some(_)) = (of_session.or_else(|| items(update)), update.known) else {
+            // A plan that was removed, or has another type now, has no earlier entries.
+            if let (Some(plans), Some(id)) = (self.0.get_mut(Some(update.session)), replaced(update)) {
+                plans.remove(id);
+            }
+            return;
+        };
         let plans = self.0.entry(update.session);
         if plans.len() < MOST {
             let plan = plans.entry(id.to_owned()).or_default();
@@ -88,6 +99,12 @@ impl State {
 fn items<'m>(update: &UpdateSeen<'m>) -> Option<(&'m str, &'m [Value])> {
     let plan = update.body.member("plan").filter(|_| update.variant == "plan_update")?;
     Some((plan.member("planId")?.as_str()?, plan.member("entries")?.as_array()?))
+}
+
+/// Returns the id of the plan that an update removes, or replaces by something other than entries.
+fn replaced<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
+    let body = if update.variant == "plan_update" { update.body.member("plan")? } else { update.body };
+    body.member("planId").filter(|_| matches!(update.variant, "plan_update" | "plan_removed"))?.as_str()
 }
 
 /// Returns the texts of the entries of a plan.
@@ -110,10 +127,47 @@ fn complete(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling
     }
 }
 
-/// As above, for the plans of version 2, each by itself: "the agent must send a complete list of all entries".
+/// As above, for the plans of version 2. In version 1 such plans have a requirement of their own.
+fn complete_of_v2(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if ctx.conversation.edition.major > 1 {
+        complete_items(ctx, update, ruling);
+    }
+}
+
+/// As above, for plans with an id, each by itself: "The Agent MUST send all entries with their current status."
+///
+/// Correct but unusual: two plans in turn, an id that is used again after `plan_removed`, and a plan whose type changes
+/// in between.
 fn complete_items(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let (Some(_), Some((id, entries))) = (update.known, items(update)) {
         compare(ctx, (update.session, id), entries, "/params/update/plan/entries", ruling);
+    }
+}
+
+/// `path`: "A supplied path MUST be absolute."
+///
+/// Correct but unusual: null, a path outside of the `cwd`, a file that does not exist yet, and paths of Windows.
+fn path_absolute(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let plan = update.body.member("plan").filter(|plan| plan.member("type").is_some_and(|kind| kind == "markdown"));
+    if let Some(path) = plan.and_then(|plan| plan.member("path")?.as_str()) {
+        decide_absolute(ctx, Some(update.session), ("session/update", "/params/update/plan/path"), path, ruling);
+    }
+}
+
+/// A probe: the kind of update in which an agent reports its plans, with and without the capability.
+fn kind_of_plan(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let is_plain = match update.variant {
+        "plan" => true,
+        "plan_update" => false,
+        _ => return,
+    };
+    if ctx.conversation.client_lacks(Feature::Update("plan_update")) == is_plain {
+        ruling.note(holds());
+    } else if is_plain {
+        ruling.note(fact!(
+            "plain-plan-with-capability",
+            "the agent sent the update `plan` to a client that advertises `plan`"
+        ));
     }
 }
 

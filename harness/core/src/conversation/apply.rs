@@ -405,7 +405,9 @@ impl Conversation {
             let Some(again) = self.sessions.get_mut(update.session) else { return };
             session = again;
         }
-        if let Some(turn) = session.turn.as_mut().filter(|_| content && update.variant != "user_message_chunk") {
+        // A plan with an id is output as well, but may change at any time.
+        let output = content && update.variant != "user_message_chunk" || update.variant == "plan_update";
+        if let Some(turn) = session.turn.as_mut().filter(|_| output) {
             turn.first_output = turn.first_output.or(Some(n));
             turn.output_after_close |= turn.close_answered.is_some();
             turn.wrote_message |= update.variant == "agent_message_chunk";

@@ -282,9 +282,9 @@ impl Conversation {
             }
             return;
         };
-        if let Some(log) = session.running_log().filter(|_| content) {
-            log.last_output_us = Some(us);
-            log.acted |= update.variant != "user_message_chunk";
+        if let Some(log) = session.running_log() {
+            log.last_output_us = if content { Some(us) } else { log.last_output_us };
+            log.acted |= content && update.variant != "user_message_chunk" || update.variant == "plan_update";
         }
     }
 

@@ -177,9 +177,11 @@ impl Judge {
             }
             What::Stdout(_) => {}
             What::Model(model) => {
+                self.show(Party::Agent, Seen::Model(model));
                 if model.has_called(CALL_MCP_TOOL) {
                     self.conversation.note_tool_report(event.n);
                 }
+                self.observe(Party::Agent, Seen::Model(model));
             }
             What::Fence(_) => self.fences.announce(event.connection),
             What::Process(process) => self.process(process),

@@ -18,6 +18,8 @@ pub enum Feature<'n> {
     McpServer(&'n str),
     /// A member of a request that opens a session.
     Member(&'n str),
+    /// A mode of the member `systemPrompt`.
+    SystemPromptMode(&'n str),
     /// A mode of `elicitation/create`.
     Elicitation(&'n str),
     /// A type of config options.
@@ -35,6 +37,7 @@ impl std::fmt::Display for Feature<'_> {
             Self::ToolContent(kind) => write!(f, "content of the type `{kind}` in a tool call"),
             Self::McpServer(transport) => write!(f, "an MCP server of the type `{transport}`"),
             Self::Member(name) => write!(f, "the member `{name}`"),
+            Self::SystemPromptMode(mode) => write!(f, "a systemPrompt of the mode `{mode}`"),
             Self::Elicitation(mode) => write!(f, "the mode {mode}"),
             Self::ConfigOption(kind) => write!(f, "an option of the type `{kind}`"),
             Self::Login(kind) => write!(f, "a login of the type `{kind}`"),
@@ -109,6 +112,8 @@ pub(super) const V1: &[Capability] = &[
     agent(Feature::McpServer("sse"), &["mcpCapabilities", "sse"]),
     agent(Feature::Member("additionalDirectories"), &["sessionCapabilities", "additionalDirectories"]),
     agent(Feature::Member("systemPrompt"), &["sessionCapabilities", "systemPrompt"]).former_draft(),
+    agent(Feature::SystemPromptMode("override"), &["sessionCapabilities", "systemPrompt", "mode", "override"])
+        .former_draft(),
     client(Feature::Method("fs/read_text_file"), &["fs", "readTextFile"]),
     client(Feature::Method("fs/write_text_file"), &["fs", "writeTextFile"]),
     client(Feature::Method("terminal/"), &["terminal"]),
@@ -140,6 +145,7 @@ pub(super) const V2: &[Capability] = &[
     agent(Feature::McpServer("http"), &["session", "mcp", "http"]),
     agent(Feature::Member("additionalDirectories"), &["session", "additionalDirectories"]),
     agent(Feature::Member("systemPrompt"), &["session", "systemPrompt"]).former_draft(),
+    agent(Feature::SystemPromptMode("override"), &["session", "systemPrompt", "mode", "override"]).former_draft(),
     client(Feature::Method("elicitation/create"), &["elicitation"]),
     client(Feature::Elicitation("form"), &["elicitation", "form"]),
     client(Feature::Elicitation("url"), &["elicitation", "url"]),

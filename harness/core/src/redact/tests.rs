@@ -75,7 +75,7 @@ fn private() -> Trace {
         mcp(McpWhat::FromAgent(call.to_string())),
         mcp(McpWhat::ToAgent("secret".to_owned())),
         What::Visit(visit),
-        What::Model(ModelEvent { api: None, did: format!("read-file{OTHERS}secret, alice") }),
+        What::Model(ModelEvent { api: None, did: format!("read-file{OTHERS}secret, alice"), marked: None }),
         client(
             json!({ "id": 0, "method": "initialize", "params": { "clientCapabilities": { "_meta": { "alice": 4711 } } } }),
         ),

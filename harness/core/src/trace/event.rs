@@ -207,6 +207,19 @@ pub struct ModelEvent {
     /// The action of the model, such as `read-file: called Read`. It contains only the names of the intent and of
     /// tools, and no other text of the case or of the agent.
     pub did: String,
+    /// The place of a text with [`MARK`] in the request, the highest if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked: Option<Precedence>,
+}
+
+/// The weight of a text in a request to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precedence {
+    /// A turn of the user.
+    User,
+    /// The instructions for the model, or a message of the system or the developer.
+    System,
 }
 
 impl ModelEvent {
@@ -278,6 +291,9 @@ pub const OTHERS: &str = "; the others are ";
 
 /// The intent of a prompt that asks for a tool of an MCP server.
 pub const CALL_MCP_TOOL: &str = "call-mcp-tool";
+
+/// The text in a `systemPrompt` of a case by which the scripted model finds it in its requests.
+pub const MARK: &str = "acp-mark:";
 
 /// The method of the request that is tried first as a fence. No program knows it, and JSON-RPC requires an answer to
 /// every request. If it gets none, requests of the protocol follow; see [`What::Fence`].

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Mutex};
 
-use agent_client_protocol::{Client as ClientRole, ConnectionTo};
+use agent_client_protocol::{Client as ClientRole, ConnectionTo, UntypedMessage};
+use serde_json::json;
 
 use super::{
     errors::log,
@@ -25,6 +26,8 @@ pub(super) struct Capabilities {
     pub shows_notices: bool,
     pub shows_compactions: bool,
     pub takes_subagents: bool,
+    /// Whether plans have ids.
+    pub shows_plans: bool,
 }
 
 /// The client, from its `initialize` on.
@@ -59,7 +62,14 @@ impl Client {
 
     /// Sends an update of a session.
     pub(super) fn update(&self, session: &str, update: &Update) {
-        match self.wire.updates(session, update) {
+        let messages = match update {
+            Update::Newer(update) => {
+                let params = json!({"sessionId": session, "update": update});
+                UntypedMessage::new("session/update", params).map(|message| vec![message])
+            }
+            update => self.wire.updates(session, update, self.capabilities()),
+        };
+        match messages {
             Ok(messages) => messages.into_iter().for_each(|message| self.notify(Ok(message))),
             Err(error) => log(&format!("update not sent: {error}")),
         }

@@ -187,7 +187,8 @@ impl Session {
             | Update::Mode(_)
             | Update::ConfigOptions(_)
             | Update::Commands
-            | Update::Alike(_) => return,
+            | Update::Alike(_)
+            | Update::Newer(_) => return,
             _ => update.clone(),
         };
         record.updated = clock::now_micros();

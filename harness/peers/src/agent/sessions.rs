@@ -20,6 +20,7 @@ use super::{
     session::Session,
     store::{Record, Store},
     sync::lock,
+    update::Block,
     wire::Reply,
 };
 
@@ -35,6 +36,16 @@ pub(super) struct Setup {
     additional_directories: Vec<PathBuf>,
     #[serde(default)]
     mcp_servers: Vec<McpServer>,
+    /// Instructions, which this agent only checks, since it has no model.
+    #[serde(default)]
+    system_prompt: Option<SystemPrompt>,
+}
+
+/// The client's instructions for a session.
+#[derive(Deserialize)]
+struct SystemPrompt {
+    mode: String,
+    content: Vec<Block>,
 }
 
 impl Setup {
@@ -44,6 +55,14 @@ impl Setup {
         }
         if self.additional_directories.iter().any(|root| root.is_relative()) {
             return Err(invalid_params("an additional directory is not an absolute path"));
+        }
+        if let Some(SystemPrompt { mode, content }) = &self.system_prompt {
+            if !matches!(&**mode, "append" | "override") {
+                return Err(invalid_params("the mode of the system prompt is not supported"));
+            }
+            if content.is_empty() || content.iter().any(|block| block.kind() != "text") {
+                return Err(invalid_params("the system prompt has other content than text"));
+            }
         }
         // In version 1 the session continues without such a server.
         if is_v2 && !self.mcp_servers.iter().all(McpServer::is_known_in_v2) {
@@ -164,7 +183,7 @@ impl Sessions {
     }
 
     async fn start(&self, client: Arc<Client>, record: Record, setup: Setup) -> Arc<Session> {
-        let Setup { cwd, additional_directories: roots, mcp_servers: servers } = setup;
+        let Setup { cwd, additional_directories: roots, mcp_servers: servers, .. } = setup;
         let started = join_all(servers.iter().map(|server| McpClient::start(server, &cwd))).await;
         // A session continues without the servers that cannot be used.
         let problem = |problem: &String| log(&format!("an MCP server cannot be used: {problem}"));

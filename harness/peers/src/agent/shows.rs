@@ -1,5 +1,7 @@
 //! What the agent shows without a tool: a plan, content, session info, usage, notices and compactions.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -17,7 +19,8 @@ const BLOB: &str = "YmxvYg==";
 /// The steps of the plan, and their priorities.
 const STEPS: [(&str, &str); 3] = [("Read the task", "high"), ("Do the task", "medium"), ("Check the result", "low")];
 
-/// Shows a plan, and each step at its beginning and end.
+/// Shows a plan, and each step at its beginning and end; where plans have ids, also another one as text, which the
+/// agent removes again.
 pub(super) fn plan(turn: &Turn) {
     let id = format!("plan-{}", turn.session.record().turns);
     for n_done in 0..STEPS.len() {
@@ -25,6 +28,14 @@ pub(super) fn plan(turn: &Turn) {
         show_plan(turn, &id, n_done, Status::InProgress);
     }
     show_plan(turn, &id, STEPS.len(), Status::Completed);
+    if turn.client.capabilities().shows_plans {
+        let notes = format!("{id}-notes");
+        let path = turn.session.resolve(Path::new("plan.md"));
+        let text =
+            json!({"type": "markdown", "planId": notes, "content": "# Notes\n\nNothing is left.\n", "path": path});
+        turn.session.update(Update::Newer(json!({"sessionUpdate": "plan_update", "plan": text})));
+        show(turn, json!({"sessionUpdate": "plan_removed", "planId": notes}));
+    }
     turn.say("The plan is completed.");
 }
 

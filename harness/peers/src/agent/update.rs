@@ -56,6 +56,8 @@ pub(super) enum Update {
     Commands,
     /// An update that all versions write alike.
     Alike(Value),
+    /// The same with members that the SDK does not know, and would remove.
+    Newer(Value),
 }
 
 /// A new tool call.

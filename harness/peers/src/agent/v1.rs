@@ -82,17 +82,21 @@ impl Wire for V1 {
             shows_notices: session.is_some_and(|session| session.notices.is_some()),
             shows_compactions: session.is_some_and(|session| session.compaction.is_some()),
             takes_subagents,
+            shows_plans: found.plan.is_some(),
         })
     }
 
     fn initialized(&self) -> Reply {
         let info = acp::Implementation::new("acp-reference-agent", env!("CARGO_PKG_VERSION"));
+        let modes = acp::SessionSystemPromptModeCapabilities::new()
+            .override_(acp::SessionSystemPromptOverrideCapabilities::new());
         let session = acp::SessionCapabilities::new()
             .list(acp::SessionListCapabilities::new())
             .resume(acp::SessionResumeCapabilities::new())
             .close(acp::SessionCloseCapabilities::new())
             .delete(acp::SessionDeleteCapabilities::new())
-            .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new());
+            .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new())
+            .system_prompt(acp::SessionSystemPromptCapabilities::new().mode(modes));
         let capabilities = acp::AgentCapabilities::new()
             .load_session(true)
             .mcp_capabilities(acp::McpCapabilities::new().http(true).sse(true))
@@ -134,8 +138,8 @@ impl Wire for V1 {
         to_reply(json!({"configOptions": config_options(settings)}))
     }
 
-    fn updates(&self, session: &str, update: &Update) -> Result<Vec<UntypedMessage>, Error> {
-        let updates = write_updates(update)?.into_iter();
+    fn updates(&self, session: &str, update: &Update, client: Capabilities) -> Result<Vec<UntypedMessage>, Error> {
+        let updates = write_updates(update, client)?.into_iter();
         updates.map(|update| acp::SessionNotification::new(session.to_owned(), update).to_untyped_message()).collect()
     }
 
@@ -160,7 +164,7 @@ fn config_options(settings: &Settings) -> Vec<acp::SessionConfigOption> {
     options
 }
 
-fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
+fn write_updates(update: &Update, client: Capabilities) -> Result<Vec<acp::SessionUpdate>, Error> {
     let chunk = |id: &str, block: &Block| -> Result<acp::ContentChunk, Error> {
         Ok(acp::ContentChunk::new(alike(block)?).message_id(acp::MessageId::new(id)))
     };
@@ -206,6 +210,10 @@ fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
                 .raw_output(ends.output.clone());
             acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(ends.id.clone(), fields))
         }
+        Update::Plan(id, entries) if client.shows_plans => {
+            let items = acp::PlanItems::new(id.clone(), alike(entries)?);
+            acp::SessionUpdate::PlanUpdate(acp::PlanUpdate::new(acp::PlanUpdateContent::Items(items)))
+        }
         Update::Plan(_, entries) => acp::SessionUpdate::Plan(acp::Plan::new(alike(entries)?)),
         Update::Mode(mode) => acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.clone())),
         Update::ConfigOptions(settings) => {
@@ -220,8 +228,12 @@ fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
             acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands.into()))
         }
         Update::Alike(update) => alike(update)?,
-        // Version 1 has neither terminals of the agent nor a state of a session.
-        Update::TerminalOpens(..) | Update::TerminalOutput(..) | Update::TerminalEnds(..) | Update::State(..) => {
+        // Version 1 has neither terminals of the agent nor a state of a session; `Client` writes newer updates.
+        Update::Newer(_)
+        | Update::TerminalOpens(..)
+        | Update::TerminalOutput(..)
+        | Update::TerminalEnds(..)
+        | Update::State(..) => {
             return Ok(Vec::new());
         }
     }])

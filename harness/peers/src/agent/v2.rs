@@ -77,6 +77,7 @@ impl Wire for V2 {
             shows_notices: true,
             shows_compactions: true,
             takes_subagents: true,
+            shows_plans: true,
         })
     }
 
@@ -86,6 +87,8 @@ impl Wire for V2 {
             .image(acp::PromptImageCapabilities::new())
             .audio(acp::PromptAudioCapabilities::new())
             .embedded_context(acp::PromptEmbeddedContextCapabilities::new());
+        let modes = acp::SessionSystemPromptModeCapabilities::new()
+            .override_(acp::SessionSystemPromptOverrideCapabilities::new());
         let session = acp::SessionCapabilities::new()
             .prompt(prompt)
             .mcp(
@@ -94,7 +97,8 @@ impl Wire for V2 {
                     .http(acp::McpHttpCapabilities::new()),
             )
             .delete(acp::SessionDeleteCapabilities::new())
-            .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new());
+            .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new())
+            .system_prompt(acp::SessionSystemPromptCapabilities::new().mode(modes));
         let [id, name, description] = LOGIN;
         let login = acp::AuthMethodAgent::new(id, name).description(description.to_owned());
         let info = info.title("ACP reference agent".to_owned());
@@ -129,7 +133,7 @@ impl Wire for V2 {
         to_reply(acp::SetSessionConfigOptionResponse::new(config_options(settings)))
     }
 
-    fn updates(&self, session: &str, update: &Update) -> Result<Vec<UntypedMessage>, Error> {
+    fn updates(&self, session: &str, update: &Update, _: Capabilities) -> Result<Vec<UntypedMessage>, Error> {
         let updates = write_updates(update)?.into_iter();
         updates
             .map(|update| acp::UpdateSessionNotification::new(session.to_owned(), update).to_untyped_message())
@@ -239,8 +243,8 @@ fn write_updates(update: &Update) -> Result<Vec<acp::SessionUpdate>, Error> {
         }
         Update::Commands => acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands())),
         Update::Alike(update) => alike(update)?,
-        // In version 2 the mode is only a config option.
-        Update::Mode(_) => return Ok(Vec::new()),
+        // In version 2 the mode is only a config option; `Client` writes newer updates.
+        Update::Mode(_) | Update::Newer(_) => return Ok(Vec::new()),
     }])
 }
 

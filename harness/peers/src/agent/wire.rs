@@ -36,8 +36,8 @@ pub(super) trait Wire: Send + Sync {
     /// Answers `session/set_config_option`.
     fn configured(&self, settings: &Settings) -> Reply;
 
-    /// Writes an update of a session; the version may need several messages for it, or have none.
-    fn updates(&self, session: &str, update: &Update) -> Result<Vec<UntypedMessage>, Error>;
+    /// Writes an update of a session for a client; the version may need several messages for it, or have none.
+    fn updates(&self, session: &str, update: &Update, client: Capabilities) -> Result<Vec<UntypedMessage>, Error>;
 
     /// Asks for permission.
     fn permission(&self, session: &str, question: &Question) -> Message;

@@ -99,6 +99,16 @@ pub(super) struct Capabilities {
     pub image: bool,
     pub audio: bool,
     pub embedded_context: bool,
+    /// The mode of the client's system prompt.
+    pub system_prompt: Option<&'static str>,
+}
+
+impl Capabilities {
+    /// Returns the strongest mode of the agent's capability for system prompts.
+    pub(super) fn system_prompt_mode(capability: &Value) -> Option<&'static str> {
+        let mode = if capability["mode"]["override"].is_object() { "override" } else { "append" };
+        capability.is_object().then_some(mode)
+    }
 }
 
 /// A login method.

@@ -11,7 +11,7 @@ use agent_client_protocol::{
     v1::schema::{McpServer, McpServerStdio},
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     authenticate,
@@ -24,6 +24,9 @@ use super::{
 
 /// The most pages that are read; an agent that always has a next one must not hold the client forever.
 const MAX_PAGES: usize = 10_000;
+
+/// The client's instructions for the agent.
+const INSTRUCTIONS: &str = "The user has no screen. Answer in plain text.";
 
 /// Opens another session, after a login if the agent requires one.
 pub(super) async fn new_session(client: &Arc<Client>) -> Result<(), Trouble> {
@@ -41,7 +44,7 @@ pub(super) async fn new_session(client: &Arc<Client>) -> Result<(), Trouble> {
 async fn open_new(client: &Arc<Client>) -> Result<(), Error> {
     let cwd = client.cwd();
     let place = place(client, cwd.clone(), &client.options.directories.0);
-    let (method, params) = (client.major.open)(Start::New, place);
+    let (method, params) = build_opening(client, Start::New, place);
     let noted = Arc::clone(client);
     let answer = client.connection.call(method, params, move |answer| {
         let Ok(answer) = answer else { return };
@@ -82,7 +85,7 @@ async fn reopen(client: &Arc<Client>, id: &str, start: Start) -> Result<(), Trou
     let own = &client.options.directories.0;
     let directories =
         listed.filter(|_| own.is_empty()).map_or_else(|| own.clone(), |listed| listed.additional_directories);
-    let (method, params) = (client.major.open)(start, place(client, cwd.clone(), &directories));
+    let (method, params) = build_opening(client, start, place(client, cwd.clone(), &directories));
     let earlier = client.sessions.replace(id, Some(Session { cwd: Some(cwd), ..Session::default() }));
     let (noted, session) = (Arc::clone(client), id.to_owned());
     let answer = client.connection.call(method, params, move |answer| match answer {
@@ -169,6 +172,15 @@ pub(super) async fn list(client: &Client, dir: Option<&str>) -> Result<(), Troub
         }
     }
     Err(Trouble::refused(format!("the list has more than {MAX_PAGES} pages")))
+}
+
+/// Builds the request that opens a session, with the client's instructions if the agent takes them.
+fn build_opening(client: &Client, start: Start, place: Place) -> (&'static str, Value) {
+    let (method, mut params) = (client.major.open)(start, place);
+    if let Some(mode) = client.agent().takes.system_prompt {
+        params["systemPrompt"] = json!({"mode": mode, "content": [{"type": "text", "text": INSTRUCTIONS}]});
+    }
+    (method, params)
 }
 
 /// Describes the surroundings of a session, without what the agent does not take.

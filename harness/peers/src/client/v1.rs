@@ -130,6 +130,7 @@ fn initialize(options: &Options) -> Value {
         .auth(sdk::AuthCapabilities::new().terminal(with(Feature::AuthTerminal)))
         .session(with(Feature::ConfigBoolean).then_some(session))
         .subagents(sdk::SubagentCapabilities::new())
+        .plan(sdk::PlanCapabilities::new())
         .elicitation(elicits.then(|| sdk::ElicitationCapabilities::new().form(form).url(url)))
         .meta(sdk::Meta::from_iter([("acp-reference".to_owned(), json!(true))]));
     let info = sdk::Implementation::new("acp-reference-client", env!("CARGO_PKG_VERSION"))
@@ -155,6 +156,9 @@ fn agent(result: &Value) -> AgentInfo {
         image: prompt.image,
         audio: prompt.audio,
         embedded_context: prompt.embedded_context,
+        system_prompt: Capabilities::system_prompt_mode(
+            &result["agentCapabilities"]["sessionCapabilities"]["systemPrompt"],
+        ),
     };
     let methods = result["authMethods"].as_array().into_iter().flatten();
     AgentInfo { takes, auth_methods: methods.filter_map(auth_method).collect() }

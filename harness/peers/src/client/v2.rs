@@ -181,6 +181,7 @@ fn agent(result: &Value) -> AgentInfo {
         image: prompt.image.is_some(),
         audio: prompt.audio.is_some(),
         embedded_context: prompt.embedded_context.is_some(),
+        system_prompt: Capabilities::system_prompt_mode(&result["capabilities"]["session"]["systemPrompt"]),
     };
     AgentInfo { takes, auth_methods: agent.auth_methods.into_iter().map(auth_method).collect() }
 }

@@ -78,7 +78,7 @@ impl CaseModel {
             // because of this.
             self.record = None;
         }
-        ModelEvent { api: exchange.api.map(str::to_owned), did: exchange.did.clone() }
+        ModelEvent { api: exchange.api.map(str::to_owned), did: exchange.did.clone(), marked: exchange.marked }
     }
 }
 

@@ -27,6 +27,11 @@ pub(super) const ROWS: &[Row] = &[
     row("content.resource-shape.client", "EmbeddedResource", &["resource"], When::Object),
     row("content.resource-link-shape.client", "ResourceLink", &["uri", "name"], When::Object),
     row("content.known-type.client", "ContentBlock", &["type", "text"], When::Object),
+    // The text and type of a block come before the prompt that contains it.
+    row("system-prompt.shape", "SystemPrompt", &["mode", "content"], When::Object),
+    row("system-prompt.shape", "NewSessionRequest", &["systemPrompt"], When::Member),
+    row("system-prompt.shape", "LoadSessionRequest", &["systemPrompt"], When::Member),
+    row("system-prompt.shape", "ResumeSessionRequest", &["systemPrompt"], When::Member),
     row("prompt.params", "PromptRequest", &["sessionId", "prompt"], When::Object),
     row("config.set-request-shape", "SetSessionConfigOptionRequest", &[], When::Object),
     row("cancel.notification", "CancelNotification", &["sessionId"], When::Object),

@@ -100,6 +100,10 @@ pub(super) const CLIENT: &[Row] = &[
     row("resume.cursor-values", "ReplayFrom", &["type"], When::Object),
     row("resume.cursor-values", "ResumeSessionRequest", &["replayFrom"], When::Member),
     row("content.known-type.client", "ContentBlock", &["type"], When::Object),
+    // The text and type of a block come before the prompt that contains it.
+    row("system-prompt.shape", "SystemPrompt", &["mode", "content"], When::Object),
+    row("system-prompt.shape", "NewSessionRequest", &["systemPrompt"], When::Member),
+    row("system-prompt.shape", "ResumeSessionRequest", &["systemPrompt"], When::Member),
     row("prompt.not-empty", "PromptRequest", &["prompt"], When::Object),
     row("config.set-request-shape", "SetSessionConfigOptionRequest", &["type", "value"], When::Object),
     row("cancelreq.params.client", "CancelRequestNotification", &["requestId"], When::Object),
