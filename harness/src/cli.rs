@@ -81,6 +81,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Accept(review) => snapshots::accept(&review),
         args::Command::Agent(mut agent) => {
             project::apply(&mut agent.run, Party::Agent, editions.preferred())?;
+            agent.run.exact_edition = editions.chose_exactly(editions.preferred().name());
             plan::take_filters(&mut agent.run, Party::Agent, false)?;
             let plan = |bundle| plan::of_agent(&agent, bundle);
             driving(|| versions::run(versions, editions, (Party::Agent, &agent.run), plan))
@@ -89,6 +90,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
             if !client.manual {
                 project::apply(&mut client.run, Party::Client, editions.preferred())?;
             }
+            client.run.exact_edition = editions.chose_exactly(editions.preferred().name());
             plan::take_filters(&mut client.run, Party::Client, client.manual)?;
             let plan = if client.manual { manual::plan } else { plan::of_client };
             let plan = |bundle| plan(&client, bundle);

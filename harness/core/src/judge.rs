@@ -12,6 +12,7 @@ mod fences;
 mod fold;
 mod judgement;
 mod judging;
+mod new_duties;
 mod owner;
 mod recording_gaps;
 mod registry;

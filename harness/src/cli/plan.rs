@@ -245,8 +245,8 @@ fn make(
 ) -> anyhow::Result<RunPlan> {
     let Choice { profile, mut cases, baseline, known, part } = choose(args, party, bundle)?;
     let origin = profile.as_ref().map(Origin::of);
-    let options = StartOptions { isolate, edition: other_edition(bundle), ..options(args, party, controls)? };
-    let subject = options.subject(profile)?;
+    let options = StartOptions { isolate, edition: other_edition(bundle, args.exact_edition), ..options(args, party, controls)? };
+    let subject = Subject { exact_edition: args.exact_edition, ..options.subject(profile)? };
     let reproduce = options.reproduce();
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let usual = match party {
@@ -289,10 +289,13 @@ pub(super) fn is_selection(args: &RunArgs) -> bool {
     !selection(args).is_empty() || !args.skipped.is_empty() || args.last_failed
 }
 
-/// Returns the name of the edition, if it is not the default.
-fn other_edition(bundle: &Bundle) -> Option<String> {
-    let is_usual = bundle.name() == Editions::built_in().preferred().name();
-    (!is_usual).then(|| bundle.name().to_owned())
+/// Returns the name by which the user chooses the edition, if it is not the default: that of its version for the newest
+/// one, unless the user chose it exactly.
+fn other_edition(bundle: &Bundle, is_exact: bool) -> Option<String> {
+    let editions = Editions::built_in();
+    let is_newest = editions.named(bundle.case_folder()).is_ok_and(|newest| newest.name() == bundle.name());
+    let is_usual = bundle.name() == editions.preferred().name() && !is_exact;
+    (!is_usual).then(|| if is_newest && !is_exact { bundle.case_folder() } else { bundle.name() }.to_owned())
 }
 
 /// Returns the options of a start.

@@ -1,7 +1,7 @@
 //! What the areas remember of a conversation. Each area owns its part, and keeps it next to its checks.
 
 use super::check::Seen;
-use super::{cancel, commands, content, elicit, ext, jsonrpc, list, plan, resume, transport};
+use super::{cancel, commands, content, elicit, ext, jsonrpc, list, plan, prompt, resume, session, transport};
 use crate::conversation::{Conversation, Memory};
 use crate::requirement::Party;
 
@@ -16,7 +16,9 @@ pub struct Areas {
     pub(super) jsonrpc: jsonrpc::State,
     pub(super) list: list::State,
     pub(super) plan: plan::State,
+    pub(super) prompt: prompt::State,
     pub(super) resume: resume::State,
+    pub(super) session: session::State,
     pub(super) transport: transport::State,
 }
 
@@ -47,6 +49,7 @@ impl Areas {
                 self.jsonrpc.call(event, call);
                 self.list.call(call);
                 self.plan.call(event, call);
+                self.prompt.call(event, call);
                 self.resume.call(event, call);
             }
             Seen::Update(update) => {
@@ -54,12 +57,14 @@ impl Areas {
                 self.content.update(update);
                 self.plan.update(update);
                 self.resume.update(event, update);
+                self.session.update(event, update);
             }
             Seen::Response(answer) => {
                 self.content.response(answer);
                 self.elicit.response(answer);
                 self.jsonrpc.response(event, answer);
                 self.list.response(event, answer);
+                self.prompt.response(event, answer);
             }
             _ => {}
         }
@@ -67,8 +72,10 @@ impl Areas {
 
     /// Forgets the oldest parts where there are too many; returns whether entries of listings are missing from now on.
     pub(crate) fn forget(&mut self, conversation: &Conversation, memory: Memory) -> bool {
+        self.cancel.forget(conversation, memory);
         self.content.forget(conversation, memory);
         self.plan.forget(conversation, memory);
+        self.prompt.forget(conversation, memory);
         self.resume.forget(conversation, memory);
         self.jsonrpc.forget();
         self.list.forget(memory)
@@ -76,6 +83,7 @@ impl Areas {
 
     /// Returns the memory at the start of the agent's next process, whose client may open the same sessions again.
     pub(crate) fn on_next_connection(&self) -> Self {
-        Self { plan: self.plan.clone(), resume: self.resume.clone(), ..Self::default() }
+        let (plan, prompt, resume) = (self.plan.clone(), self.prompt.on_next_connection(), self.resume.clone());
+        Self { plan, prompt, resume, ..Self::default() }
     }
 }

@@ -97,6 +97,7 @@ pub(super) const CLIENT: &[Row] = &[
     row("resume.cursor-values", "ReplayFrom", &["type"], When::Object),
     row("resume.cursor-values", "ResumeSessionRequest", &["replayFrom"], When::Member),
     row("content.known-type.client", "ContentBlock", &["type"], When::Object),
+    row("prompt.key-shape", "PromptRequest", &["idempotencyKey"], When::Member),
     row("prompt.not-empty", "PromptRequest", &["prompt"], When::Object),
     row("config.set-request-shape", "SetSessionConfigOptionRequest", &["type", "value"], When::Object),
     row("cancelreq.params.client", "CancelRequestNotification", &["requestId"], When::Object),
