@@ -489,12 +489,15 @@ mod tests {
     #[test]
     fn parts_that_show_a_revision_are_new_in_it() {
         let files = [&V2, &V2_OF_2026_11_02].map(|bundle| &bundle.edition().unstable);
-        let kinds = ["replay_complete", "cursor_update", "prompt_suggestions_update"].map(|kind| ("SessionUpdate", kind));
+        let kinds =
+            ["replay_complete", "cursor_update", "prompt_suggestions_update"].map(|kind| ("SessionUpdate", kind));
         for (definition, value) in kinds.into_iter().chain([("ToolCallContent", "session")]) {
             assert_eq!(files.map(|file| file.has_value(definition, value)), [true, false], "{value}");
         }
         for (definition, member) in [("PromptRequest", "idempotencyKey"), ("PlanMarkdown", "path")] {
-            let has = |file: &protocol::Schema| file.definition(definition).is_some_and(|it| it["properties"].get(member).is_some());
+            let has = |file: &protocol::Schema| {
+                file.definition(definition).is_some_and(|it| it["properties"].get(member).is_some())
+            };
             assert_eq!(files.map(has), [true, false], "{member}");
         }
     }

@@ -245,7 +245,8 @@ fn make(
 ) -> anyhow::Result<RunPlan> {
     let Choice { profile, mut cases, baseline, known, part } = choose(args, party, bundle)?;
     let origin = profile.as_ref().map(Origin::of);
-    let options = StartOptions { isolate, edition: other_edition(bundle, args.exact_edition), ..options(args, party, controls)? };
+    let options =
+        StartOptions { isolate, edition: other_edition(bundle, args.exact_edition), ..options(args, party, controls)? };
     let subject = Subject { exact_edition: args.exact_edition, ..options.subject(profile)? };
     let reproduce = options.reproduce();
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);

@@ -126,10 +126,6 @@ fn no_marker(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// Records a marker of a session that the agent announced.
 fn child_marker(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.known.is_none() && ctx.conversation.announced_sessions.contains(update.session) {
-        ruling.note(fact!(
-            "child-marker",
-            "the agent sent {update} for a child session, too",
-            update = update.variant
-        ));
+        ruling.note(fact!("child-marker", "the agent sent {update} for a child session, too", update = update.variant));
     }
 }
