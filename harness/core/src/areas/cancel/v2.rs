@@ -161,7 +161,8 @@ fn left_open(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
 
 /// Passes an elicitation that the agent cancels after the client cancelled the work of its session.
 fn withdrawn(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(id) = call.params.and_then(|params| params.member("requestId")).map(RpcId::new) else { return };
+    let params = call.params.filter(|_| call.method == "$/cancel_request");
+    let Some(id) = params.and_then(|params| params.member("requestId")).map(RpcId::new) else { return };
     let asked = ctx.conversation.open.get(&(Party::Agent, id)).filter(|open| open.method == ELICIT);
     let Some(asked) = asked else { return };
     let session = asked.session().and_then(|id| ctx.conversation.session(id));
@@ -196,7 +197,11 @@ fn new_work_first(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut 
     let said = update.body.member("content").map(text_of_content).unwrap_or_default();
     let said = said.trim();
     let asks_for = |text: &&str| text.contains(said);
-    if said.len() >= DISTINCTIVE && after.iter().any(asks_for) && !before.iter().any(asks_for) {
+    if SAID.contains(&update.variant)
+        && said.len() >= DISTINCTIVE
+        && after.iter().any(asks_for)
+        && !before.iter().any(asks_for)
+    {
         let fact = fact!(
             "new-work-before-idle",
             "the agent worked on a prompt before it reported the end of the work that the client cancelled before; \

@@ -83,7 +83,7 @@ fn retry_inserted(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut 
     let Some(session) = update.known.filter(|known| known.resuming.is_none() && known.turn.is_none()) else { return };
     let keys = ctx.areas.prompt.get(update.session);
     let Some((n, text)) = keys.and_then(|keys| keys.retried.as_ref()) else { return };
-    let Some((_, id)) = message_of(&update.update) else { return };
+    let Some((_, id)) = message_of(&update.update).filter(|_| update.variant == "user_message") else { return };
     let is_known =
         session.work.user_messages.contains_key(id) || session.work.accepted.iter().any(|(_, known)| known == id);
     let found = update.body.member("content").map(text_of_content).unwrap_or_default();
@@ -174,7 +174,7 @@ fn inserted_in_one(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: the same text under two keys, if the user sends it twice, and a key that comes again after an
 /// error, with other content.
 fn key_again(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(params) = call.params.filter(|_| call.id.is_some()) else { return };
+    let Some(params) = call.params.filter(|_| call.method == PROMPT && call.id.is_some()) else { return };
     let Some(keys) = call.text("sessionId").and_then(|id| ctx.areas.prompt.get(id)) else { return };
     let Some(key) = key_of(params) else { return };
     match keys.inserted.get(key) {

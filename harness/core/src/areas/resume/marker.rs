@@ -11,7 +11,7 @@ use crate::finding::{Fact, Ruling};
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("resume.replay-complete", On::Response(marker_missing)).only(&[RESUME]),
     Check::agent("resume.replay-complete", On::Update(marker_again)).only(MARKER),
-    Check::agent("resume.replay-complete", On::Update(replay_after_marker)).only(&["user_message", "agent_message"]),
+    Check::agent("resume.replay-complete", On::Update(replay_after_marker)).only(WHOLE),
     Check::agent("resume.no-marker-without-replay", On::Response(no_marker)).only(&[RESUME]),
     Check::agent("resume.no-marker-without-replay", On::Update(unasked_marker)).only(MARKER),
     Check::agent("resume.child-marker", On::Update(child_marker)).only(MARKER),
@@ -20,6 +20,8 @@ pub(super) const CHECKS: &[Check] = &[
 const RESUME: &str = "session/resume";
 
 const MARKER: &[&str] = &["replay_complete"];
+
+const WHOLE: &[&str] = &["user_message", "agent_message"];
 
 /// Fails unless the trace may miss a message of the session.
 fn fail_if_seen(ctx: &CheckContext<'_>, session: &Session, fact: Fact, also: &[usize], ruling: &mut Ruling<'_>) {
@@ -60,7 +62,7 @@ fn replayed<'m>(ctx: &CheckContext<'m>, update: &UpdateSeen<'m>) -> Option<(&'m 
 
 /// As above: a second marker for one request, also after the response.
 fn marker_again(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, messages)) = replayed(ctx, update) else { return };
+    let Some((session, messages)) = replayed(ctx, update).filter(|_| MARKER.contains(&update.variant)) else { return };
     if let Some(first) = messages.markers.first() {
         let fact = fact!(
             "replay-complete-again",
@@ -78,7 +80,7 @@ fn marker_again(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 /// replayed before. So only a whole message fails that this connection showed before the request and that the replay
 /// left out until the marker; one of the agent only if no work goes on, which may change it.
 fn replay_after_marker(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some((session, messages)) = replayed(ctx, update) else { return };
+    let Some((session, messages)) = replayed(ctx, update).filter(|_| WHOLE.contains(&update.variant)) else { return };
     let (Some(request), Some(marker)) = (resuming(ctx, session), messages.markers.first()) else { return };
     let Some((kind, id)) = message_of(&update.update) else { return };
     let message = (kind.to_owned(), id.to_owned());
@@ -100,7 +102,7 @@ fn replay_after_marker(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: 
 ///
 /// Correct but unusual: the marker of a child, which the client did not resume.
 fn unasked_marker(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = update.known else { return };
+    let Some(session) = update.known.filter(|_| MARKER.contains(&update.variant)) else { return };
     let messages = ctx.areas.resume.get(update.session);
     if messages.is_some_and(|messages| messages.replay_asked || messages.overlaps) {
         return;
@@ -125,7 +127,8 @@ fn no_marker(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 
 /// Records a marker of a session that the agent announced.
 fn child_marker(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if update.known.is_none() && ctx.conversation.announced_sessions.contains(update.session) {
+    let is_marker = MARKER.contains(&update.variant) && update.known.is_none();
+    if is_marker && ctx.conversation.announced_sessions.contains(update.session) {
         ruling.note(fact!("child-marker", "the agent sent {update} for a child session, too", update = update.variant));
     }
 }

@@ -49,7 +49,7 @@ impl State {
 /// state after a prompt may be that of its work.
 fn state_after_new(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let mut busy = ctx.areas.session.busy(ctx).filter(|(id, ..)| *id == update.session);
-    if busy.any(|(_, _, session)| session.work.state.is_none() && session.prompts == 0) {
+    if update.variant == STATE && busy.any(|(_, _, session)| session.work.state.is_none() && session.prompts == 0) {
         ruling.pass();
     }
 }
