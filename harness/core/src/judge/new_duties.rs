@@ -1,6 +1,6 @@
 //! The duties of a revision that a program of an earlier one cannot know.
 //!
-//! Nothing in the protocol names the revision of a version. So a violation of such a duty counts only if the party
+//! Nothing in the protocol names the revision of a version. So a violation of one counts only if the party
 //! showed a part that no earlier revision has, not even as a draft, or if the user chose exactly this edition. Without
 //! either, it leaves the requirement undecided.
 
