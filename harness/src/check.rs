@@ -128,6 +128,7 @@ impl Tape {
         let recording = self.play(editions)?;
         let mut header = recording.header.clone();
         header.edition.clone_from(&edition.name);
+        header.exact_edition |= editions.chose_exactly(&edition.name);
         if !header.is_of_cases() {
             header.file.clone_from(&self.file);
         }

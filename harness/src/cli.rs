@@ -82,6 +82,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Agent(agent) => {
             let (mut options, mut result) = agent.split();
             project::apply((&mut options, &mut result), Party::Agent, editions.preferred())?;
+            options.exact_edition = editions.chose_exactly(editions.preferred().name());
             plan::check_filters(&options, Party::Agent)?;
             driving(|| versions::run(versions, editions, Party::Agent, (&options, &result)))
         }
@@ -90,6 +91,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
             if !options.manual {
                 project::apply((&mut options, &mut result), Party::Client, editions.preferred())?;
             }
+            options.exact_edition = editions.chose_exactly(editions.preferred().name());
             plan::check_filters(&options, Party::Client)?;
             driving(|| versions::run(versions, editions, Party::Client, (&options, &result)))
         }

@@ -326,7 +326,11 @@ impl std::fmt::Debug for Bundle {
 
 /// The editions that a command may use.
 #[derive(Clone)]
-pub struct Editions(Vec<&'static Bundle>);
+pub struct Editions {
+    all: Vec<&'static Bundle>,
+    /// Whether the preferred one was chosen exactly, and not by its version.
+    is_exact: bool,
+}
 
 /// An edition that this program does not have.
 #[derive(Debug, thiserror::Error)]
@@ -341,20 +345,20 @@ impl Editions {
     /// Returns the built-in editions.
     #[must_use]
     pub fn built_in() -> Self {
-        Self(vec![&V1, &V2, &V1_OF_2026_11_02, &V2_OF_2026_11_02])
+        Self { all: vec![&V1, &V2, &V1_OF_2026_11_02, &V2_OF_2026_11_02], is_exact: false }
     }
 
     /// Adds an edition.
     #[must_use]
     pub fn with(mut self, bundle: &'static Bundle) -> Self {
-        self.0.push(bundle);
+        self.all.push(bundle);
         self
     }
 
     /// Returns all editions, the default one first.
     #[must_use]
     pub fn all(&self) -> &[&'static Bundle] {
-        &self.0
+        &self.all
     }
 
     /// Returns the editions without those that a later one follows, unless one of these is preferred; the default one
@@ -362,7 +366,7 @@ impl Editions {
     #[must_use]
     pub fn current(&self) -> Vec<&'static Bundle> {
         let mut current: Vec<&'static Bundle> = Vec::new();
-        for &bundle in &self.0 {
+        for &bundle in &self.all {
             if !current.iter().any(|known| known.files.folder == bundle.files.folder) {
                 current.push(bundle);
             }
@@ -382,7 +386,7 @@ impl Editions {
     pub(crate) fn siblings(&self, name: &str) -> impl Iterator<Item = &'static Bundle> {
         let own = self.named(name).ok();
         let of_major = move |bundle: &&'static Bundle| own.is_some_and(|own| own.files.folder == bundle.files.folder);
-        self.0
+        self.all
             .clone()
             .into_iter()
             .filter(of_major)
@@ -392,13 +396,13 @@ impl Editions {
     /// Returns the edition of this major version, if there is one.
     #[must_use]
     pub fn of_major(&self, major: u64) -> Option<&'static Bundle> {
-        self.0.iter().find(|bundle| u64::from(bundle.files.major) == major).copied()
+        self.all.iter().find(|bundle| u64::from(bundle.files.major) == major).copied()
     }
 
     /// Returns the default edition.
     #[must_use]
     pub fn preferred(&self) -> &'static Bundle {
-        self.0[0]
+        self.all[0]
     }
 
     /// Makes the edition with this name the preferred one, as for [`Self::named`].
@@ -408,9 +412,16 @@ impl Editions {
     /// As for [`Self::named`].
     pub fn prefer(&mut self, name: &str) -> Result<(), UnknownEdition> {
         let bundle = self.named(name)?;
-        self.0.retain(|known| known.name() != bundle.name());
-        self.0.insert(0, bundle);
+        self.all.retain(|known| known.name() != bundle.name());
+        self.all.insert(0, bundle);
+        self.is_exact = bundle.name() == name;
         Ok(())
+    }
+
+    /// Whether the user chose exactly this edition, and not its version.
+    #[must_use]
+    pub fn chose_exactly(&self, name: &str) -> bool {
+        self.is_exact && self.preferred().name() == name
     }
 
     /// Returns the edition that a trace was recorded with.
@@ -431,11 +442,11 @@ impl Editions {
     pub fn named(&self, name: &str) -> Result<&'static Bundle, UnknownEdition> {
         let known = FORMER_NAMES.iter().find(|(former, _)| *former == name).map_or(name, |(_, known)| known);
         let of_version = |bundle: &&&Bundle| bundle.name().split_once('@').is_some_and(|(version, _)| version == name);
-        let newest = || self.0.iter().filter(of_version).max_by_key(|bundle| bundle.name());
-        let found = self.0.iter().find(|bundle| bundle.name() == known).or_else(newest);
+        let newest = || self.all.iter().filter(of_version).max_by_key(|bundle| bundle.name());
+        let found = self.all.iter().find(|bundle| bundle.name() == known).or_else(newest);
         found.copied().ok_or_else(|| UnknownEdition {
             name: name.to_owned(),
-            known: self.0.iter().map(|bundle| bundle.name()).collect::<Vec<_>>().join(", "),
+            known: self.all.iter().map(|bundle| bundle.name()).collect::<Vec<_>>().join(", "),
         })
     }
 }
@@ -471,6 +482,23 @@ mod tests {
                 let expected = origin["sha256"][format!("{folder}/{file}").as_str()].as_str();
                 assert_eq!(expected, Some(sha256(&*text()).as_str()), "{file} of {name} was changed");
             }
+        }
+    }
+
+    /// The judge takes these parts for proof that a program is not older.
+    #[test]
+    fn parts_that_show_a_revision_are_new_in_it() {
+        let files = [&V2, &V2_OF_2026_11_02].map(|bundle| &bundle.edition().unstable);
+        let kinds =
+            ["replay_complete", "cursor_update", "prompt_suggestions_update"].map(|kind| ("SessionUpdate", kind));
+        for (definition, value) in kinds.into_iter().chain([("ToolCallContent", "session")]) {
+            assert_eq!(files.map(|file| file.has_value(definition, value)), [true, false], "{value}");
+        }
+        for (definition, member) in [("PromptRequest", "idempotencyKey"), ("PlanMarkdown", "path")] {
+            let has = |file: &protocol::Schema| {
+                file.definition(definition).is_some_and(|it| it["properties"].get(member).is_some())
+            };
+            assert_eq!(files.map(has), [true, false], "{member}");
         }
     }
 

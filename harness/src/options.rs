@@ -19,6 +19,9 @@ pub struct RunOptions {
     /// Run only these cases; the same as --case for each
     #[arg(value_name = "CASE")]
     pub filters: Vec<String>,
+    /// Whether the user chose exactly the edition of the cases, and not its version.
+    #[arg(skip)]
+    pub exact_edition: bool,
     /// How to start the program.
     #[command(flatten)]
     pub start: StartOptions,

@@ -3,10 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use acp_conformance::edition::Bundle;
+use acp_conformance::edition::{Bundle, V2};
 use acp_conformance::judge::judge;
+use acp_conformance::requirement::Party;
+use acp_conformance::results::Collector;
+use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::Failed;
 
@@ -38,4 +42,31 @@ pub fn check(paths: &[PathBuf], bundle: &'static Bundle) -> Result<(), Failed> {
         return Err("no trace was judged twice".into());
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// A violation of a new duty counts if any trace of the run shows that its subject knows the revision, in any order.
+pub fn new_duties_of_a_run() -> Result<(), Failed> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/tests/traces/resume");
+    let read = |name: &str| -> Result<Trace, Failed> {
+        let (_, mut trace) = parts(&fs::read_to_string(folder.join(name).with_extension("txt"))?)?;
+        trace.header.case = Some(format!("v2/agent/resume/{name}"));
+        Ok(trace)
+    };
+    let (older, newer) = (read("v2-marker-missing-of-older")?, read("v2-marker")?);
+    let expected = [
+        (vec![&older], Verdict::Inconclusive),
+        (vec![&older, &newer], Verdict::Fail),
+        (vec![&newer, &older], Verdict::Fail),
+    ];
+    for (traces, expected) in expected {
+        let mut collector = Collector::new(V2.edition(), Party::Agent, Vec::new());
+        traces.iter().for_each(|trace| _ = collector.add(trace, None));
+        let report = collector.finish(Duration::ZERO, false);
+        let found = report.requirements.iter().find(|found| found.id == "resume.replay-complete");
+        let found = found.ok_or("no such requirement")?.verdict;
+        if found != expected {
+            return Err(format!("{} traces: {found}, expected {expected}", traces.len()).into());
+        }
+    }
+    Ok(())
 }

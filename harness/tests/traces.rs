@@ -48,6 +48,8 @@ pub fn trials() -> Vec<Trial> {
             trials.push(Trial::test(name, move || joined::check(&paths, party, edition)).with_kind("shards"));
         }
     }
+    let name = "traces/all-of-v2/new-duties-of-a-run";
+    trials.push(Trial::test(name, editions::new_duties_of_a_run).with_kind("editions"));
     for bundle in [&V1, &V2] {
         let name = format!("traces/examples-of-{}", bundle.case_folder());
         let paths = paths.clone();

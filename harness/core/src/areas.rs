@@ -54,7 +54,7 @@ pub(crate) use self::memory::Event;
 
 /// Returns every check of every area.
 pub(crate) fn all() -> Vec<Check> {
-    let areas: [&[&[Check]]; 37] = [
+    let areas: [&[&[Check]]; 38] = [
         auth::CHECKS,
         &[background::CHECKS],
         cancel::CHECKS,

@@ -14,6 +14,7 @@ mod fences;
 mod fold;
 mod judgement;
 mod judging;
+mod new_duties;
 mod owner;
 mod recording_gaps;
 mod refusal;

@@ -269,6 +269,7 @@ fn foreign(file: &str, header: &Header, report: &RunReport, cases: Option<&BTree
         format: TRACE_FORMAT.to_owned(),
         suite: report.suite.version.clone(),
         edition: report.suite.edition.clone(),
+        exact_edition: header.exact_edition,
         case: Some(id.to_owned()),
         title: Some(case.title.clone()),
         conversation: None,

@@ -37,7 +37,8 @@ pub struct Args {
     ///
     /// A trace or report that names an edition is checked against that one. With `newest`, the newest version that the
     /// subject speaks is tested. With `all`, each one is, and the files of reports have the version in their
-    /// names.
+    /// names. The name of an edition, such as v2@2026-11-20, also holds a subject that may be older to the duties that
+    /// are new in it.
     #[arg(long = "protocol", alias = "edition", global = true, value_name = "VERSION", display_order = 900)]
     pub edition: Option<String>,
     /// Use colours: `auto` (in a terminal; respects `NO_COLOR` and `CLICOLOR_FORCE`), `always` or `never`

@@ -93,7 +93,7 @@ pub(super) fn make(
     expected: &ExpectedArgs,
     bundle: &'static Bundle,
 ) -> anyhow::Result<RunPlan> {
-    let mut options = RunOptions { edition: other_edition(bundle), ..options.clone() };
+    let mut options = RunOptions { edition: other_edition(bundle, options.exact_edition), ..options.clone() };
     let mut profile = options.start.profile.as_deref().map(|name| profile(name, party, bundle)).transpose()?;
     let all = show_problems(load_cases(options.case_dir.as_deref(), Some(party), bundle))?;
     let known: Vec<String> = all.iter().filter(|case| case.subject == party).map(|case| case.id.clone()).collect();
@@ -128,6 +128,7 @@ pub(super) fn make(
 
 fn subject(options: &RunOptions, party: Party, profile: Option<Profile>) -> anyhow::Result<Subject> {
     let mut subject = options.subject(party, profile)?;
+    subject.exact_edition = options.exact_edition;
     if party == Party::Client {
         subject.check_client().map_err(anyhow::Error::msg)?;
         if subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
@@ -185,10 +186,13 @@ fn put_in_order(cases: &mut [Case], named: &[&String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the name of the edition, if it is not the default.
-fn other_edition(bundle: &Bundle) -> Option<String> {
-    let is_usual = bundle.name() == Editions::built_in().preferred().name();
-    (!is_usual).then(|| bundle.name().to_owned())
+/// Returns the name by which the user chooses the edition, if it is not the default: that of its version for the newest
+/// one, unless the user chose it exactly.
+fn other_edition(bundle: &Bundle, is_exact: bool) -> Option<String> {
+    let editions = Editions::built_in();
+    let is_newest = editions.named(bundle.case_folder()).is_ok_and(|newest| newest.name() == bundle.name());
+    let is_usual = bundle.name() == editions.preferred().name() && !is_exact;
+    (!is_usual).then(|| if is_newest && !is_exact { bundle.case_folder() } else { bundle.name() }.to_owned())
 }
 
 /// Shows the mistakes that were found on the way to a result.

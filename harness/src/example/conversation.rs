@@ -1,9 +1,10 @@
 //! Traces in a form for writing by hand, for tests and examples.
 //!
 //! A text has lines about the trace (`subject: client` if the client is tested, `in a case` if the trace is complete
-//! from its start, `edition: NAME` if another than version 1 decides), then a line `---`, then the conversation, one
-//! letter and message per line: `A` the agent's, `C` the client's, `!` the tester's, deliberately wrong, `E` the
-//! subject's standard error, `P` a process event, `M` one of an MCP server, `F` the mark of a fence that follows, `V` a
+//! from its start, `edition: NAME` if another than version 1 decides, where the name of an edition counts as chosen
+//! exactly), then a line `---`, then the conversation, one letter and message per line: `A` the agent's, `C` the
+//! client's, `!` the tester's, deliberately wrong, `E` the subject's standard error, `P` a process event, `M` one of an
+//! MCP server, `F` the mark of a fence that follows, `V` a
 //! visit to the HTTP endpoint, `W` a request to the scripted model and `S` a step event, all as JSON, `B` a line of the
 //! subject and `D` its standard error in base64, `L` the last line of the subject, without a line feed, also in base64,
 //! `N` the number of the connection for the following lines, and `T` the milliseconds that pass before the next line. A
@@ -49,7 +50,9 @@ impl Reader {
         // A version stands for its newest edition.
         let edition = edition.map_or(Ok(&V1), |name| Editions::built_in().named(name));
         let edition = edition.map_or_else(|unknown| unknown.name, |bundle| bundle.name().to_owned());
-        let header = Header { subject: Some(subject), case, ..Header::of_recording(&edition, Vec::new()) };
+        let exact_edition = above.lines().any(|line| line == format!("{EDITION}{edition}"));
+        let header =
+            Header { subject: Some(subject), case, exact_edition, ..Header::of_recording(&edition, Vec::new()) };
         Self { trace: Trace { header, events: Vec::new() }, subject, passed: 0, connection: 0 }
     }
 

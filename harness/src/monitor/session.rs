@@ -136,6 +136,7 @@ fn write(
 fn header(session: &WatchedSession) -> Header {
     // The signal that ends the agent goes to the agent itself, so the monitor cannot observe it.
     let mut header = Header::of_recording(session.editions.preferred().name(), vec![Lack::Processes]);
+    header.exact_edition = session.editions.chose_exactly(&header.edition);
     header.command.clone_from(&session.command);
     header
 }

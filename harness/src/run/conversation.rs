@@ -9,7 +9,7 @@ mod next_case;
 mod orders;
 mod serve;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::ready;
 use std::mem::take;
 
@@ -85,6 +85,8 @@ pub(super) struct Conversation {
     prompted: BTreeSet<(usize, Option<String>)>,
     /// The number of prompts that the tester inserted by itself.
     n_inserted: usize,
+    /// The messages that were inserted for a client's prompts with a key, by session and key.
+    inserted: BTreeMap<(String, String), String>,
     /// The transcript is over, so that the tester answers everything.
     unscripted: bool,
     answers: (mpsc::UnboundedSender<Answered>, mpsc::UnboundedReceiver<Answered>),
@@ -148,6 +150,7 @@ impl Conversation {
             waiting: VecDeque::new(),
             prompted: BTreeSet::new(),
             n_inserted: 0,
+            inserted: BTreeMap::new(),
             unscripted: false,
             answers: mpsc::unbounded_channel(),
             writing,

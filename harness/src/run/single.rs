@@ -55,6 +55,7 @@ fn header(case: &Case, subject: &Subject) -> Header {
         format: FORMAT.to_owned(),
         suite: env!("CARGO_PKG_VERSION").to_owned(),
         edition: case.edition.name.clone(),
+        exact_edition: subject.exact_edition,
         case: Some(case.id.clone()),
         title: Some(case.title.clone()),
         conversation: None,

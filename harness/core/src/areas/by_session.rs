@@ -23,6 +23,11 @@ impl<T: Default> BySession<T> {
         self.0.get_mut(session?)
     }
 
+    /// Returns each entry with its session.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.0.iter().map(|(session, entry)| (session.as_str(), entry))
+    }
+
     /// Returns the entry of a session, a new one if there is none.
     pub fn entry(&mut self, session: &str) -> &mut T {
         self.0.entry(session.to_owned()).or_default()

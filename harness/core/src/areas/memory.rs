@@ -1,7 +1,10 @@
 //! What the areas remember of a conversation. Each area owns its part, and keeps it next to its checks.
 
 use super::check::Seen;
-use super::{cancel, commands, content, elicit, ext, jsonrpc, list, plan, resume, subagent, system_prompt, transport};
+use super::{
+    cancel, commands, content, elicit, ext, jsonrpc, list, plan, prompt, resume, session, subagent, system_prompt,
+    transport,
+};
 use crate::conversation::{Conversation, Memory};
 use crate::requirement::Party;
 
@@ -16,7 +19,9 @@ pub struct Areas {
     pub(super) jsonrpc: jsonrpc::State,
     pub(super) list: list::State,
     pub(super) plan: plan::State,
+    pub(super) prompt: prompt::State,
     pub(super) resume: resume::State,
+    pub(super) session: session::State,
     pub(super) subagent: subagent::State,
     pub(super) system_prompt: system_prompt::State,
     pub(super) transport: transport::State,
@@ -50,6 +55,7 @@ impl Areas {
                 self.jsonrpc.call(event, call);
                 self.list.call(call);
                 self.plan.call(event, call);
+                self.prompt.call(event, call);
                 self.resume.call(event, call);
                 self.subagent.call(event, call);
                 self.system_prompt.call(event, call);
@@ -59,6 +65,7 @@ impl Areas {
                 self.content.update(update);
                 self.plan.update(update);
                 self.resume.update(event, update);
+                self.session.update(event, update);
                 self.subagent.update(event, update);
                 self.system_prompt.update(event, update);
             }
@@ -67,6 +74,7 @@ impl Areas {
                 self.elicit.response(answer);
                 self.jsonrpc.response(event, answer);
                 self.list.response(event, answer);
+                self.prompt.response(event, answer);
                 self.system_prompt.response(answer);
             }
             Seen::Model(model) => self.system_prompt.model(event, model),
@@ -76,8 +84,10 @@ impl Areas {
 
     /// Forgets the oldest parts where there are too many; returns whether entries of listings are missing from now on.
     pub(crate) fn forget(&mut self, conversation: &Conversation, memory: Memory) -> bool {
+        self.cancel.forget(conversation, memory);
         self.content.forget(conversation, memory);
         self.plan.forget(conversation, memory);
+        self.prompt.forget(conversation, memory);
         self.resume.forget(conversation, memory);
         self.subagent.forget(conversation);
         self.system_prompt.forget(conversation, memory);
@@ -89,6 +99,7 @@ impl Areas {
     pub(crate) fn on_next_connection(&self) -> Self {
         Self {
             plan: self.plan.clone(),
+            prompt: self.prompt.on_next_connection(),
             resume: self.resume.clone(),
             system_prompt: self.system_prompt.clone(),
             ..Self::default()

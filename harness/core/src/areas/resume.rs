@@ -1,6 +1,7 @@
 //! Area `resume`: sessions that are continued without a replay.
 
 pub(in crate::areas) mod agent;
+mod marker;
 mod state;
 pub(in crate::areas) mod v2;
 
@@ -8,4 +9,4 @@ pub use self::state::State;
 use super::Check;
 
 /// The checks of the area.
-pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, v2::CHECKS];
+pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, v2::CHECKS, marker::CHECKS];

@@ -4,6 +4,7 @@ pub(in crate::areas) mod agent;
 pub(in crate::areas) mod client;
 pub(in crate::areas) mod v2;
 
+pub use self::v2::State;
 use super::Check;
 
 /// The checks of the area.

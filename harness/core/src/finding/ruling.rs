@@ -34,6 +34,8 @@ pub enum Doubt {
     Once,
     /// Only a process that ran other cases before showed it, and no second process.
     Unconfirmed,
+    /// The requirement is new in its revision, and the party may have been written for an earlier one.
+    Older,
 }
 
 impl Finding {
@@ -49,6 +51,7 @@ impl Finding {
         let doubt = match self.doubt {
             None => "",
             Some(Doubt::Once | Doubt::Unconfirmed) => return format!("seen, not confirmed: {}", self.fact.text()),
+            Some(Doubt::Older) => "; perhaps it was written for an earlier revision of this version",
             Some(Doubt::CutHere) => "; the message holds too many values to be read whole",
             Some(Doubt::CutBefore) => "; an earlier message holds too many values to be read whole",
         };
@@ -149,6 +152,8 @@ pub struct Ruling<'j> {
     event: usize,
     /// Whether the precondition of the requirement is false, so that nothing passes.
     is_inapplicable: bool,
+    /// Whether the party may be too old for the requirement, so that nothing fails.
+    is_older: bool,
 }
 
 impl<'j> Ruling<'j> {
@@ -159,12 +164,18 @@ impl<'j> Ruling<'j> {
         unread: Option<Unread>,
         event: usize,
     ) -> Self {
-        Self { tally, failures, unread, event, is_inapplicable: false }
+        Self { tally, failures, unread, event, is_inapplicable: false, is_older: false }
     }
 
     /// Drops passes if the precondition of the requirement is false.
     pub(crate) const fn if_applies(mut self, applies: Option<bool>) -> Self {
         self.is_inapplicable = matches!(applies, Some(false));
+        self
+    }
+
+    /// Leaves violations undecided if the party may be too old for the requirement.
+    pub(crate) const fn unless_older(mut self, is_older: bool) -> Self {
+        self.is_older = is_older;
         self
     }
 }
@@ -193,6 +204,10 @@ impl Ruling<'_> {
             Some(Unread::Before(cut)) => {
                 let finding = self.finding(Verdict::Inconclusive, fact, &[also, &[cut]].concat());
                 self.tally.add(Finding { doubt: Some(Doubt::CutBefore), ..finding });
+            }
+            None if self.is_older => {
+                let finding = self.finding(Verdict::Inconclusive, fact, also);
+                self.tally.add(Finding { doubt: Some(Doubt::Older), ..finding });
             }
             None => {
                 *self.failures += 1;

@@ -96,7 +96,7 @@ impl Judge {
             areas: Areas::default(),
             parked: BTreeMap::new(),
             connection: 0,
-            tallies: Tallies::new(&header.lacks, edition),
+            tallies: Tallies::new(header, edition),
             logins: Logins::default(),
             shares: CaseShares::default(),
             fences: Fences::default(),
@@ -405,6 +405,9 @@ impl Judge {
         let edition = self.conversation.edition;
         let form = edition.methods.kind_of(from, call.method);
         let seen = CallSeen { kind, id: call.id, method: call.method, params: call.params, known: form.is_some() };
+        if let Some(params) = call.params {
+            self.tallies.new_duties.call(from, call.method, params);
+        }
         self.show(from, Seen::Call(&seen));
         if from == Party::Client {
             self.logins.called(self.connection, self.now.0, call.method);

@@ -29,6 +29,8 @@ pub struct Judgement {
     pub begins_late: bool,
     /// The event at which the history exceeded the memory, so that older events no longer count.
     pub forgot: Option<usize>,
+    /// The parties that showed a part which no earlier revision of the version has.
+    pub shown: BTreeSet<Party>,
 }
 
 /// A conversation that agreed on another version than the edition's.

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::conditions::Conditions;
+use super::new_duties::NewDuties;
 use super::recording_gaps::can_decide;
 use super::registry::Registry;
 use crate::finding::{Ruling, Tally, Unread};
 use crate::protocol::Edition;
 use crate::requirement::Catalogue;
-use crate::trace::Lack;
+use crate::trace::{Header, Lack};
 use crate::verdict::Verdict;
 
 /// The tallies of a trace so far, by the number of the requirement, so that a pass costs one addition.
@@ -27,20 +28,23 @@ pub struct Tallies {
     pub(super) conditions: Conditions,
     /// The messages that the next rulings cannot rely on.
     pub(super) unread: Option<Unread>,
+    /// Which parties are written for the revision of the edition.
+    pub(super) new_duties: NewDuties,
 }
 
 impl Tallies {
-    /// Creates empty tallies of a trace with these gaps, by the requirements of an edition.
-    pub(super) fn new(lacks: &[Lack], edition: &Edition) -> Self {
+    /// Creates empty tallies of the trace with this header, by the requirements of an edition.
+    pub(super) fn new(header: &Header, edition: &Edition) -> Self {
         let tallies = vec![Tally::default(); Registry::all().places().count()];
         Self {
             tallies,
             others: BTreeMap::new(),
             failures: 0,
-            lacks: lacks.to_vec(),
+            lacks: header.lacks.clone(),
             catalogue: Arc::clone(&edition.catalogue),
             conditions: Conditions::default(),
             unread: None,
+            new_duties: NewDuties::new(edition, header.exact_edition),
         }
     }
 
@@ -50,16 +54,18 @@ impl Tallies {
             Some(place) => self.ruling_at(place, event),
             None => {
                 let applies = self.conditions.of_other(requirement);
+                let is_older = self.new_duties.excuses(requirement);
                 let tally = self.others.entry(requirement.to_owned()).or_default();
-                Ruling::new(tally, &mut self.failures, self.unread, event).if_applies(applies)
+                Ruling::new(tally, &mut self.failures, self.unread, event).if_applies(applies).unless_older(is_older)
             }
         }
     }
 
     /// Like [`Self::ruling`], for a known place of the requirement.
     pub(super) fn ruling_at(&mut self, place: usize, event: usize) -> Ruling<'_> {
-        let (applies, tally) = (self.conditions.at(place), &mut self.tallies[place]);
-        Ruling::new(tally, &mut self.failures, self.unread, event).if_applies(applies)
+        let (applies, is_older) = (self.conditions.at(place), self.new_duties.excuses_at(place));
+        let tally = &mut self.tallies[place];
+        Ruling::new(tally, &mut self.failures, self.unread, event).if_applies(applies).unless_older(is_older)
     }
 
     /// Whether the trace has this gap.

@@ -103,4 +103,6 @@ pub enum Flag {
     Capability,
     /// Only a party that knows the method of a request can violate it.
     KnownMethod,
+    /// A program of an earlier revision of the version cannot know it.
+    NewDuty,
 }

@@ -150,6 +150,7 @@ impl Collector {
             if let Some(said) = judged.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
                 (self.name, self.version) = (said.name.clone(), said.version.clone());
             }
+            self.known.is_new |= judged.judgement.shown.contains(&self.kind);
             let spoken = judged.judgement.not_covered.iter().filter(|other| other.is_of(self.kind));
             self.other_versions.extend(spoken.map(|other| other.version));
             let is_alone = judged.header().conversation.is_none() && !judged.header().walk;
@@ -290,7 +291,11 @@ impl Collector {
 
     fn all_failures(&self) -> impl Iterator<Item = (&CaseRun, &Symptom, &Failure)> {
         let runs = self.runs.values().flatten();
-        runs.flat_map(|run| run.symptoms.iter().filter_map(move |symptom| Some((run, symptom, symptom.failure()?))))
+        let counts = |symptom: &&Symptom| self.known.is_new || !matches!(symptom, Symptom::FailedIfNew(_));
+        runs.flat_map(move |run| {
+            let counting = run.symptoms.iter().filter(counts);
+            counting.filter_map(move |symptom| Some((run, symptom, symptom.failure()?)))
+        })
     }
 
     fn level(&self, requirement: &str) -> Option<Level> {

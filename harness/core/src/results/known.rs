@@ -32,6 +32,8 @@ pub struct KnownSymptoms {
     confirmed: BTreeMap<Outcome, usize>,
     /// The same for cases that did not show it alone.
     refuted: BTreeMap<Outcome, usize>,
+    /// Whether a run shows that the subject is written for the revision of the edition.
+    pub(super) is_new: bool,
 }
 
 /// The number of cases that show alone what they showed in a shared conversation, all of them, after which the same
@@ -84,7 +86,11 @@ impl KnownSymptoms {
                 _ => false,
             };
             if proves {
-                self.proved.insert(symptom.clone());
+                let proved = match symptom {
+                    Symptom::FailedIfNew(failure) => Symptom::Failed(failure.clone()),
+                    other => other.clone(),
+                };
+                self.proved.insert(proved);
             }
         }
     }
@@ -127,6 +133,7 @@ impl KnownSymptoms {
         match symptom {
             Symptom::Failed(failure) => self.confirms(failure),
             Symptom::FailedOnce(failure) => self.confirms_once(failure),
+            Symptom::FailedIfNew(failure) => self.is_new && self.confirms(failure),
             _ => false,
         }
     }
@@ -145,6 +152,7 @@ impl KnownSymptoms {
     fn is_known(&self, case: &str, symptom: &Symptom) -> bool {
         match symptom {
             Symptom::Failed(_) | Symptom::FailedOnce(_) => self.counts(symptom),
+            Symptom::FailedIfNew(_) => !self.is_new || self.counts(symptom),
             // A subject that never does what a case requires does not do it alone either.
             Symptom::Unmet { is_optional: true, expected, .. } if !self.met.contains(expected) => true,
             Symptom::Unmet { outcome, .. } => self.proved.contains(symptom) || self.is_usual(*outcome),
@@ -173,7 +181,7 @@ impl Symptom {
         match self {
             Self::Undecided(_) => true,
             Self::Unmet { outcome, .. } => matches!(outcome, Outcome::Contradicted | Outcome::Missed),
-            Self::Failed(_) | Self::FailedOnce(_) | Self::Other(_) => false,
+            Self::Failed(_) | Self::FailedOnce(_) | Self::FailedIfNew(_) | Self::Other(_) => false,
         }
     }
 }

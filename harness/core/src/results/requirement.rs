@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::case_id;
 use super::evidence::quote;
 use super::model::{FindingReport, ProbeReport, RequirementReport};
-use crate::judge::{Fact, Finding, Tally};
+use crate::judge::{Doubt, Fact, Finding, Tally};
 use crate::protocol::Edition;
 use crate::requirement::{Party, Requirement};
 use crate::trace::Event;
@@ -134,7 +134,7 @@ fn findings(party: Party, seen: SeenIn) -> Vec<FindingReport> {
             party,
             lines,
             line,
-            stalled: finding.stalled,
+            stalled: finding.stalled || finding.doubt == Some(Doubt::Older),
             unconfirmed: finding.is_unconfirmed(),
             shared: is_shared,
             after,

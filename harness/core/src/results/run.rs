@@ -184,7 +184,8 @@ impl CaseRun {
             }
             let mut of_kept = Vec::new();
             for (finding, (lines, line)) in tally.findings.iter().zip(proofs) {
-                let is_failure = finding.verdict == Verdict::Fail || finding.doubt == Some(Doubt::Once);
+                let may_count = matches!(finding.doubt, Some(Doubt::Once | Doubt::Older));
+                let is_failure = finding.verdict == Verdict::Fail || may_count;
                 let failure = Failure::new(id, finding);
                 if !counts && (!is_failure || shown.contains(&failure)) {
                     continue;
@@ -208,6 +209,11 @@ impl CaseRun {
 
     /// Returns a finding of this run with the verdict that counts.
     fn settled(&self, id: &str, finding: &Finding, known: &KnownSymptoms) -> Finding {
+        let mut finding = finding.clone();
+        if known.is_new {
+            finding.count_if_older();
+        }
+        let finding = &finding;
         let failure = Failure::new(id, finding);
         match (finding.verdict, finding.doubt) {
             (Verdict::Fail, _) => {

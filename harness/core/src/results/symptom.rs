@@ -15,6 +15,8 @@ pub enum Symptom {
     Failed(Failure),
     /// A requirement failed in a way that counts only if a second process shows it too, such as an exit.
     FailedOnce(Failure),
+    /// A requirement failed that the subject may be too old for. It counts if a run shows that it is not.
+    FailedIfNew(Failure),
     /// An expectation of the case was not met.
     Unmet {
         /// Whether the expectation is optional, so that the subject need not meet it.
@@ -46,7 +48,7 @@ impl Symptom {
     #[must_use]
     pub const fn failure(&self) -> Option<&Failure> {
         match self {
-            Self::Failed(failure) | Self::FailedOnce(failure) => Some(failure),
+            Self::Failed(failure) | Self::FailedOnce(failure) | Self::FailedIfNew(failure) => Some(failure),
             _ => None,
         }
     }
@@ -73,6 +75,7 @@ pub(super) fn symptoms(judged: &JudgedTrace, party: Party, catalogue: &Catalogue
         own.filter_map(|finding| match (finding.verdict, finding.doubt) {
             (Verdict::Fail, _) => Some(Symptom::Failed(Failure::new(id, finding))),
             (_, Some(Doubt::Once)) => Some(Symptom::FailedOnce(Failure::new(id, finding))),
+            (_, Some(Doubt::Older)) => Some(Symptom::FailedIfNew(Failure::new(id, finding))),
             _ => None,
         })
     });

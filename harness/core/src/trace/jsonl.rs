@@ -27,6 +27,10 @@ pub struct Header {
     pub suite: String,
     /// The edition of the protocol that the case was written for.
     pub edition: String,
+    /// Whether the user chose exactly this edition, and not its version: then a subject that may be older has the
+    /// duties that are new in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact_edition: bool,
     /// The id of the case; absent for a recording of other traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
@@ -84,6 +88,7 @@ impl Header {
             format: FORMAT.to_owned(),
             suite: env!("CARGO_PKG_VERSION").to_owned(),
             edition: edition.to_owned(),
+            exact_edition: false,
             case: None,
             title: None,
             conversation: None,

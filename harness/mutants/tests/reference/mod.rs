@@ -11,18 +11,19 @@ use acp_conformance::run::Subject;
 /// The program of the mutants, which is a reference program without a fault.
 const MUTANT: &str = env!("CARGO_BIN_EXE_acp-mutant");
 
-/// Returns the reference program of a party, with additional options such as a fault.
+/// Returns the reference program of a party, with additional options such as a fault. It has all duties of the edition
+/// of a case.
 pub fn subject(party: Party, options: &[String]) -> Subject {
     let here = std::env::current_dir().expect("a current directory");
     let program = [MUTANT.to_owned(), party.to_string()];
     match party {
-        Party::Agent => Subject::agent([&program, options].concat(), here),
+        Party::Agent => Subject { exact_edition: true, ..Subject::agent([&program, options].concat(), here) },
         Party::Client => {
             let file = root().join("profiles/acp-reference-client.toml");
             let (profile, problems) =
                 profile::load_file(&file, V1.catalogue()).expect("the profile of the reference client");
             let profile = profile.unwrap_or_else(|| panic!("{}", render_all(&problems, RenderStyle::Plain)));
-            let mut subject = Subject::of_profile(profile, here);
+            let mut subject = Subject { exact_edition: true, ..Subject::of_profile(profile, here) };
             subject.command.splice(..1, program.into_iter().chain(options.iter().cloned()));
             subject
         }

@@ -1,7 +1,7 @@
 //! `session/prompt`: from the accepted prompt to its stop reason.
 
 use agent_client_protocol::Error;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     errors::invalid_params,
@@ -26,8 +26,17 @@ pub(super) fn check(prompt: Vec<Block>) -> Result<Vec<Block>, Error> {
     }
 }
 
+/// Reads the key by which the client marks the attempts at one prompt.
+pub(super) fn key(value: &Value) -> Result<Option<String>, Error> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(key) if (1..=255).contains(&key.chars().count()) => Ok(Some(key.clone())),
+        _ => Err(invalid_params("the idempotencyKey is not a text of 1 to 255 characters")),
+    }
+}
+
 /// Inserts a prompt into the conversation and returns the id of its message; the first one gives the session its title.
-pub(super) fn insert(turn: &Turn, content: Vec<Block>) -> String {
+pub(super) fn insert(turn: &Turn, content: Vec<Block>, key: Option<String>) -> String {
     let session = &turn.session;
     session.change_state(|state| state.foreground = Foreground::Running, None);
     let id = turn.next_message_id();
@@ -36,6 +45,7 @@ pub(super) fn insert(turn: &Turn, content: Vec<Block>) -> String {
     let is_first = {
         let mut record = session.record();
         record.turns += 1;
+        record.keys.extend(key.map(|key| (key, id.clone())));
         record.title.is_none() && !title.is_empty()
     };
     if is_first {

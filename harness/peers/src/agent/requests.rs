@@ -111,9 +111,10 @@ impl Agent {
             }
             "session/prompt" => {
                 let turn = self.sessions.get(&id).map(|session| Turn::begin(client, session));
-                let content = alike(&params["prompt"]);
-                match turn.and_then(|turn| prompt::check(content?).map(|content| (turn, content))) {
-                    Ok((turn, content)) => self.prompt(turn, content, responder),
+                let content = alike(&params["prompt"]).and_then(prompt::check);
+                let prompt = content.and_then(|content| Ok((content, prompt::key(&params["idempotencyKey"])?)));
+                match turn.and_then(|turn| prompt.map(|(content, key)| (turn, content, key))) {
+                    Ok((turn, content, key)) => self.prompt(turn, content, key, responder),
                     Err(error) => responder.respond_with_error(error),
                 }
             }
@@ -173,6 +174,10 @@ impl Agent {
         };
         if replays {
             session.replay();
+            // Version 1 has no mark of the end.
+            if session.client.is_v2() {
+                session.client.update(&session.id, &Update::Alike(json!({"sessionUpdate": "replay_complete"})));
+            }
         }
         if id.is_some() {
             session.change_state(|_| {}, None);
@@ -196,15 +201,23 @@ impl Agent {
     /// Runs the turn of a prompt.
     ///
     /// Version 1 refuses a prompt during a turn, and answers when the turn has ended. In version 2 such a prompt waits,
-    /// and the answer confirms its insertion.
+    /// and the answer confirms its insertion; with the key of an inserted message, the answer has the id of that.
     fn prompt<P: Protocol>(
         self: &Arc<Self>,
         turn: Turn,
         content: Vec<Block>,
+        key: Option<String>,
         responder: Responder<Value, P>,
     ) -> Result<(), Error> {
         let agent = Arc::clone(self);
         let session = Arc::clone(&turn.session);
+        let inserted = {
+            let (session, key) = (Arc::clone(&session), key.clone());
+            move || session.record().keys.get(key.as_ref()?).cloned()
+        };
+        if let Some(id) = inserted() {
+            return responder.respond_with_result(v2::prompted(&id));
+        }
         let withdrawn = responder.cancellation();
         if turn.client.is_v2() {
             return spawn(async move {
@@ -217,7 +230,12 @@ impl Agent {
                 let Some(_foreground) = foreground else {
                     return responder.respond_with_error(Error::request_cancelled());
                 };
-                let id = prompt::insert(&turn, content.clone());
+                // An attempt that waited may have been preceded by another one.
+                if let Some(id) = inserted() {
+                    return responder.respond_with_result(v2::prompted(&id));
+                }
+                let id = prompt::insert(&turn, content.clone(), key);
+                agent.sessions.save(&session);
                 responder.respond_with_result(v2::prompted(&id))?;
                 prompt::run(&turn, &content).await;
                 agent.sessions.save(&session);
@@ -228,7 +246,7 @@ impl Agent {
             let Ok(foreground) = session.foreground.try_lock() else {
                 return responder.respond_with_error(invalid_request("the session has a running turn"));
             };
-            prompt::insert(&turn, content.clone());
+            prompt::insert(&turn, content.clone(), None);
             let mut run = std::pin::pin!(prompt::run(&turn, &content));
             let stop = tokio::select! {
                 stop = &mut run => stop,

@@ -1,6 +1,7 @@
 //! Sessions on disk, one JSON file each, so that another process can load and list them.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
@@ -38,6 +39,9 @@ pub(super) struct Record {
     pub last_tool: u64,
     /// The conversation as the updates that replay it.
     pub history: Vec<Update>,
+    /// The ids of the messages that were inserted for prompts with a key.
+    #[serde(default)]
+    pub keys: BTreeMap<String, String>,
 }
 
 impl Record {
@@ -59,6 +63,7 @@ impl Record {
             last_message: 0,
             last_tool: 0,
             history: Vec::new(),
+            keys: BTreeMap::new(),
         }
     }
 

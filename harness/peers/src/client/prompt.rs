@@ -1,6 +1,12 @@
 //! `session/prompt`, `session/cancel` and the turn between them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use agent_client_protocol::Error;
 use serde_json::{Value, json};
@@ -26,7 +32,11 @@ pub(super) async fn prompt(client: &Arc<Client>, text: String, attach: &[Attachm
     let turn = if client.major.response_ends_turn { Turn::Running } else { Turn::Prompted };
     client.sessions.change(&id, |session| session.turn = turn);
     let (noted, session) = (Arc::clone(client), id.clone());
-    let params = json!({"sessionId": id, "prompt": blocks});
+    let mut params = json!({"sessionId": id, "prompt": blocks});
+    // Version 1 has no keys.
+    if !client.major.response_ends_turn {
+        params["idempotencyKey"] = new_key().into();
+    }
     let sent = client.connection.begin("session/prompt", params, move |answer| note(&noted, &session, answer));
     let (prompt, failure) = sent.map_or_else(|error| (None, Some(error)), |prompt| (Some(prompt), None));
     client.sessions.change(&id, |session| match prompt {
@@ -34,6 +44,13 @@ pub(super) async fn prompt(client: &Arc<Client>, text: String, attach: &[Attachm
         None => session.end_turn(),
     });
     failure.map_or(Ok(()), |error| Err(Trouble::failed("session/prompt", &error)))
+}
+
+/// Returns a key that no other prompt has, also of another process.
+fn new_key() -> String {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+    format!("prompt-{time:x}-{:x}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Runs a slash command, which is a prompt that begins with its name.

@@ -64,7 +64,12 @@ impl Conversation {
                         self.end_turns();
                     }
                 }
-                answer => self.answer(connection, id, method, answer),
+                answer => {
+                    if method == "session/resume" && matches!(answer, Answer::Result(_)) {
+                        self.end_replay(connection, &request.params);
+                    }
+                    self.answer(connection, id, method, answer);
+                }
             },
             Role::Client(services) => {
                 if method == "session/request_permission" && self.setup.permission == PermissionPolicy::Hold {
@@ -209,8 +214,15 @@ impl Conversation {
                 continue;
             }
             let session = params.get("sessionId").and_then(Value::as_str).map(str::to_owned);
+            let key = params.get("idempotencyKey").and_then(Value::as_str).map(str::to_owned);
+            let attempt = session.clone().zip(key);
+            if let Some(message) = attempt.as_ref().and_then(|attempt| self.inserted.get(attempt)).cloned() {
+                self.send_result(connection, &id, "session/prompt", json!({ "messageId": message }));
+                continue;
+            }
             self.n_inserted += 1;
             let message = format!("Message-{}.aB", self.n_inserted);
+            self.inserted.extend(attempt.map(|attempt| (attempt, message.clone())));
             let content = self.sound_blocks(params.get("prompt"));
             let echo = json!({ "sessionUpdate": "user_message", "messageId": message, "content": content });
             let running = json!({ "sessionUpdate": "state_update", "state": "running" });
@@ -227,6 +239,19 @@ impl Conversation {
     fn sound_blocks(&self, prompt: Option<&Value>) -> Vec<Value> {
         let blocks = prompt.and_then(Value::as_array).into_iter().flatten();
         blocks.filter(|block| self.edition.stable.problems("ContentBlock", block).is_empty()).cloned().collect()
+    }
+
+    /// Ends the empty replay of a session in version 2, if the client asked for one, and reports its state.
+    fn end_replay(&mut self, connection: usize, params: &Value) {
+        if self.edition.adapter.response_ends_turn() {
+            return;
+        }
+        let session = params.get("sessionId").and_then(Value::as_str);
+        let is_asked = params.get("replayFrom").is_some_and(|from| !from.is_null());
+        if is_asked && self.edition.stable.has_value("SessionUpdate", "replay_complete") {
+            self.send_update(connection, session, json!({ "sessionUpdate": "replay_complete" }));
+        }
+        self.send_update(connection, session, json!({ "sessionUpdate": "state_update", "state": "idle" }));
     }
 
     /// Reports to a client that the work in a session has ended.

@@ -27,6 +27,8 @@ use crate::transport::relay::Relays;
 pub struct Subject {
     /// The party that the program is.
     pub party: Party,
+    /// Whether the user chose exactly the edition of the cases, and not its version.
+    pub exact_edition: bool,
     /// Program and arguments, with placeholders such as `{home}` and, for a client, `{agent}`.
     pub command: Vec<String>,
     /// The command or hint that installs the program.
@@ -101,6 +103,7 @@ impl Subject {
             agent_folder: None,
             calls: KnownCalls::default(),
             fences: KnownFences::default(),
+            exact_edition: false,
             is_first_start: false,
             openings: KnownOpenings::default(),
             servers: KnownServers::default(),

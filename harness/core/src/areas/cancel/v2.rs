@@ -1,15 +1,15 @@
 //! Area `cancel`: the end of cancelled work in version 2.
 
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
-use crate::areas::state::{STATE, end_of, idle, served, watched};
+use crate::areas::state::{DISTINCTIVE, STATE, end_of, idle, served, watched};
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On, background};
 use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, millis};
-use crate::conversation::{Answer, EndedBy, Ending, Session, UpdateSeen, message_of};
+use crate::conversation::{Answer, CallSeen, EndedBy, Ending, Session, UpdateSeen, message_of, text_of_content};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
-use crate::wire::Members;
+use crate::wire::{Members, RpcId};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.not-an-error", On::Update(not_an_error)).only(&["state_update"]),
@@ -21,13 +21,25 @@ pub(super) const CHECKS: &[Check] = &[
     )
     .only(&[STATE]),
     Check::agent("cancel.permissions-released", On::End(|ctx, ruling| goes_on(ctx, true, ruling))),
-    Check::agent("cancel.permissions-cancelled", On::End(left_open)),
+    Check::agent("cancel.permissions-cancelled", On::End(|ctx, ruling| left_open(ctx, ASK, ruling))),
+    Check::agent("cancel.elicitations-cancelled", On::Call(withdrawn)).only(&["$/cancel_request"]),
+    Check::agent("cancel.elicitations-cancelled", On::End(|ctx, ruling| left_open(ctx, ELICIT, ruling))),
+    Check::agent("cancel.idle-before-new-work", On::Update(new_work_first)).only(SAID),
+    Check::agent("cancel.idle-before-new-work", On::Update(idle_before_new_work)).only(&[STATE]),
+    Check::agent("cancel.later-submissions", On::Update(later_work_cancelled)).only(&[STATE]),
     Check::agent("cancel.held-prompts", On::Response(held_prompt)).only(&["session/prompt"]),
     Check::client("cancel.answers-cancelled-request", On::Response(cancelled_permission))
         .only(&["session/request_permission"]),
 ];
 
 const REASON: &str = "/params/update/stopReason";
+
+const ASK: &str = "session/request_permission";
+
+const ELICIT: &str = "elicitation/create";
+
+/// The updates with the text of the agent.
+const SAID: &[&str] = &["agent_message", "agent_message_chunk"];
 
 /// The updates that show parts of a message or of a tool call.
 const OUTPUT: &[&str] = &[
@@ -118,14 +130,18 @@ pub(in crate::areas) fn goes_on(ctx: &CheckContext<'_>, asked: bool, ruling: &mu
     }
 }
 
-/// "The agent … SHOULD cancel them with `$/cancel_request`": the questions of work that was cancelled.
+/// "It MUST cancel each of them with `$/cancel_request`": the questions of work that was cancelled, of this method.
 ///
-/// Correct but unusual: a client that answers the question by itself as soon as it cancels.
-fn left_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a client that answers the question by itself as soon as it cancels. "Scope alone does not
+/// establish" that an elicitation belongs to the cancelled work, so one without a cancelled tool call is inconclusive.
+fn left_open(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
     for (id, session) in watched(ctx) {
         for (question, cancel, end) in &session.work.left_open {
             let open = ctx.conversation.open_of(Party::Agent).find(|open| open.n == *question);
-            if open.is_some_and(|open| open.cancel_requested.is_none()) && served(ctx, *end) {
+            let Some(open) = open.filter(|open| open.method == method && open.cancel_requested.is_none()) else {
+                continue;
+            };
+            if served(ctx, *end) {
                 let fact = fact!(
                     "question-left-open",
                     "the agent ended the cancelled work and did not cancel its question to the user; expected \
@@ -133,9 +149,74 @@ fn left_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
                     expected = "$/cancel_request";
                     session_id = id
                 );
-                ruling.fail(fact, &[*end, *question, *cancel]);
+                let tool = open.text("toolCallId").and_then(|id| session.tools.get(id));
+                match method == ASK || tool.is_some_and(|tool| tool.status == "cancelled") {
+                    true => ruling.fail(fact, &[*end, *question, *cancel]),
+                    false => ruling.inconclusive(fact, &[*end, *question, *cancel]),
+                }
             }
         }
+    }
+}
+
+/// Passes an elicitation that the agent cancels after the client cancelled the work of its session.
+fn withdrawn(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let params = call.params.filter(|_| call.method == "$/cancel_request");
+    let Some(id) = params.and_then(|params| params.member("requestId")).map(RpcId::new) else { return };
+    let asked = ctx.conversation.open.get(&(Party::Agent, id)).filter(|open| open.method == ELICIT);
+    let Some(asked) = asked else { return };
+    let session = asked.session().and_then(|id| ctx.conversation.session(id));
+    let is_of_cancelled = session.is_some_and(|session| {
+        let ending = session.work.ending.as_ref().is_some_and(|ending| ending.questions.contains(&asked.n));
+        ending || session.work.left_open.iter().any(|(question, ..)| *question == asked.n)
+    });
+    if is_of_cancelled {
+        ruling.pass();
+    }
+}
+
+/// Returns the event of the cancel after which the agent has not ended its work, with the texts of the prompts before
+/// it and of those after it; `None` without any after it.
+fn prompts_after_cancel<'m>(
+    ctx: &CheckContext<'m>,
+    update: &UpdateSeen<'m>,
+) -> Option<(usize, Vec<&'m str>, Vec<&'m str>)> {
+    let cancel = update.known?.work.ending.as_ref().filter(|ending| ending.by == EndedBy::Cancel)?.n;
+    let (before, after): (Vec<_>, Vec<_>) = ctx.areas.cancel.prompts(update.session).partition(|(n, _)| *n < cancel);
+    let texts = |prompts: Vec<(usize, &'m str)>| prompts.into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+    (!after.is_empty()).then(|| (cancel, texts(before), texts(after)))
+}
+
+/// The agent sends "an idle `state_update`" for the cancelled work "before starting new foreground work in the same
+/// session".
+///
+/// Correct but unusual: a prompt that is inserted and answered before that, and output of the cancelled work. So only a
+/// message fails that repeats what the later prompt asked it to repeat, and no earlier one.
+fn new_work_first(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some((cancel, before, after)) = prompts_after_cancel(ctx, update) else { return };
+    let said = update.body.member("content").map(text_of_content).unwrap_or_default();
+    let said = said.trim();
+    let asks_for = |text: &&str| text.contains(said);
+    if SAID.contains(&update.variant)
+        && said.len() >= DISTINCTIVE
+        && after.iter().any(asks_for)
+        && !before.iter().any(asks_for)
+    {
+        let fact = fact!(
+            "new-work-before-idle",
+            "the agent worked on a prompt before it reported the end of the work that the client cancelled before; \
+            expected the state idle first";
+            session_id = update.session, pointer = "/params/update/content"
+        );
+        fail_in_case(ctx, fact, &[cancel], ruling);
+    }
+}
+
+/// Passes the end of cancelled work after which a later prompt waits.
+fn idle_before_new_work(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let is_end = idle(update) == Some(Some("cancelled"));
+    if is_end && prompts_after_cancel(ctx, update).is_some() {
+        ruling.pass();
     }
 }
 
@@ -159,6 +240,31 @@ fn not_an_error(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
         Some("error") if had_read(ctx, session, ending, update) => ruling.fail(fact(), &[ending.n]),
         Some("error") => ruling.inconclusive(fact(), &[ending.n]),
         _ => {}
+    }
+}
+
+/// "This cancellation does not cover later submissions."
+///
+/// Correct but unusual: a later prompt that the agent refuses, and work that the user ends in another way, such as by a
+/// permission option. So work is inconclusive in a session whose user ever denied something, or in which a request was
+/// withdrawn.
+fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(session), Some(Some(reason))) = (update.known, idle(update)) else { return };
+    let work = &session.work;
+    let Some((cancel, true)) = work.last_cancel.filter(|_| work.ending.is_none() && work.is_active()) else { return };
+    let Some((prompt, _)) = ctx.areas.cancel.prompts(update.session).find(|(n, _)| *n > cancel) else { return };
+    if reason != "cancelled" {
+        return ruling.pass();
+    }
+    let fact = fact!(
+        "later-work-cancelled",
+        "the agent ended its work as {actual} without a cancel; the client had cancelled only earlier work",
+        actual = reason; session_id = update.session, pointer = REASON
+    );
+    let is_withdrawn = ctx.conversation.cancel_requests.iter().any(|request| request.n > cancel);
+    match session.has_denied || is_withdrawn || session.closed.is_some() {
+        true => ruling.inconclusive(fact, &[prompt, cancel]),
+        false => fail_in_case(ctx, fact, &[prompt, cancel], ruling),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Area `prompt`: the receipt of a prompt, its user message, and messages of refused prompts.
 
+use super::keys::is_retry;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::DISTINCTIVE;
 use crate::areas::support::fail_in_case;
@@ -44,11 +45,12 @@ fn no_stop_reason(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 
 /// Two prompts are two messages.
 ///
-/// Correct but unusual: the same id in another session, since ids belong to a session; and a prompt with members of a
-/// newer schema, which may mark it as the repetition of an earlier one.
+/// Correct but unusual: the same id in another session, since ids belong to a session; and a prompt that repeats an
+/// earlier one by its key, which only a newer schema may define.
 fn distinct_ids(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(PROMPT) else { return };
-    if ctx.conversation.edition.is_of_other_revision("PromptRequest", &exchange.params) {
+    let may_repeat = ctx.conversation.edition.is_of_other_revision("PromptRequest", &exchange.params);
+    if may_repeat || is_retry(ctx, answer) {
         return;
     }
     let session = exchange.session().and_then(|id| ctx.conversation.session(id));

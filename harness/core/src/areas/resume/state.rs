@@ -14,13 +14,17 @@ pub struct State(BySession<Messages>);
 
 /// The messages of a session.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Messages {
+pub(in crate::areas) struct Messages {
     /// Those that a whole update opened since the session was last resumed.
     pub opened: BTreeSet<(String, String)>,
     /// Whether the last request to resume the session asked for a replay.
     pub replay_asked: bool,
     /// Whether work went on in the background when the session was last resumed.
     pub resumed_at_work: bool,
+    /// The markers of the end of a replay since that request: their events.
+    pub markers: Vec<usize>,
+    /// Whether another request to resume the session was open then.
+    pub overlaps: bool,
     /// The text of each message outside of replays, by kind and id.
     pub texts: BTreeMap<(String, String), MessageText>,
     /// The messages of the last replay, in their order.
@@ -29,7 +33,7 @@ pub(super) struct Messages {
 
 /// The text of a message, whole or put together from chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct MessageText {
+pub(in crate::areas) struct MessageText {
     /// The text so far.
     pub text: String,
     /// Whether it was too long to remember all of it.
@@ -38,7 +42,7 @@ pub(super) struct MessageText {
 
 /// A replayed message.
 #[derive(Debug, Clone)]
-pub(super) struct Replayed {
+pub(in crate::areas) struct Replayed {
     /// The event that opened it.
     pub n: usize,
     /// Its kind, without `_chunk`.
@@ -59,7 +63,7 @@ const MOST_OPENED: usize = 4096;
 const MOST_TEXT: usize = 1024;
 
 impl State {
-    pub(super) fn get(&self, session: &str) -> Option<&Messages> {
+    pub(in crate::areas) fn get(&self, session: &str) -> Option<&Messages> {
         self.0.get(session)
     }
 
@@ -71,12 +75,18 @@ impl State {
         let messages = self.0.entry(id);
         messages.opened.clear();
         messages.replayed.clear();
+        messages.markers.clear();
+        messages.overlaps = conversation.session(id).is_some_and(|session| session.resuming.is_some());
         messages.replay_asked = call.params.is_some_and(asks_replay);
         messages.resumed_at_work = background.is_some_and(|(_, list)| !list.is_empty());
     }
 
     pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
         let Some(session) = update.known.filter(|_| is_covered(event.conversation)) else { return };
+        if update.variant == "replay_complete" {
+            let markers = &mut self.0.entry(update.session).markers;
+            markers.extend((markers.len() < MOST).then_some(event.n));
+        }
         let Some((kind, id)) = message_of(&update.update) else { return };
         let messages = self.0.entry(update.session);
         if update.variant == kind && messages.opened.len() < MOST_OPENED {
@@ -116,6 +126,11 @@ impl MessageText {
 }
 
 impl Messages {
+    /// Whether the last replay had the message.
+    pub(in crate::areas) fn has_replayed(&self, kind: &str, id: &str) -> bool {
+        self.replayed.iter().any(|message| message.kind == kind && message.id == id)
+    }
+
     fn learn_text(&mut self, (kind, id): (&str, &str), update: &UpdateSeen<'_>) {
         let key = (kind.to_owned(), id.to_owned());
         if self.texts.len() < MOST || self.texts.contains_key(&key) {

@@ -34,13 +34,24 @@ const CHUNKS: &[&str] = &["user_message_chunk", "agent_message_chunk", "agent_th
 /// "Resume MUST send a current-state snapshot after any replay and before its response."
 ///
 /// Correct but unusual: a session in which work goes on, whose state is reported at each change. Any state update
-/// between the request and the response passes.
+/// between the request and the response passes. What comes before the end of a replay is history, so there only a later
+/// one counts; one before it is inconclusive, since the schema does not say that a replay has no states.
 fn state_snapshot(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, RESUME).filter(|_| matches!(answer.outcome, Outcome::Result(_))) else {
         return;
     };
     let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let reported = session.work.state.is_some() && session.work.state_at > exchange.n;
+    let marker = exchange.session().and_then(|id| ctx.areas.resume.get(id)?.markers.last());
+    if let Some(marker) = marker.filter(|marker| reported && session.work.state_at < **marker) {
+        let fact = fact!(
+            "state-before-replay-complete",
+            "the agent answered {method} with the state of the session only before replay_complete, which may be that \
+            of the history",
+            method = RESUME
+        );
+        return ruling.inconclusive(fact, &[exchange.n, *marker]);
+    }
     // Another request to resume the session may have had the snapshot.
     if reported || session.resuming != Some(exchange.n) {
         ruling.pass();
@@ -55,7 +66,7 @@ fn state_snapshot(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
 }
 
 /// Returns the open request to resume this session.
-fn resuming<'m>(ctx: &CheckContext<'m>, session: &Session) -> Option<&'m Exchange> {
+pub(super) fn resuming<'m>(ctx: &CheckContext<'m>, session: &Session) -> Option<&'m Exchange> {
     let request = session.resuming?;
     ctx.conversation.open_of(Party::Client).find(|open| open.n == request)
 }

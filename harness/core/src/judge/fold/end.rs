@@ -70,6 +70,7 @@ impl Judge {
             introductions: self.introductions,
             begins_late: self.begins_late,
             forgot: self.forgot,
+            shown: self.tallies.new_duties.shown().clone(),
         };
         let catalogue = &self.conversation.edition.catalogue;
         let cases = if self.shares.is_empty() {
@@ -79,6 +80,7 @@ impl Judge {
             self.shares.split(self.now.0, catalogue)
         };
         let judgement = |mut tallies| {
+            self.tallies.new_duties.settle(&mut tallies);
             owner::assign(&mut tallies, catalogue);
             Judgement { tallies, ..whole.clone() }
         };

@@ -104,6 +104,7 @@ pub(super) const CLIENT: &[Row] = &[
     row("system-prompt.shape", "SystemPrompt", &["mode", "content"], When::Object),
     row("system-prompt.shape", "NewSessionRequest", &["systemPrompt"], When::Member),
     row("system-prompt.shape", "ResumeSessionRequest", &["systemPrompt"], When::Member),
+    row("prompt.key-shape", "PromptRequest", &["idempotencyKey"], When::Member),
     row("prompt.not-empty", "PromptRequest", &["prompt"], When::Object),
     row("config.set-request-shape", "SetSessionConfigOptionRequest", &["type", "value"], When::Object),
     row("cancelreq.params.client", "CancelRequestNotification", &["requestId"], When::Object),

@@ -156,8 +156,8 @@ pub struct FindingReport {
     /// include, or no step was running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// Whether it is undecided because the subject stopped answering: then the requirement does not pass, whatever
-    /// other cases show.
+    /// Whether it is undecided because the subject stopped answering, or may be older than the requirement: then the
+    /// requirement does not pass, whatever other cases show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stalled: bool,
     /// Whether it is a failure that only one process showed, so that it may have an outside cause. It fails nothing,

@@ -1,0 +1,134 @@
+//! The keys by which a client marks the attempts at one prompt.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::Value;
+
+use crate::areas::Event;
+use crate::areas::by_session::BySession;
+use crate::conversation::{Answer, CallSeen, Conversation, Memory, text_of_content};
+use crate::requirement::Party;
+use crate::wire::Members;
+
+/// The keys of all sessions.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    sessions: BySession<Keys>,
+    /// Prompts with a key that an earlier prompt in another session had.
+    pub(super) shared: Vec<SharedKey>,
+    /// Whether the client sent a prompt with a key, and one without.
+    pub(super) sent: (bool, bool),
+}
+
+/// The keys of a session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Keys {
+    /// The messages that the agent inserted, by key.
+    pub inserted: BTreeMap<String, Insertion>,
+    /// How often the client closed or resumed the session.
+    pub openings: usize,
+    /// The last attempt that got the id of an earlier one, until the next prompt: the event of the answer, and the
+    /// text.
+    pub retried: Option<(usize, String)>,
+}
+
+/// The message that the agent inserted for the first attempt with a key.
+#[derive(Debug, Clone)]
+pub(super) struct Insertion {
+    /// The event of the answer.
+    pub n: usize,
+    /// The id of the message.
+    pub id: String,
+    /// The digest of the content.
+    pub content: u64,
+    /// How often the session had been closed or resumed.
+    pub opening: usize,
+}
+
+/// A prompt whose key another session had before.
+#[derive(Debug, Clone)]
+pub(super) struct SharedKey {
+    /// The event and time of the answer.
+    pub answer: (usize, u64),
+    /// The session.
+    pub session: String,
+    /// The id of the message.
+    pub id: String,
+}
+
+/// The most keys of a session that are remembered.
+const MOST: usize = 256;
+
+/// The bytes of the longest text that is remembered.
+const MOST_TEXT: usize = 1024;
+
+/// Returns the key of a prompt: a text of 1 to 255 characters.
+pub(super) fn key_of(params: &Value) -> Option<&str> {
+    params.member("idempotencyKey")?.as_str().filter(|key| (1..=255).contains(&key.chars().count()))
+}
+
+/// Returns the digest of the content of a prompt.
+pub(super) fn digest(params: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    params.member("prompt").map(Value::to_string).hash(&mut hasher);
+    hasher.finish()
+}
+
+impl State {
+    /// Returns what is known of a session.
+    pub(super) fn get(&self, session: &str) -> Option<&Keys> {
+        self.sessions.get(session)
+    }
+
+    pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
+        let Some(session) = call.text("sessionId").filter(|_| event.from == Party::Client && call.id.is_some()) else {
+            return;
+        };
+        match call.method {
+            "session/prompt" => {
+                let has_key = call.params.and_then(|params| params.member("idempotencyKey")).is_some();
+                self.sent = (self.sent.0 || has_key, self.sent.1 || !has_key);
+                self.sessions.entry(session).retried = None;
+            }
+            "session/resume" | "session/close" => self.sessions.entry(session).openings += 1,
+            _ => {}
+        }
+    }
+
+    pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
+        let Some((exchange, result)) = answer.result_of("session/prompt").filter(|(prompt, _)| !prompt.deliberate)
+        else {
+            return;
+        };
+        let id = result.member("messageId").and_then(Value::as_str);
+        let (Some(session), Some(key), Some(id)) = (exchange.session(), key_of(&exchange.params), id) else { return };
+        let in_others = self.sessions.iter().any(|(other, keys)| other != session && keys.inserted.contains_key(key));
+        let keys = self.sessions.entry(session);
+        match keys.inserted.get(key) {
+            Some(first) if first.id == id => {
+                let text = exchange.params.member("prompt").map(text_of_content).unwrap_or_default();
+                keys.retried = Some((event.n, text)).filter(|(_, text)| text.len() <= MOST_TEXT);
+            }
+            None if keys.inserted.len() < MOST => {
+                let (content, opening) = (digest(&exchange.params), keys.openings);
+                let first = Insertion { n: event.n, id: id.to_owned(), content, opening };
+                keys.inserted.insert(key.to_owned(), first);
+                if in_others && self.shared.len() < MOST {
+                    let answer = (event.n, event.us);
+                    self.shared.push(SharedKey { answer, session: session.to_owned(), id: id.to_owned() });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
+        self.sessions.forget(conversation, memory);
+    }
+
+    /// Returns the memory for the agent's next process, which remembers the keys.
+    pub(in crate::areas) fn on_next_connection(&self) -> Self {
+        Self { sessions: self.sessions.clone(), ..Self::default() }
+    }
+}
