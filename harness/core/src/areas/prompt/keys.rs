@@ -7,7 +7,7 @@ use crate::areas::common::{BAD_PARAMS, proper};
 use crate::areas::state::{DISTINCTIVE, end_of, served};
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::timing::{CLEAN_UP, between};
+use crate::conversation::timing::{HELD_BACK, between};
 use crate::conversation::{Answer, CallSeen, Exchange, Outcome, UpdateSeen, message_of, text_of_content};
 use crate::fact;
 use crate::finding::Ruling;
@@ -150,12 +150,13 @@ fn inserted_in_both(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// As above.
 ///
 /// Correct but unusual: equal ids in both sessions, since ids belong to a session, and a message that the agent reports
-/// late. So only a case fails it, in which the agent answered a later request.
+/// late. So only a case fails it, in which the agent answered with the id of the other session, did not report that
+/// message for a while, and answered a later request.
 fn inserted_in_one(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
-    for shared in &ctx.areas.prompt.shared {
+    for shared in ctx.areas.prompt.shared.iter().filter(|shared| shared.is_id_shared) {
         let Some(session) = ctx.conversation.session(&shared.session) else { continue };
         let is_missing = !session.work.user_messages.contains_key(&shared.id) && session.closed.is_none();
-        let is_late = between(shared.answer.1, end_of(ctx)) > CLEAN_UP && served(ctx, shared.answer.0);
+        let is_late = between(shared.answer.1, end_of(ctx)) > HELD_BACK && served(ctx, shared.answer.0);
         let is_whole = ctx.conversation.whole && !ctx.conversation.may_miss_work(session);
         if is_missing && is_late && is_whole {
             let fact = fact!(

@@ -55,6 +55,8 @@ pub(super) struct SharedKey {
     pub session: String,
     /// The id of the message.
     pub id: String,
+    /// Whether the message of the other session has the same id.
+    pub is_id_shared: bool,
 }
 
 /// The most keys of a session that are remembered.
@@ -103,7 +105,8 @@ impl State {
         };
         let id = result.member("messageId").and_then(Value::as_str);
         let (Some(session), Some(key), Some(id)) = (exchange.session(), key_of(&exchange.params), id) else { return };
-        let in_others = self.sessions.iter().any(|(other, keys)| other != session && keys.inserted.contains_key(key));
+        let others = self.sessions.iter().filter(|(other, _)| *other != session);
+        let in_others: Vec<bool> = others.filter_map(|(_, keys)| Some(keys.inserted.get(key)?.id == id)).collect();
         let keys = self.sessions.entry(session);
         match keys.inserted.get(key) {
             Some(first) if first.id == id => {
@@ -114,9 +117,10 @@ impl State {
                 let (content, opening) = (digest(&exchange.params), keys.openings);
                 let first = Insertion { n: event.n, id: id.to_owned(), content, opening };
                 keys.inserted.insert(key.to_owned(), first);
-                if in_others && self.shared.len() < MOST {
+                if !in_others.is_empty() && self.shared.len() < MOST {
                     let answer = (event.n, event.us);
-                    self.shared.push(SharedKey { answer, session: session.to_owned(), id: id.to_owned() });
+                    let (session, id, is_id_shared) = (session.to_owned(), id.to_owned(), in_others.contains(&true));
+                    self.shared.push(SharedKey { answer, session, id, is_id_shared });
                 }
             }
             _ => {}
