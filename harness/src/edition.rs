@@ -382,8 +382,15 @@ impl Editions {
         bundles
     }
 
+    /// Returns whether one of these requirements exists, or is decided, only in another edition than this one.
+    pub(crate) fn are_of_other(&self, name: &str, catalogue: &Catalogue, requirements: &[String]) -> bool {
+        let is_decided = |catalogue: &Catalogue, id: &str| catalogue.find(id).is_some_and(Requirement::is_decided);
+        let mut undecided = requirements.iter().filter(|id| !is_decided(catalogue, id));
+        undecided.any(|id| self.siblings(name).any(|other| is_decided(other.catalogue(), id)))
+    }
+
     /// Returns the other editions of the same major as the one with this name; none if it is unknown.
-    pub(crate) fn siblings(&self, name: &str) -> impl Iterator<Item = &'static Bundle> {
+    fn siblings(&self, name: &str) -> impl Iterator<Item = &'static Bundle> {
         let own = self.named(name).ok();
         let of_major = move |bundle: &&'static Bundle| own.is_some_and(|own| own.files.folder == bundle.files.folder);
         self.all

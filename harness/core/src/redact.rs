@@ -199,6 +199,9 @@ fn is_absolute(text: &str) -> bool {
     (is_drive || text.starts_with('/')) && !text.contains(['\n', '\r'])
 }
 
+/// The beginning of each numbered word.
+const WORD: &str = "word";
+
 /// The state of a redaction.
 struct Redactor<'e> {
     edition: &'e Edition,
@@ -206,6 +209,8 @@ struct Redactor<'e> {
     spellings: HashSet<String>,
     /// The numbered word of each text that became one.
     words: HashMap<String, String>,
+    /// The spellings of each name, by the one in lower case.
+    names: HashMap<String, Vec<String>>,
     /// The ids of sessions.
     sessions: Vec<String>,
     /// The methods of earlier messages.
@@ -217,8 +222,8 @@ struct Redactor<'e> {
 impl<'e> Redactor<'e> {
     fn new(edition: &'e Edition, is_own_case: bool) -> Self {
         let spellings = edition.member_names.iter().map(|name| plain_name(name)).collect();
-        let (words, sessions, methods) = (HashMap::new(), Vec::new(), HashSet::new());
-        Self { edition, spellings, words, sessions, methods, is_own_case }
+        let (words, names, sessions, methods) = (HashMap::new(), HashMap::new(), Vec::new(), HashSet::new());
+        Self { edition, spellings, words, names, sessions, methods, is_own_case }
     }
 
     fn event(&mut self, event: &mut Event) {
@@ -451,8 +456,7 @@ impl<'e> Redactor<'e> {
                 None => mask(text),
             },
             "required" if self.is_known(text) => text.to_owned(),
-            // Upper and lower case are alike in the name of a header.
-            "name" | "required" => self.numbered(&text.to_lowercase()),
+            "name" | "required" => self.name(text),
             "sessionId" => self.session(text),
             _ if IDS.contains(&name) || NAMES.contains(&name) || name.ends_with("Id") => self.numbered(text),
             _ if PATHS.contains(&name) => self.path(text, IN_PATHS),
@@ -472,7 +476,21 @@ impl<'e> Redactor<'e> {
         let next = self.words.len() + 1;
         let joint = if text.contains(char::is_whitespace) { ' ' } else { '-' };
         let alias = alias_in(text).map(|word| format!("-{word}")).unwrap_or_default();
-        self.words.entry(text.to_owned()).or_insert_with(|| format!("word{joint}{next}{alias}")).clone()
+        self.words.entry(text.to_owned()).or_insert_with(|| format!("{WORD}{joint}{next}{alias}")).clone()
+    }
+
+    /// Returns the word for a name. Names that differ only in upper and lower case, as those of headers may, get words
+    /// that do so as well.
+    fn name(&mut self, text: &str) -> String {
+        let lower = text.to_lowercase();
+        let word = self.numbered(&lower);
+        let spellings = self.names.entry(lower.clone()).or_insert_with(|| vec![lower]);
+        let place = spellings.iter().position(|spelling| spelling == text).unwrap_or_else(|| {
+            spellings.push(text.to_owned());
+            spellings.len() - 1
+        });
+        let (capitals, rest) = word.split_at(place.min(WORD.len()));
+        capitals.to_uppercase() + rest
     }
 
     /// Returns the word for the id of a session. Another spelling of an earlier id becomes that of its word.

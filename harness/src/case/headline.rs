@@ -10,7 +10,7 @@ use crate::case::load::embedded_and;
 use crate::case::matrix;
 use crate::case::model::Case;
 use crate::document::{Document, SpanMap};
-use crate::edition::Bundle;
+use crate::edition::{Bundle, Editions};
 use crate::requirement::Party;
 use crate::source::SourceFile;
 
@@ -43,8 +43,8 @@ pub fn headlines(bundle: &'static Bundle) -> Vec<Headline> {
         return embedded_and(None, None, bundle).0.into_iter().map(Headline::from).collect();
     };
     let mut headlines: Vec<_> = heads.into_iter().flat_map(|(path, head)| of_file(&path, head)).collect();
-    let catalogue = bundle.catalogue();
-    headlines.retain(|headline| headline.requirements.iter().all(|id| catalogue.find(id).is_some()));
+    let (editions, catalogue) = (Editions::built_in(), bundle.catalogue());
+    headlines.retain(|headline| !editions.are_of_other(bundle.name(), catalogue, &headline.requirements));
     headlines.sort_by(|a, b| Case::file_of(&a.id).cmp(Case::file_of(&b.id)));
     headlines
 }

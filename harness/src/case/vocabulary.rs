@@ -60,13 +60,11 @@ impl Vocabulary {
         Self { edition, methods }
     }
 
-    /// Returns whether one of these requirements exists only in another edition of the same major. Then so does the
-    /// case that names them.
+    /// Returns whether one of these requirements exists, or is decided, only in another edition of the same major. Then
+    /// so does the case that names them.
     #[must_use]
     pub fn is_of_other_edition(&self, requirements: &[String]) -> bool {
-        let catalogue = &self.edition.catalogue;
-        let mut unknown = requirements.iter().filter(|id| catalogue.find(id).is_none());
-        unknown.any(|id| Editions::built_in().siblings(&self.edition.name).any(|it| it.catalogue().find(id).is_some()))
+        Editions::built_in().are_of_other(&self.edition.name, &self.edition.catalogue, requirements)
     }
 
     /// Returns the kind of a party's method. Callers handle methods that begin with `_` or `$/`.

@@ -15,21 +15,9 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("message-id.groups", On::Update(groups)).only(&[
-        "user_message_chunk",
-        "agent_message_chunk",
-        "agent_thought_chunk",
-    ]),
-    Check::agent("message-id.unique", On::Update(unique)).only(&[
-        "user_message_chunk",
-        "agent_message_chunk",
-        "agent_thought_chunk",
-    ]),
-    Check::agent("message-id.consistent", On::Update(consistent)).only(&[
-        "user_message_chunk",
-        "agent_message_chunk",
-        "agent_thought_chunk",
-    ]),
+    Check::agent("message-id.groups", On::Update(groups)).only(CHUNKS),
+    Check::agent("message-id.unique", On::Update(unique)).only(CHUNKS),
+    Check::agent("message-id.consistent", On::Update(consistent)).only(CHUNKS),
 ];
 
 /// The requirements of both parties.
@@ -121,12 +109,11 @@ fn resource_blob(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Rul
     }
 }
 
+/// The variants whose text is part of a message of the conversation.
+const CHUNKS: &[&str] = &["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"];
+
 fn message_id<'v>(update: &UpdateSeen<'v>) -> Option<&'v str> {
-    update
-        .body
-        .member("messageId")?
-        .as_str()
-        .filter(|_| update.variant.ends_with("_message_chunk") || is_thought(update.variant))
+    update.body.member("messageId")?.as_str().filter(|_| CHUNKS.contains(&update.variant))
 }
 
 fn is_thought(variant: &str) -> bool {

@@ -22,7 +22,7 @@ pub struct Child {
 }
 
 impl Conversation {
-    /// Whether the client knows the session: it opened it, or the agent announced it as a child of such a session.
+    /// Whether the client knows the session: it opened it, or the agent announced it as a child of a known session.
     #[must_use]
     pub fn knows_session(&self, id: &str) -> bool {
         self.sessions.contains_key(id) || self.children.contains_key(id)

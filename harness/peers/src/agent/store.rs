@@ -101,8 +101,8 @@ impl Store {
         is_plain.then(|| read(&self.path(id))).flatten()
     }
 
-    /// Reads one page of the sessions in a folder or in any, the most recently active first, and the cursor of the next page; none for a
-    /// cursor that does not come from here.
+    /// Reads one page of the sessions in a folder or in any, the most recently active first, and the cursor of the next
+    /// page; none for a cursor that does not come from here.
     pub(super) fn page(&self, cwd: Option<&Path>, cursor: Option<&str>) -> Option<(Vec<Record>, Option<String>)> {
         let mut records = self.all();
         records.reverse();

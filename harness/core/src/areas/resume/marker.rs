@@ -128,7 +128,7 @@ fn no_marker(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// Records a marker of a session that the agent announced.
 fn child_marker(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let is_marker = MARKER.contains(&update.variant) && update.known.is_none();
-    if is_marker && ctx.conversation.announced_sessions.contains(update.session) {
+    if is_marker && ctx.conversation.children.contains_key(update.session) {
         ruling.note(fact!("child-marker", "the agent sent {update} for a child session, too", update = update.variant));
     }
 }
