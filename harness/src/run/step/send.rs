@@ -165,6 +165,8 @@ impl<C: Channel> RunningCase<'_, C> {
         let empty = json!({});
         let params = params.unwrap_or(&empty);
         let problems = edition.stable.problems(&known.params, params);
+        // A case of both revisions may use what only the later one defines.
+        let problems = edition.unexcused(&known.params, params, problems);
         let Some(problem) = problems.iter().find(|problem| !problem.is_null_capability(params)) else { return Ok(()) };
         let (at, message) = (&problem.at, &problem.message);
         let of_subject = written.is_some_and(|written| is_replaced(written, params, at));
