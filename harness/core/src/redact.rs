@@ -199,9 +199,6 @@ fn is_absolute(text: &str) -> bool {
     (is_drive || text.starts_with('/')) && !text.contains(['\n', '\r'])
 }
 
-/// The beginning of each numbered word.
-const WORD: &str = "word";
-
 /// The state of a redaction.
 struct Redactor<'e> {
     edition: &'e Edition,
@@ -209,8 +206,6 @@ struct Redactor<'e> {
     spellings: HashSet<String>,
     /// The numbered word of each text that became one.
     words: HashMap<String, String>,
-    /// The spellings of each name, by the one in lower case.
-    names: HashMap<String, Vec<String>>,
     /// The ids of sessions.
     sessions: Vec<String>,
     /// The methods of earlier messages.
@@ -222,8 +217,8 @@ struct Redactor<'e> {
 impl<'e> Redactor<'e> {
     fn new(edition: &'e Edition, is_own_case: bool) -> Self {
         let spellings = edition.member_names.iter().map(|name| plain_name(name)).collect();
-        let (words, names, sessions, methods) = (HashMap::new(), HashMap::new(), Vec::new(), HashSet::new());
-        Self { edition, spellings, words, names, sessions, methods, is_own_case }
+        let (words, sessions, methods) = (HashMap::new(), Vec::new(), HashSet::new());
+        Self { edition, spellings, words, sessions, methods, is_own_case }
     }
 
     fn event(&mut self, event: &mut Event) {
@@ -411,7 +406,7 @@ impl<'e> Redactor<'e> {
         // The name of an environment variable is in lists as well.
         let is_legacy = WITHDRAWN_MEMBERS.contains(&key.as_str());
         let stays = is_known || around != VARIABLES && (is_legacy || self.is_misspelt(&key));
-        (if stays { key } else { self.name(&key) }, value)
+        (if stays { key } else { self.numbered(&key.to_lowercase()) }, value)
     }
 
     fn is_known(&self, key: &str) -> bool {
@@ -456,7 +451,8 @@ impl<'e> Redactor<'e> {
                 None => mask(text),
             },
             "required" if self.is_known(text) => text.to_owned(),
-            "name" | "required" => self.name(text),
+            // Upper and lower case are alike in the name of a header.
+            "name" | "required" => self.numbered(&text.to_lowercase()),
             "sessionId" => self.session(text),
             _ if IDS.contains(&name) || NAMES.contains(&name) || name.ends_with("Id") => self.numbered(text),
             _ if PATHS.contains(&name) => self.path(text, IN_PATHS),
@@ -476,21 +472,7 @@ impl<'e> Redactor<'e> {
         let next = self.words.len() + 1;
         let joint = if text.contains(char::is_whitespace) { ' ' } else { '-' };
         let alias = alias_in(text).map(|word| format!("-{word}")).unwrap_or_default();
-        self.words.entry(text.to_owned()).or_insert_with(|| format!("{WORD}{joint}{next}{alias}")).clone()
-    }
-
-    /// Returns the word for a name. Names that differ only in upper and lower case, as those of headers may, get words
-    /// that do so as well.
-    fn name(&mut self, text: &str) -> String {
-        let lower = text.to_lowercase();
-        let word = self.numbered(&lower);
-        let spellings = self.names.entry(lower.clone()).or_insert_with(|| vec![lower]);
-        let place = spellings.iter().position(|spelling| spelling == text).unwrap_or_else(|| {
-            spellings.push(text.to_owned());
-            spellings.len() - 1
-        });
-        let (capitals, rest) = word.split_at(place.min(WORD.len()));
-        capitals.to_uppercase() + rest
+        self.words.entry(text.to_owned()).or_insert_with(|| format!("word{joint}{next}{alias}")).clone()
     }
 
     /// Returns the word for the id of a session. Another spelling of an earlier id becomes that of its word.

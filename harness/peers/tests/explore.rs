@@ -64,9 +64,8 @@ const FAULTS_OF_CLIENT: [Planted; 3] = [
 ];
 
 /// The same for the agent in version 2.
-const V2_FAULTS: [Planted; 5] = [
+const V2_FAULTS: [Planted; 4] = [
     ("tool-kind-unknown-after-cancel", "tool.kind-values"),
-    ("chunk-without-id-after-error", "message.id-present"),
     ("receipt-id-again-after-replay", "prompt.distinct-ids"),
     ("set-option-unknown-after-close", "config.set-implemented"),
     ("tool-content-unwrapped-after-close", "tool.content-values"),

@@ -44,10 +44,8 @@ fn last_error(events: &[Event], method: &str, subject: Party) -> Option<Value> {
             Envelope::Call(call) if *from != subject && !deliberate && call.method == method => {
                 open.extend(call.id.map(ToString::to_string));
             }
-            Envelope::Response { id: Some(id), error, .. } if *from == subject => {
-                if open.remove(&id.to_string()) {
-                    last = error.cloned();
-                }
+            Envelope::Response { id: Some(id), error, .. } if *from == subject && open.remove(&id.to_string()) => {
+                last = error.cloned();
             }
             _ => {}
         }
