@@ -98,7 +98,8 @@ fn same_on_reattach(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
     let Some(params) = reopening(call).filter(|_| ctx.conversation.agent_has(CAPABILITY)) else { return };
     let Some(id) = call.text("sessionId") else { return };
     let Some(created) = ctx.areas.system_prompt.get(id).and_then(|known| known.created_with.as_ref()) else { return };
-    ruling.decide(prompt_in(params) == Some(created), || {
+    let now = prompt_in(params).map(without_meta);
+    ruling.decide(now == Some(without_meta(created)), || {
         fact!(
             "other-system-prompt",
             "the client sent {method} for `{session_id}` with another systemPrompt than in session/new; expected the \
@@ -106,4 +107,16 @@ fn same_on_reattach(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
             method = call.method, session_id = id; pointer = "/params/systemPrompt"
         )
     });
+}
+
+/// Returns a value without custom data, which may change with each message.
+fn without_meta(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter().filter(|(name, _)| *name != "_meta");
+            Value::Object(members.map(|(name, value)| (name.clone(), without_meta(value))).collect())
+        }
+        Value::Array(items) => items.iter().map(without_meta).collect(),
+        other => other.clone(),
+    }
 }

@@ -13,7 +13,9 @@ pub const KINDS: &[Kind] = &[
         rule: "schema.json: the member is not `required`, and its type includes \"null\"",
         how: How::Edit(|message, choices| {
             members(message, choices, |object, name, schema, _| {
-                if may_be_null(schema) && !object.contains_key(name) && name != "_meta" {
+                // A question about a request has none of the members of one about a session.
+                let of_other_scope = object.contains_key("requestId") && ["sessionId", "toolCallId"].contains(&name);
+                if may_be_null(schema) && !object.contains_key(name) && name != "_meta" && !of_other_scope {
                     object.insert(name.to_owned(), Value::Null);
                 }
             });

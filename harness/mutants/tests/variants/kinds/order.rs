@@ -78,7 +78,12 @@ fn responses(conversation: &Conversation, first: &Entry, second: &Entry) -> bool
 fn of_different_sessions(conversation: &Conversation, first: &Entry, second: &Entry) -> bool {
     let session =
         |message: &Message| message.value.pointer("/params/sessionId").and_then(Value::as_str).map(str::to_owned);
+    // The session of a subagent begins with its announcement on another one.
+    let announces = |message: &Message| {
+        message.value.pointer("/params/update/sessionUpdate").and_then(Value::as_str) == Some("subagent_update")
+    };
     both(conversation, first, second)
+        .filter(|(first, second)| !announces(first) && !announces(second))
         .and_then(|(first, second)| Some(session(first)? != session(second)?))
         .unwrap_or(false)
 }

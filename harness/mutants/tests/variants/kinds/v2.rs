@@ -103,7 +103,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "late-session-cancels",
         rule: "schema.json, CancelSessionNotification: the work may end by itself while the notification is on its way",
-        how: How::Around(|| Box::new(work::LateSessionCancels)),
+        how: How::Around(|| Box::<work::LateSessionCancels>::default()),
     },
     Kind {
         name: "background-not-reported",

@@ -34,6 +34,8 @@ impl Around for CustomStates {
 pub(super) struct AgentWork {
     /// The sessions that are being opened, closed or deleted.
     busy: BTreeSet<String>,
+    /// The sessions of subagents.
+    children: BTreeSet<String>,
     added: usize,
 }
 
@@ -48,7 +50,12 @@ impl Around for AgentWork {
         if message.answers("session/resume") {
             self.busy.clear();
         }
-        if state(message) == Some("idle") && !self.busy.contains(named) && choices.site().is_some() {
+        self.children.extend(child(message));
+        if state(message) == Some("idle")
+            && !self.busy.contains(named)
+            && !self.children.contains(named)
+            && choices.site().is_some()
+        {
             let background = message.value.pointer("/params/update/background");
             let report = |name: &str, stop: Option<&str>| {
                 let mut update = json!({ "sessionUpdate": "state_update", "state": name });
@@ -132,13 +139,20 @@ impl Around for LongerReplay {
 }
 
 /// Cancels work that has just ended by itself.
-pub(super) struct LateSessionCancels;
+#[derive(Default)]
+pub(super) struct LateSessionCancels {
+    /// The sessions of subagents.
+    children: BTreeSet<String>,
+}
 
 impl Around for LateSessionCancels {
     fn pass(&mut self, message: &Message, subject: Party, choices: &mut Choices) -> Vec<Said> {
         let mut said = vec![Said::same(message)];
+        self.children.extend(child(message));
+        let named = message.value.pointer("/params/sessionId").and_then(Value::as_str).unwrap_or_default();
         let is_over = subject == Party::Client && !message.deliberate && state(message) == Some("idle");
-        if is_over && choices.site().is_some() {
+        // The client may cancel a child only with its capability.
+        if is_over && !self.children.contains(named) && choices.site().is_some() {
             let params = json!({ "sessionId": message.value["params"]["sessionId"] });
             said.push(Said::more(subject, json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params })));
         }
@@ -168,4 +182,10 @@ pub(super) fn without_background(conversation: &mut Conversation, _: &Conversati
             body.remove("background");
         }
     }
+}
+
+/// Returns the session of a subagent that an update announces.
+fn child(message: &Message) -> Option<String> {
+    let (_, _, body) = update(message).filter(|(_, kind, _)| *kind == "subagent_update")?;
+    Some(body.get("sessionId")?.as_str()?.to_owned())
 }
