@@ -406,7 +406,7 @@ impl<'e> Redactor<'e> {
         // The name of an environment variable is in lists as well.
         let is_legacy = WITHDRAWN_MEMBERS.contains(&key.as_str());
         let stays = is_known || around != VARIABLES && (is_legacy || self.is_misspelt(&key));
-        (if stays { key } else { self.numbered(&key.to_lowercase()) }, value)
+        (if stays { key } else { self.text(&key, "name", false) }, value)
     }
 
     fn is_known(&self, key: &str) -> bool {
