@@ -27,19 +27,9 @@ enum Scope {
 const SCOPES: &[(&str, &str, &str, Scope)] = &[
     ("CompleteElicitationNotification", "elicitation", "elicitationId", Scope::Decides),
     ("CreateElicitationRequest", "request", "requestId", Scope::Decides),
-    (
-        "CreateElicitationRequest",
-        "session",
-        "sessionId",
-        Scope::Open("`update.session-known` reads only updates so far"),
-    ),
+    ("CreateElicitationRequest", "session", "sessionId", Scope::Decides),
     ("CreateElicitationRequest", "toolCall", "toolCallId", Scope::Open("no text asks for an earlier report")),
-    (
-        "RequestPermissionRequest",
-        "session",
-        "sessionId",
-        Scope::Open("`update.session-known` reads only updates so far"),
-    ),
+    ("RequestPermissionRequest", "session", "sessionId", Scope::Decides),
     ("RequestPermissionRequest", "toolCall", "subject.toolCall.toolCallId", Scope::Open("the request is an upsert")),
     ("RequestPermissionRequest", "toolCall", "subject.toolCallId", Scope::Open("no text asks for an earlier report")),
     ("UpdateSessionNotification", "session", "sessionId", Scope::Decides),

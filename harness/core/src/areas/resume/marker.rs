@@ -35,7 +35,7 @@ fn fail_if_seen(ctx: &CheckContext<'_>, session: &Session, fact: Fact, also: &[u
 /// after the last replayed update for that session and before the response, even for an empty replay."
 ///
 /// Correct but unusual: an error as the response, with or without a marker, and updates of any kind between marker and
-/// response. Requests to resume one session that overlap are left out, since their markers cannot be told apart.
+/// response. Requests to resume one session that overlap are left out, since nothing distinguishes their markers.
 fn marker_missing(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let asked = proper(answer, RESUME).filter(|exchange| asks_replay(&exchange.params));
     let Some(exchange) = asked.filter(|_| matches!(answer.outcome, Outcome::Result(_))) else { return };

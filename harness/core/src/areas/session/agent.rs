@@ -23,6 +23,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.update-after-new", On::Response(update_after_new)).only(&["session/new"]),
     Check::agent("update.session-known", On::Update(update_session_known)),
     Check::agent("update.session-known", On::End(unknown_sessions_stayed)),
+    Check::agent("update.session-known", On::Call(request_session_known_v2)).only(REQUESTS),
     Check::agent("update.is-notification", On::Call(update_is_notification)).alone().only(&["session/update"]),
     Check::agent("permission.session-known", On::Call(permission_session_known)).only(&["session/request_permission"]),
     Check::agent("usage.currency", On::Update(usage_currency)).alone().only(&["usage_update"]),
@@ -263,12 +264,26 @@ fn update_is_notification(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mu
     }
 }
 
-/// A permission request belongs to a session that the client knows, which may be that of a subagent.
-fn permission_session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if call.method != "session/request_permission" || is_being_made(ctx.conversation) {
-        return;
+/// The requests of an agent that name a session, in version 2.
+const REQUESTS: &[&str] = &["session/request_permission", "elicitation/create"];
+
+/// In version 2, the annotation `x-scope` says the same of the sessions in requests as of those in updates.
+fn request_session_known_v2(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if ctx.conversation.edition.major > 1 && REQUESTS.contains(&call.method) {
+        session_of_request_known(ctx, call, ruling);
     }
-    let Some(id) = call.text("sessionId") else { return };
+}
+
+/// In version 1, permission requests have a requirement of their own.
+fn permission_session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if call.method == "session/request_permission" {
+        session_of_request_known(ctx, call, ruling);
+    }
+}
+
+/// A request belongs to a session that the client knows, which may be that of a subagent.
+fn session_of_request_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(id) = call.text("sessionId").filter(|_| !is_being_made(ctx.conversation)) else { return };
     if ctx.conversation.knows_session(id) {
         ruling.pass();
     } else if !ctx.conversation.may_know_session(id) {
