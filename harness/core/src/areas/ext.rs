@@ -82,7 +82,7 @@ fn no_custom_root_fields(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: 
     for member in payload.parts.members.iter().filter(|member| is_custom(payload, member)) {
         let drafted = payload.drafts.contains(&member.at())
             || ctx.conversation.edition.draft_names.contains(member.name)
-            || is_former_draft(member.name);
+            || payload.method == "initialize" && is_former_draft(member.name);
         if drafted || WITHDRAWN_MEMBERS.contains(&member.name) || is_for_older_agents(payload, member) {
             ruling.note(fact!(
                 "draft-member",
