@@ -110,10 +110,10 @@ fn few_starts_in_version_2() -> Result<(), Failed> {
 const MOST_STARTS_IN_VERSION_2: usize = 25;
 
 /// The most starts of an agent that follows all requests of the cases, without those in the middle of a case.
-const MOST_STARTS: usize = 42;
+const MOST_STARTS: usize = 38;
 
 /// The same for a client. Cases of which something stays unanswered need a process each.
-const MOST_CLIENT_STARTS: usize = 132;
+const MOST_CLIENT_STARTS: usize = 125;
 
 /// One of this many faults is tested in every run. `-- --include-ignored` tests all, which takes minutes.
 const SAMPLE: usize = 10;
