@@ -35,7 +35,7 @@ pub(crate) type ToolCall = (String, String);
 
 /// Returns the tool call that an update or a permission request names.
 pub(crate) fn tool_call(message: &Value) -> Option<ToolCall> {
-    let places = ["/params/update/toolCallId", "/params/toolCall/toolCallId"];
+    let places = ["/params/update/toolCallId", "/params/toolCall/toolCallId", "/params/subject/toolCall/toolCallId"];
     let id = places.iter().find_map(|at| message.pointer(at)?.as_str())?;
     Some((session(message)?.to_owned(), id.to_owned()))
 }
