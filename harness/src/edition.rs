@@ -51,81 +51,64 @@ pub struct Files {
     pub heads: Option<Text>,
 }
 
+/// The [`Files`] of the first edition of a version, which the newest one follows.
+macro_rules! first_edition {
+    ($version:literal, $major:literal, $adapter:expr) => {
+        Files {
+            name: concat!($version, "@2026-11-02"),
+            major: $major,
+            adapter: $adapter,
+            stable: packed!("2026-11-02-" $version "-schema.json"),
+            unstable: packed!("2026-11-02-" $version "-schema.unstable.json"),
+            other_revision: Some(OtherSource {
+                revision: "2026-11-20",
+                is_later: true,
+                files: &[
+                    packed!("2026-11-20-" $version "-schema.json"),
+                    packed!("2026-11-20-" $version "-schema.unstable.json"),
+                ],
+            }),
+            base: None,
+            catalogue: packed!($version ".yaml"),
+            lowered_catalogue: Some(packed!($version ".json")),
+            folder: $version,
+            cases: packed_folder!("cases-" $version ".json"),
+            heads: Some(packed!("heads-" $version ".json")),
+        }
+    };
+}
+
+/// The [`Files`] of the newest edition of a version, whose requirements are differences from those of `$base`.
+macro_rules! newest_edition {
+    ($version:literal, $major:literal, $adapter:expr, $base:expr) => {
+        Files {
+            name: concat!($version, "@2026-11-20"),
+            stable: packed!("2026-11-20-" $version "-schema.json"),
+            unstable: packed!("2026-11-20-" $version "-schema.unstable.json"),
+            other_revision: Some(OtherSource {
+                revision: "2026-11-02",
+                is_later: false,
+                files: &[packed!("2026-11-02-" $version "-schema.unstable.json")],
+            }),
+            base: Some($base),
+            catalogue: packed!($version "@2026-11-20.yaml"),
+            lowered_catalogue: Some(packed!($version "@2026-11-20.json")),
+            ..first_edition!($version, $major, $adapter)
+        }
+    };
+}
+
 /// Protocol version 1, stable: the newest revision.
-pub static V1: Bundle = Bundle::new(Files {
-    name: "v1@2026-11-20",
-    stable: packed!("2026-11-20-v1-schema.json"),
-    unstable: packed!("2026-11-20-v1-schema.unstable.json"),
-    other_revision: Some(OtherSource {
-        revision: "2026-11-02",
-        is_later: false,
-        files: &[packed!("2026-11-02-v1-schema.unstable.json")],
-    }),
-    base: Some(&V1_OF_2026_11_02),
-    catalogue: packed!("v1@2026-11-20.yaml"),
-    lowered_catalogue: Some(packed!("v1@2026-11-20.json")),
-    ..V1_FILES
-});
+pub static V1: Bundle = Bundle::new(newest_edition!("v1", 1, &protocol::V1, &V1_OF_2026_11_02));
 
 /// Protocol version 1 before system prompts, plan operations and subagents.
-pub static V1_OF_2026_11_02: Bundle = Bundle::new(V1_FILES);
-
-const V1_FILES: Files = Files {
-    name: "v1@2026-11-02",
-    major: 1,
-    adapter: &protocol::V1,
-    stable: packed!("2026-11-02-v1-schema.json"),
-    unstable: packed!("2026-11-02-v1-schema.unstable.json"),
-    other_revision: Some(OtherSource {
-        revision: "2026-11-20",
-        is_later: true,
-        files: &[packed!("2026-11-20-v1-schema.json"), packed!("2026-11-20-v1-schema.unstable.json")],
-    }),
-    base: None,
-    catalogue: packed!("v1.yaml"),
-    lowered_catalogue: Some(packed!("v1.json")),
-    folder: "v1",
-    cases: packed_folder!("cases-v1.json"),
-    heads: Some(packed!("heads-v1.json")),
-};
+pub static V1_OF_2026_11_02: Bundle = Bundle::new(first_edition!("v1", 1, &protocol::V1));
 
 /// Protocol version 2, a preview: the newest revision.
-pub static V2: Bundle = Bundle::new(Files {
-    name: "v2@2026-11-20",
-    stable: packed!("2026-11-20-v2-schema.json"),
-    unstable: packed!("2026-11-20-v2-schema.unstable.json"),
-    other_revision: Some(OtherSource {
-        revision: "2026-11-02",
-        is_later: false,
-        files: &[packed!("2026-11-02-v2-schema.unstable.json")],
-    }),
-    base: Some(&V2_OF_2026_11_02),
-    catalogue: packed!("v2@2026-11-20.yaml"),
-    lowered_catalogue: Some(packed!("v2@2026-11-20.json")),
-    ..V2_FILES
-});
+pub static V2: Bundle = Bundle::new(newest_edition!("v2", 2, &protocol::V2, &V2_OF_2026_11_02));
 
 /// Protocol version 2 when it was a draft.
-pub static V2_OF_2026_11_02: Bundle = Bundle::new(V2_FILES);
-
-const V2_FILES: Files = Files {
-    name: "v2@2026-11-02",
-    major: 2,
-    adapter: &protocol::V2,
-    stable: packed!("2026-11-02-v2-schema.json"),
-    unstable: packed!("2026-11-02-v2-schema.unstable.json"),
-    other_revision: Some(OtherSource {
-        revision: "2026-11-20",
-        is_later: true,
-        files: &[packed!("2026-11-20-v2-schema.json"), packed!("2026-11-20-v2-schema.unstable.json")],
-    }),
-    base: None,
-    catalogue: packed!("v2.yaml"),
-    lowered_catalogue: Some(packed!("v2.json")),
-    folder: "v2",
-    cases: packed_folder!("cases-v2.json"),
-    heads: Some(packed!("heads-v2.json")),
-};
+pub static V2_OF_2026_11_02: Bundle = Bundle::new(first_edition!("v2", 2, &protocol::V2));
 
 /// The names that editions had in earlier versions of this program, in traces and reports.
 const FORMER_NAMES: [(&str, &str); 2] = [("v1@2026-11", "v1@2026-11-02"), ("v2@2026-11", "v2@2026-11-02")];

@@ -13,20 +13,20 @@ pub type Text = fn() -> Cow<'static, str>;
 /// Returns the files of a folder by their paths below it. The first call unpacks them.
 pub type Folder = fn() -> &'static BTreeMap<String, String>;
 
-/// The [`Text`] that the build packed, by the name that it has there.
+/// The [`Text`] that the build packed, by the name that it has there, in one part or several.
 macro_rules! packed {
-    ($name:literal) => {
-        || $crate::packed::unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".deflate")))
+    ($($name:literal)+) => {
+        || $crate::packed::unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/", $($name,)+ ".deflate")))
     };
 }
 
 /// The [`Folder`] that the build packed, by the name that it has there.
 macro_rules! packed_folder {
-    ($name:literal) => {
+    ($($name:literal)+) => {
         || {
             static FILES: ::std::sync::OnceLock<::std::collections::BTreeMap<String, String>> =
                 ::std::sync::OnceLock::new();
-            let packed = include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".deflate"));
+            let packed = include_bytes!(concat!(env!("OUT_DIR"), "/", $($name,)+ ".deflate"));
             FILES.get_or_init(|| $crate::packed::unpacked_folder(packed))
         }
     };
