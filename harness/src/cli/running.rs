@@ -56,7 +56,7 @@ pub(super) enum RunOutcome<'r> {
 /// passed on.
 pub(super) type Precheck<'m> = &'m dyn Fn(&Trace, Option<Diagnosis>) -> anyhow::Result<Option<Diagnosis>>;
 
-/// Runs the cases of the plan, unless `precheck` finds an obstacle or [`explore`] runs them.
+/// Runs the cases of the plan, unless `precheck` finds an obstacle or a random walk runs them.
 pub(super) fn drive<'r>(
     plan: &'r RunPlan,
     mut wanted: RunOutputs<'r>,
