@@ -92,14 +92,14 @@ fn content_not_empty(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rul
 
 /// Clients "SHOULD send the same value they used when the session was created".
 ///
-/// Correct but unusual: members in another order; a session that was created without instructions or in an earlier
-/// conversation, which decides nothing.
+/// Correct but unusual: members in another order; null for an absent member; a session that was created without
+/// instructions or in an earlier conversation, which decides nothing.
 fn same_on_reattach(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = reopening(call).filter(|_| ctx.conversation.agent_has(CAPABILITY)) else { return };
     let Some(id) = call.text("sessionId") else { return };
     let Some(created) = ctx.areas.system_prompt.get(id).and_then(|known| known.created_with.as_ref()) else { return };
-    let now = prompt_in(params).map(without_meta);
-    ruling.decide(now == Some(without_meta(created)), || {
+    let now = prompt_in(params).map(normalised);
+    ruling.decide(now == Some(normalised(created)), || {
         fact!(
             "other-system-prompt",
             "the client sent {method} for `{session_id}` with another systemPrompt than in session/new; expected the \
@@ -109,14 +109,15 @@ fn same_on_reattach(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
     });
 }
 
-/// Returns a value without custom data, which may change with each message.
-fn without_meta(value: &Value) -> Value {
+/// Returns a value without custom data, which may change with each message, and without members that are null, which
+/// mean the same as absent ones in all of a prompt.
+fn normalised(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
-            let members = members.iter().filter(|(name, _)| *name != "_meta");
-            Value::Object(members.map(|(name, value)| (name.clone(), without_meta(value))).collect())
+            let members = members.iter().filter(|(name, value)| *name != "_meta" && !value.is_null());
+            Value::Object(members.map(|(name, value)| (name.clone(), normalised(value))).collect())
         }
-        Value::Array(items) => items.iter().map(without_meta).collect(),
+        Value::Array(items) => items.iter().map(normalised).collect(),
         other => other.clone(),
     }
 }
