@@ -50,6 +50,8 @@ pub(super) struct RunningCase<'c, C> {
     pub(super) unmet: Option<usize>,
     /// The harness asked a person to do something in this case.
     pub(super) instructed: bool,
+    /// The last act was the choice of a person, who may have chosen something else.
+    pub(super) chosen_by_person: bool,
     /// The subject answered an unknown request in this case.
     pub(super) answers_unknown: bool,
     /// A fence was only a wait, so a missing message may still come.
@@ -143,6 +145,7 @@ impl<'c, C: Channel> RunningCase<'c, C> {
             sent_at: None,
             unmet: None,
             instructed: false,
+            chosen_by_person: false,
             answers_unknown: false,
             had_weak_fence: false,
             is_over: false,

@@ -97,7 +97,9 @@ fn note<C: Channel>(running: &mut RunningCase<'_, C>, index: usize, step: &Step,
     let undecided = result.outcome == Outcome::Contradicted && step.decides.is_empty();
     let unmet = result.outcome == Outcome::Missed || undecided;
     if !silent && result.kind != StepKind::Never {
-        record(running, step, result, running.unmet.is_none());
+        // A person may have chosen something else than the case asked for.
+        let by_mistake = running.chosen_by_person && result.outcome == Outcome::Contradicted;
+        record(running, step, result, running.unmet.is_none() && !by_mistake);
     }
     running.unmet = running.unmet.or(unmet.then_some(index));
     next

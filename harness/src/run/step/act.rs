@@ -86,6 +86,7 @@ fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<()
         }
         Means::Person(text) => {
             check_placeholders(act, &text)?;
+            running.chosen_by_person = matches!(act.name.as_str(), "decide" | "answer");
             running.instruct(places::fill(&text, &places).trim_end());
             Ok(())
         }
