@@ -55,6 +55,19 @@ impl Session {
         id.is_some() && options.any(|option| option_text(option, "category") == Some("mode"))
     }
 
+    /// Whether the request sets the mode or an option to its current value, as far as the client knows.
+    pub(super) fn has_setting(&self, exchange: &Exchange) -> bool {
+        match exchange.method.as_str() {
+            "session/set_mode" => exchange.text("modeId").is_some_and(|mode| self.mode() == Some(mode)),
+            "session/set_config_option" => {
+                let values = current_values(self.options.as_deref().unwrap_or_default());
+                let value = exchange.params.member("value");
+                value.is_some() && exchange.text("configId").and_then(|id| values.get(id).copied()) == value
+            }
+            _ => false,
+        }
+    }
+
     /// Records that the client set an option; one of the category mode also sets the mode.
     pub(super) fn learn_option(&mut self, exchange: &Exchange) {
         self.was_set = true;

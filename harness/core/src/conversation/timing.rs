@@ -51,6 +51,13 @@ pub(crate) const CAPABILITY_CROSSING: Duration = Duration::from_millis(500);
 /// A mode update within this time after the response to `session/set_mode` was decided together with the response.
 pub(crate) const UPDATE_WITH_RESPONSE: Duration = Duration::from_millis(500);
 
+/// A client that follows the pages of a list by itself asks for the next one within this time.
+pub(crate) const NEXT_PAGE: Duration = Duration::from_secs(2);
+
+/// A prompt within this time after the response to the previous one follows it directly. A session that is still busy
+/// then may be idle a little later, so that a later prompt shows nothing.
+pub(crate) const NEXT_PROMPT: Duration = Duration::from_millis(100);
+
 /// An answer within this time was not delayed; long enough for a busy machine.
 pub(crate) const PROMPT_ANSWER: Duration = Duration::from_secs(2);
 

@@ -17,6 +17,8 @@ use crate::wire::Members;
 pub struct Trial {
     /// The event of the answer.
     pub n: usize,
+    /// The time of the answer, in microseconds since the start of the trace.
+    pub us: u64,
     /// The request.
     pub exchange: Rc<Exchange>,
     /// The code of an error; 0 if it has none.
@@ -25,6 +27,8 @@ pub struct Trial {
     pub in_turn: bool,
     /// Whether the client had changed the mode or an option of its session.
     pub was_set: bool,
+    /// Whether it sets the mode or an option of its session to the value that it has already.
+    pub to_current: bool,
     /// Whether a login came last, or a logout; `None` before both.
     pub logged_in: Option<bool>,
     /// Whether it was sent in an open session that its client has closed, or is closing, since then.
@@ -151,6 +155,7 @@ impl Conversation {
         let turn = session.and_then(|session| session.turn.as_ref());
         let trial = Trial {
             n,
+            us,
             exchange: Rc::clone(exchange),
             error: match outcome {
                 Outcome::Result(_) => None,
@@ -158,6 +163,7 @@ impl Conversation {
             },
             in_turn: turn.is_some_and(|turn| exchange.turn == Some(turn.n)),
             was_set: session.is_some_and(|session| session.was_set),
+            to_current: session.is_some_and(|session| session.has_setting(exchange)),
             closed: self.is_closing(exchange),
             logged_in: match &self.login {
                 login if login.done.is_some() => Some(true),

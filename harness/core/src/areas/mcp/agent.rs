@@ -7,16 +7,33 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::areas::common::{LOGIN, NO_METHOD};
 use crate::areas::{Check, CheckContext, On};
+use crate::conversation::Trial;
 use crate::fact;
 use crate::finding::{Fact, Ruling};
+use crate::protocol::Feature;
 use crate::trace::{McpEvent, McpTransport, McpWhat, Visit};
 use crate::wire::{Content, Envelope, Members, read_line};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("mcp.stdio.supported", On::Mcp(|_, event, ruling| connected(McpTransport::Stdio, event, ruling))),
+    Check::agent(
+        "mcp.stdio.supported",
+        On::End(|ctx, ruling| {
+            servers_refused(ctx, |server| matches!(text(server, "type"), None | Some("stdio")), ruling);
+        }),
+    ),
     Check::agent("mcp.stdio.args-env", On::Mcp(args_env)),
     Check::agent("mcp.http.honest", On::Mcp(|_, event, ruling| connected(McpTransport::Http, event, ruling))),
+    Check::agent(
+        "mcp.http.honest",
+        On::End(|ctx, ruling| {
+            if ctx.conversation.agent_has(Feature::McpServer("http")) {
+                servers_refused(ctx, |server| text(server, "type") == Some("http"), ruling);
+            }
+        }),
+    ),
     Check::agent("mcp.http.headers", On::Visit(headers)),
     Check::agent("mcp.sse.honest", On::Mcp(|_, event, ruling| connected(McpTransport::Sse, event, ruling))),
 ];
@@ -36,6 +53,33 @@ fn connected(over: McpTransport, event: &McpEvent, ruling: &mut Ruling<'_>) {
         && matches!(Envelope::of(&value), Envelope::Call(call) if call.method == "initialize")
     {
         ruling.pass();
+    }
+}
+
+/// As [`connected`]: the servers are the reason if the agent refuses each session with servers of this transport, and
+/// accepts each without servers.
+///
+/// Correct but unusual: an agent that refuses a server which does not start, or two of one name. It accepts the other
+/// servers, so not each is refused.
+fn servers_refused(ctx: &CheckContext<'_>, is_meant: impl Fn(&Value) -> bool, ruling: &mut Ruling<'_>) {
+    const SERVERS: &str = "mcpServers";
+    let has = |trial: &Trial| {
+        let servers = items(&trial.exchange.params, SERVERS);
+        !servers.is_empty() && servers.iter().all(&is_meant)
+    };
+    let is_refused = |trial: &Trial| {
+        trial.exchange.method == "session/new" && trial.error.is_some_and(|code| !matches!(code, LOGIN | NO_METHOD))
+    };
+    let alike = |one: &Trial, other: &Trial| {
+        (has(other) || items(&other.exchange.params, SERVERS).is_empty()) && one.is_like(other, SERVERS)
+    };
+    if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_refused, alike) {
+        let fact = fact!(
+            "servers-refused",
+            "the agent refused each session/new with such MCP servers, and none without; expected it to connect to them";
+            code = trial.error, pointer = "/params/mcpServers"
+        );
+        ruling.fail(fact, &events);
     }
 }
 

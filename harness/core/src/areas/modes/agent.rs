@@ -11,6 +11,7 @@ use crate::conversation::timing::{UPDATE_WITH_RESPONSE, between};
 use crate::conversation::{Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_text};
 use crate::fact;
 use crate::finding::Ruling;
+use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -21,6 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
     ]),
     Check::agent("modes.ids-unique", On::Payload(ids_unique)).only(&["session/new", "session/load", "session/resume"]),
     Check::agent("modes.set-implemented", On::Response(set_implemented)).only(&[SET]),
+    Check::agent("modes.set-implemented", On::End(current_refused)),
     Check::agent("modes.set-anytime", On::Response(set_anytime)).only(&[SET]),
     Check::agent("modes.set-anytime", On::End(refused_in_turns)),
     Check::agent("modes.set-result", On::Response(set_result)).alone().only(&[SET]),
@@ -99,10 +101,46 @@ fn set_of<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<(&'m Exchan
 
 /// Clients change the mode "by calling the `session/set_mode` method", with any of the listed modes.
 ///
-/// Correct but unusual: a policy forbids a mode that is listed. Only -32601 fails.
+/// Correct but unusual: a policy forbids a mode that is listed. Here only -32601 fails.
 fn set_implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if set_of(ctx, answer).is_some() {
         decide_implemented(answer, SET, ruling);
+    }
+}
+
+/// As above: a listed mode is refused because it is the current one if the agent refuses each such request, and accepts
+/// each that changes the mode.
+fn current_refused(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    decide_current_refused(ctx, SET, "modeId", ruling);
+}
+
+/// Fails an agent that refuses each request to set a listed value that is set already, and none that changes it.
+///
+/// Correct but unusual: an agent that forbids some values, or any change. Both groups need two requests about the same
+/// session, and the same values were accepted as a change.
+pub(in crate::areas) fn decide_current_refused(
+    ctx: &CheckContext<'_>,
+    method: &str,
+    member: &str,
+    ruling: &mut Ruling<'_>,
+) {
+    let is_refused = |trial: &Trial| trial.exchange.method == method && trial.error.is_some_and(|code| code != LOGIN);
+    let trials = &ctx.conversation.trials;
+    let is_known_value = |trial: &Trial| {
+        let mut changes = trials.of(Party::Client).filter(|other| !other.to_current && other.error.is_none());
+        changes.any(|other| other.is_like(trial, ""))
+    };
+    let alike = |one: &Trial, other: &Trial| one.is_like(other, member) && !other.in_turn;
+    let has = |trial: &Trial| trial.to_current && is_known_value(trial);
+    if let Some((trial, events)) = trials.contrast(has, is_refused, alike) {
+        let fact = fact!(
+            "current-value-refused",
+            "the agent refused each {method} with the value that was set already, and none that changed it; expected \
+            it to accept every listed value",
+            method;
+            code = trial.error
+        );
+        ruling.fail(fact, &events);
     }
 }
 

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::areas::cancel::agent::{cancelled_elsewhere, earlier_cancel};
-use crate::areas::common::serves_unset;
+use crate::areas::common::{LOGIN, WITHDRAWN, serves_unset};
 use crate::areas::support::{Finish, fail_in_case, late_for};
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::timing::{CLIENT_PATIENCE, OUTPUT_SILENCE, between, millis};
-use crate::conversation::{After, Answer, CallSeen, Decision, Outcome, Session, ToolCall, UpdateSeen};
+use crate::conversation::timing::{CLIENT_PATIENCE, NEXT_PROMPT, OUTPUT_SILENCE, between, millis};
+use crate::conversation::{After, Answer, CallSeen, Decision, Outcome, Session, ToolCall, Trial, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::Feature;
@@ -35,6 +35,7 @@ pub(super) const CHECKS: &[Check] = &[
         On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::AfterResult, ruling)),
     )
     .only(&["session/prompt"]),
+    Check::agent("prompt.next-turn", On::CaseEnd(busy_after_turn)),
     Check::agent(
         "cancel.session-usable",
         On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::AfterCancel, ruling)),
@@ -220,6 +221,51 @@ fn refused(ctx: &CheckContext<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &
             answer = outcome.describe(); code = outcome.error_code()
         );
         fail_in_case(ctx, fact, &[refused.n], ruling);
+    }
+}
+
+/// "Once a prompt turn completes, the Client may send another session/prompt": the response ends the turn, so the next
+/// prompt is accepted at once. It is refused because of the turn before it if each prompt that directly follows a
+/// response is refused, and none of the others.
+///
+/// Correct but unusual: an agent whose provider limits the rate of requests, or whose quota is used up. So a first
+/// prompt was accepted between two that were refused, and each refused one came within [`NEXT_PROMPT`] of a response.
+fn busy_after_turn(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let is_here = |trial: &&Trial| trial.turn.is_some() && ctx.conversation.is_of_case(trial.exchange.n);
+    let prompts: Vec<&Trial> = ctx.conversation.trials.of(Party::Client).filter(is_here).collect();
+    let before = |trial: &Trial| {
+        let mut earlier =
+            prompts.iter().rev().filter(|other| other.n < trial.exchange.n && other.is_turn_beside(trial));
+        earlier.next().copied()
+    };
+    let stopped = |trial: &Trial| trial.turn.as_ref().is_some_and(|turn| turn.stop.is_some());
+    let follows = |trial: &Trial| {
+        before(trial).is_some_and(|earlier| {
+            let pause = between(earlier.us, trial.exchange.us);
+            earlier.error.is_none() && !stopped(earlier) && pause < NEXT_PROMPT
+        })
+    };
+    let is_refused = |trial: &&&Trial| {
+        trial.error.is_some_and(|code| !matches!(code, LOGIN | WITHDRAWN)) && trial.did_nothing() && !stopped(trial)
+    };
+    let (next, others): (Vec<&&Trial>, Vec<&&Trial>) =
+        prompts.iter().filter(|trial| !trial.closed).partition(|trial| follows(trial));
+    let first: Vec<_> = others.into_iter().filter(|trial| before(trial).is_none()).collect();
+    if next.len() < 2 || !next.iter().all(is_refused) || !first.iter().all(|trial| trial.error.is_none()) {
+        return;
+    }
+    let between_two = next.windows(2).find_map(|pair| {
+        let accepted = first.iter().find(|trial| (pair[0].n..pair[1].n).contains(&trial.exchange.n))?;
+        Some((pair[1], [pair[0].n, accepted.n, pair[1].n]))
+    });
+    if let Some((refused, events)) = between_two {
+        let fact = fact!(
+            "busy-after-response",
+            "the agent refused each prompt that directly followed the response to the previous one, and no first \
+            prompt of a session; expected the session to accept the next prompt";
+            code = refused.error
+        );
+        ruling.fail(fact, &events);
     }
 }
 
