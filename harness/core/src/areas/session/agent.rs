@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::timestamp::timestamp;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{Answer, CallSeen, Conversation, Opening, UpdateSeen};
+use crate::conversation::{Answer, CallSeen, Conversation, Opening, ToolCall, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::protocol::{Feature, Kind};
@@ -15,6 +15,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.new.returns-id", On::Response(returns_id)).alone().only(&["session/new"]),
     Check::agent("session.new.unique-id", On::Response(unique_id)).only(&["session/new"]),
     Check::agent("session.new.independent", On::Response(independent)).only(&["session/load", "session/resume"]),
+    Check::agent("session.new.independent", On::End(question_elsewhere)),
+    Check::agent("session.independent", On::End(question_elsewhere)),
     Check::agent("session.unknown-id", On::Response(unknown_id)).only(&[
         "session/prompt",
         "session/set_mode",
@@ -130,6 +132,39 @@ fn independent(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
             }
         }
         _ => {}
+    }
+}
+
+/// "Each session maintains its own context": a permission is requested in the session whose turn makes the tool call.
+///
+/// Correct but unusual: ids of tool calls that are unique in their session only, and tool calls that are reported after
+/// the request or never. So the request names a running call of another session, which never asks for it, and its own
+/// session never reports it although the agent reported another call for which it asked.
+fn question_elsewhere(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let sessions = &ctx.conversation.sessions;
+    let mut tools = sessions.iter().flat_map(|(_, session)| session.tools.values());
+    if !tools.any(|tool| tool.reported && !tool.permissions.is_empty()) {
+        return;
+    }
+    for (id, session) in sessions {
+        for (tool_call_id, asked) in session.tools.iter().filter(|(_, tool)| !tool.reported) {
+            let Some(question) = asked.permissions.first() else { continue };
+            let is_alike = |tool: &ToolCall| asked.title.is_empty() || tool.title == asked.title;
+            let is_its_own =
+                |tool: &ToolCall| tool.reported && tool.permissions.is_empty() && is_alike(tool) && tool.n < question.n;
+            let mut others = sessions.iter().filter(|(other, _)| *other != id);
+            let owner = others.find_map(|(other, session)| Some((other, session.tools.get(tool_call_id)?)));
+            if let Some((other, tool)) = owner.filter(|(_, tool)| is_its_own(tool)) {
+                let fact = fact!(
+                    "question-in-other-session",
+                    "the agent requested permission in the session `{actual}` for the tool call `{tool_call_id}` of the \
+                    session `{expected}`; expected the request in its own session",
+                    actual = id, tool_call_id, expected = other;
+                    pointer = "/params/sessionId"
+                );
+                ruling.fail(fact, &[tool.n, question.n]);
+            }
+        }
     }
 }
 
