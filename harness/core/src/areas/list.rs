@@ -10,10 +10,10 @@ pub use self::state::State;
 use self::state::all_of_several;
 pub(super) use self::state::entries;
 use super::common::{BAD_PARAMS, NO_METHOD, NOT_FOUND, decide_absolute, decide_implemented, proper};
-use super::support::last_part;
+use super::support::{fail_in_case, last_part};
 use crate::areas::timestamp::timestamp;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::timing::{CURSOR_LIFETIME, between};
+use crate::conversation::timing::{CURSOR_LIFETIME, NEXT_PAGE, between};
 use crate::conversation::{Answer, CallSeen, Exchange, Outcome, Payload};
 use crate::fact;
 use crate::finding::Ruling;
@@ -33,6 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("list.params-optional", On::Response(params_optional)).only(&[LIST]),
     Check::client("list.cwd-absolute", On::Call(filter_absolute)).alone().only(&[LIST]),
     Check::client("list.cursor-opaque", On::Call(cursor_opaque)).only(&[LIST]),
+    Check::client("list.cursor-opaque", On::CaseEnd(empty_cursor_left)),
     Check::client("list.cwd-kept", On::Call(cwd_kept)).only(&[LIST]),
 ];
 
@@ -377,6 +378,26 @@ fn cursor_opaque(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
             cursor; pointer = "/params/cursor"
         );
         ruling.fail(fact, last.as_slice());
+    }
+}
+
+/// As above, for an empty cursor: only a page without `nextCursor` is the last one.
+///
+/// Correct but unusual: a client that shows a page at a time, and asks for the next one when its user wants it. So this
+/// one followed every other cursor, of which there were several; and it was silent for [`NEXT_PAGE`], and answered a
+/// request meanwhile.
+fn empty_cursor_left(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let list = &ctx.areas.list;
+    let Some(walk) = list.walk.as_ref().filter(|walk| walk.next.as_deref() == Some("")) else { return };
+    let was_served = ctx.conversation.fence.is_some_and(|fence| fence > walk.n);
+    let is_silent = between(walk.us, ctx.us) > NEXT_PAGE && ctx.conversation.is_of_case(walk.n);
+    if list.followed > 1 && !list.has_left && was_served && is_silent {
+        let fact = fact!(
+            "empty-cursor-left",
+            "the client asked for no page after one with an empty nextCursor, and followed all others; expected a \
+            request for the next page"
+        );
+        fail_in_case(ctx, fact, &[walk.n], ruling);
     }
 }
 

@@ -70,6 +70,10 @@ pub struct State {
     pub(in crate::areas) walk: Option<Listing>,
     /// The sessions that any listing contained.
     pub(in crate::areas) listed: BTreeSet<String>,
+    /// How many cursors that are not empty the client followed.
+    pub(super) followed: usize,
+    /// Whether it ever left such a cursor, and began a list instead.
+    pub(super) has_left: bool,
     /// Their working directories, by id.
     pub(in crate::areas) cwds: BTreeMap<String, String>,
 }
@@ -84,6 +88,12 @@ impl State {
     /// Reads a call, which may change the content of a listing. A list of commands says nothing about the activity in a
     /// session, and often comes some time after the session.
     pub(in crate::areas) fn call(&mut self, call: &CallSeen<'_>) {
+        if call.method == "session/list" {
+            let cursor = call.text("cursor");
+            self.followed += usize::from(cursor.is_some_and(|cursor| !cursor.is_empty()));
+            let left = self.walk.as_ref().and_then(|walk| walk.next.as_ref()).filter(|_| cursor.is_none());
+            self.has_left |= left.is_some_and(|next| !next.is_empty());
+        }
         let Some(walk) = self.walk.as_mut().filter(|walk| walk.quiet && changes(call.method)) else { return };
         let update = call.params.and_then(|params| params.member("update")?.member("sessionUpdate")?.as_str());
         walk.quiet = call.method == "session/update" && update == Some("available_commands_update");
