@@ -226,7 +226,7 @@ fn refused(ctx: &CheckContext<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &
 
 /// "Once a prompt turn completes, the Client may send another session/prompt": the response ends the turn, so the next
 /// prompt is accepted at once. It is refused because of the turn before it if each prompt that directly follows a
-/// response is refused, and none of the others.
+/// response is refused, and no other one is.
 ///
 /// Correct but unusual: an agent whose provider limits the rate of requests, or whose quota is used up. So a first
 /// prompt was accepted between two that were refused, and each refused one came within [`NEXT_PROMPT`] of a response.
