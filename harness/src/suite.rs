@@ -206,7 +206,7 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
         mode: impl Fn(&Case) -> RunMode,
     ) -> Result<bool, L::Error> {
         let (mut problem, mut any_settled) = (None, false);
-        let jobs = Jobs::of(subject.party, options.start.jobs);
+        let jobs = Jobs::of(subject.party, options.limits.jobs);
         run_all(cases, subject, jobs, mode, |event| {
             any_settled |= matches!(event, Progress::Ended { .. } | Progress::Useless { .. });
             let result = match event {

@@ -118,7 +118,7 @@ pub(super) fn make(
     };
     if subject.person.is_some() {
         // A person operates one client at a time.
-        options.start.jobs = Some(NonZeroUsize::MIN);
+        options.limits.jobs = Some(NonZeroUsize::MIN);
     }
     if options.explore.is_some() && options.seed.is_none() {
         options.seed = Some(getrandom::u32()?.into());
@@ -132,7 +132,7 @@ fn subject(options: &RunOptions, party: Party, profile: Option<Profile>) -> anyh
     if party == Party::Client {
         subject.check_client().map_err(anyhow::Error::msg)?;
         if subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
-            subject.person = person::at_a_terminal(options.start.timeout_start);
+            subject.person = person::at_a_terminal(options.limits.timeout_start);
         }
     }
     Ok(subject)
