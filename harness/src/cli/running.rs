@@ -1,6 +1,6 @@
 //! A run in progress: the first contact with the subject, the cases, and all receivers of their events.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::mem::replace;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::record::record;
 use crate::redact::redact;
 use crate::report::{Begin, Chart, Diagnosis, SuiteEvent, count, diagnose};
 use crate::requirement::{Level, Party};
-use crate::results::{CaseReport, Collector, Partial, PartialReason};
+use crate::results::{CaseReport, Collector, Partial, PartialReason, RunReport, replaces};
 use crate::run::{Limits, Stop, Subject, is_stopping, run_by_hand, stop, stopped};
 use crate::suite::{Suite, SuiteListener};
 use crate::trace::{Event, Observed, ProcessEvent, Trace, What};
@@ -111,23 +111,22 @@ pub(super) struct Listener<'r> {
     baseline: Option<&'r Baseline>,
     /// Whether the first results are known.
     has_first: bool,
+    /// The verdict of the run whose chart is shown, by case.
+    charted: HashMap<String, Verdict>,
 }
 
 impl<'r> RunInProgress<'r> {
     fn begin(plan: &'r RunPlan, mut wanted: RunOutputs<'r>, is_cut_short: bool) -> anyhow::Result<Self> {
-        let edition = plan.bundle.edition();
-        let mut collector = Collector::new(edition, plan.subject.party, plan.subject.command.clone());
-        if plan.subject.agent_folder.is_some() {
-            collector = collector.driven_by_hand();
-        }
+        let (edition, collector) = (plan.bundle.edition(), collector(plan));
         let walks = plan.options.explore.map_or(0, NonZeroUsize::get);
-        let cases = if is_cut_short { 1 } else { plan.cases.len() + walks };
+        let runs = plan.options.repeat.map_or(1, NonZeroUsize::get);
+        let cases = if is_cut_short { 1 } else { plan.cases.len() * runs + walks };
         let mut begin = Begin::new(&collector, cases, wanted.whole, plan.options.reproduce(plan.subject.party));
         begin.cut_short = is_cut_short;
         wanted.outputs.event(&SuiteEvent::Begin(&begin))?;
         let RunOutputs { outputs, snapshots, baseline, .. } = wanted;
-        let (options, kept) = (&plan.options, HashSet::new());
-        let listener = Listener { options, kept, edition, outputs, snapshots, baseline, has_first: false };
+        let (options, kept, charted) = (&plan.options, HashSet::new(), HashMap::new());
+        let listener = Listener { options, kept, edition, outputs, snapshots, baseline, has_first: false, charted };
         Ok(Self { collector, listener })
     }
 
@@ -149,6 +148,23 @@ impl<'r> RunInProgress<'r> {
     /// Returns the suite that adds cases to the results.
     pub(super) fn suite(&mut self) -> Suite<'_, Listener<'r>> {
         Suite::new(&mut self.collector, &mut self.listener)
+    }
+
+    /// Runs the cases as often again as `--repeat` says, and returns the reports of all runs but the last one, whose
+    /// results stay here.
+    pub(super) fn repeat(&mut self, plan: &RunPlan) -> anyhow::Result<Vec<RunReport>> {
+        let runs = plan.options.repeat.map_or(1, NonZeroUsize::get);
+        let mut reports = Vec::new();
+        for run in 2..=runs {
+            if stopped().is_some() || is_stopping() {
+                break;
+            }
+            let done = replace(&mut self.collector, collector(plan));
+            reports.push(done.finish(Duration::ZERO, plan.options.strict));
+            say(&format!("run {run} of {runs} …"));
+            self.suite().run(&plan.cases, &plan.subject, &plan.options)?;
+        }
+        Ok(reports)
     }
 
     fn run_by_hand(&mut self, plan: &RunPlan) -> anyhow::Result<()> {
@@ -239,6 +255,12 @@ impl SuiteListener for Listener<'_> {
             stop(Stop::Failure);
         }
         self.outputs.event(&SuiteEvent::Case(report, trace))?;
+        // Of several runs, the report has the worst verdict on the case, and the page the chart of that run.
+        let shown = self.charted.get(&report.id).filter(|_| self.options.repeat.is_some());
+        if shown.is_some_and(|shown| !replaces(report.verdict, *shown)) {
+            return Ok(());
+        }
+        self.charted.insert(report.id.clone(), report.verdict);
         if let Some(trace) = trace.filter(|_| self.outputs.charts) {
             // Only failed cases, since the text makes the page larger.
             let fails = collector.failures(&report.id).next().is_some();
@@ -249,6 +271,12 @@ impl SuiteListener for Listener<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the results of a run that has not begun.
+fn collector(plan: &RunPlan) -> Collector {
+    let collector = Collector::new(plan.bundle.edition(), plan.subject.party, plan.subject.command.clone());
+    if plan.subject.agent_folder.is_some() { collector.driven_by_hand() } else { collector }
 }
 
 fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {
