@@ -1,3 +1,5 @@
+//! Runs the installed program acp-conformance, and makes one `cargo test` of each case.
+//!
 #![doc = include_str!("../README.md")]
 
 mod outcomes;

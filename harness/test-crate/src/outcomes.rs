@@ -87,7 +87,6 @@ fn failures<'r>(report: &'r Value, case: &str) -> Vec<Failure<'r>> {
             && finding["verdict"] == "fail"
             && !is_of_another("sameAs")
             && !is_of_another("countedIn")
-           
     };
     let requirements = list(&report["requirements"]).filter(counts);
     let of_one = |requirement: &'r Value| {
@@ -109,6 +108,10 @@ fn outcome(case: &Value, failures: &[Failure<'_>], again: &str, deny_inconclusiv
     }
     if let Some(entry) = failures.first().and_then(|failure| failure.expected) {
         return (Outcome::Skip, format!("expected to fail: {}", text(&entry["reason"])));
+    }
+    // Another case fails for it.
+    if case["cause"]["kind"] == "same-mistake" {
+        return (Outcome::Skip, format!("{}: {reason}", text(&case["cause"]["requirement"])));
     }
     match verdict {
         "fail" => (Outcome::Fail, reproduced(vec![reason.to_owned()])),

@@ -20,6 +20,17 @@ fn a_report_becomes_one_test_per_case_and_per_wrong_entry() {
 }
 
 #[test]
+fn one_mistake_is_one_failing_test() {
+    let cause = json!({ "kind": "same-mistake", "requirement": "fs.read.params", "case": "a" });
+    let case = json!({ "id": "b", "verdict": "inconclusive", "reason": "same mistake as a", "cause": cause });
+    let report = json!({ "cases": [case], "requirements": [] });
+    for deny_inconclusive in [false, true] {
+        let [test] = &tests(&report, again, deny_inconclusive)[..] else { panic!("one case") };
+        assert_eq!((test.outcome, &*test.message), (Outcome::Skip, "fs.read.params: same mistake as a"));
+    }
+}
+
+#[test]
 fn undecided_cases_fail_on_request() {
     let found = tests(&read("report.json"), again, true);
     let has = |verdict: &str, outcome| found.iter().any(|test| test.verdict == verdict && test.outcome == outcome);
