@@ -16,8 +16,8 @@ impl Args {
     }
 }
 
-/// Explains words of other test programs, and a missing `--` before the command line of a program: clap only suggests to
-/// put it before the first unknown word.
+/// Explains words of other test programs, and a missing `--` before the command line of a program. clap only suggests
+/// to put it before the first unknown word.
 fn explained(mut error: clap::Error, words: &[String]) -> clap::Error {
     if let Some(tip) = tip(&error, words) {
         error.remove(ContextKind::Usage);

@@ -137,7 +137,8 @@ pub fn become_agent(command: &[OsString], ends: Option<Ends>) -> SpawnError {
     why
 }
 
-/// Starts the agent as a child of this process, which is the proxy itself and loses its standard input and output to it.
+/// Starts the agent as a child of this process, which is the proxy itself. The streams of this process become those of
+/// the proxy.
 ///
 /// # Errors
 ///

@@ -230,7 +230,7 @@ pub enum SpawnError {
         path: PathBuf,
     },
     /// The system cannot execute the contents of the file.
-    #[error("cannot start `{}`: {what}", path.display())]
+    #[error("`{}` {what}", path.display())]
     WrongFormat {
         /// The program as given.
         path: PathBuf,
@@ -282,12 +282,12 @@ impl FileContents {
 impl fmt::Display for FileContents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Empty => "the file is empty",
-            Self::ForeignProgram => "it is a program for another kind of processor or system",
+            Self::Empty => "is empty",
+            Self::ForeignProgram => "is a program for another kind of processor or system",
             Self::Script => {
-                "it is a script without a #! line; add one, such as #!/usr/bin/env node, or put its interpreter before it"
+                "is a script without a #! line; add one, such as #!/usr/bin/env node, or put its interpreter before it"
             }
-            Self::Unknown => "it is neither a program for this machine nor a script with a #! line",
+            Self::Unknown => "is neither a program for this machine nor a script with a #! line",
         })
     }
 }
