@@ -13,7 +13,7 @@ use std::mem::take;
 use std::time::{Duration, Instant};
 
 use self::retry::Retry;
-use self::skip::{skip_repeated, skipped};
+use self::skip::{skip_repeated, useless};
 use crate::case::Case;
 use crate::options::RunOptions;
 use crate::results::{CaseReport, Collector, Symptom};
@@ -213,8 +213,8 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
                 Progress::Started(index) => self.listener.started(&cases[index].id),
                 Progress::Played(index) => self.listener.played(&cases[index].id),
                 Progress::Ended { trace, .. } => self.ended(&trace),
-                Progress::Useless { cases: useless, like } => useless.iter().try_for_each(|&index| {
-                    let report = skipped(&cases[index], like.case.clone(), format!("skipped: {like}"));
+                Progress::Useless { cases: skipped, like } => skipped.iter().try_for_each(|&index| {
+                    let report = useless(&cases[index], &like);
                     self.skip(&report)
                 }),
             };

@@ -207,7 +207,7 @@ impl From<UserArgs> for Controls {
 }
 
 /// Options that conflict with --manual: a person starts the client, once for each case.
-const NOT_BY_HAND: [&str; 12] = [
+const NOT_BY_HAND: [&str; 13] = [
     "command",
     "env",
     "cwd",
@@ -217,6 +217,7 @@ const NOT_BY_HAND: [&str; 12] = [
     "agent_name",
     "terminal",
     "explore",
+    "quick",
     "repeat",
     "isolate",
     "thorough",

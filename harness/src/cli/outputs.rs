@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 
-use super::output::stdout;
+use super::output::{say, stdout};
 use super::progress::ProgressLine;
 use crate::diagnostic::nearest;
 use crate::output_file::OutputFile;
@@ -189,6 +189,14 @@ impl Outputs {
     /// Whether text for people goes to standard output.
     pub(super) const fn has_text(&self) -> bool {
         self.has_text
+    }
+
+    /// Prints a message on standard error, without the progress line.
+    pub(super) fn say(&self, text: &str) {
+        match &self.progress {
+            Some(progress) => progress.apart(|| say(text)),
+            None => say(text),
+        }
     }
 
     /// Adds the progress line.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::mem::replace;
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
@@ -111,6 +111,8 @@ pub(super) struct Listener<'r> {
     baseline: Option<&'r Baseline>,
     /// Whether the first results are known.
     has_first: bool,
+    /// When the run began, how many cases have a verdict, and how many there are; until the user sees an estimate.
+    pace: Option<(Instant, usize, usize)>,
     /// The verdict of the run whose chart is shown, by case.
     charted: HashMap<String, Verdict>,
 }
@@ -125,8 +127,11 @@ impl<'r> RunInProgress<'r> {
         begin.cut_short = is_cut_short;
         wanted.outputs.event(&SuiteEvent::Begin(&begin))?;
         let RunOutputs { outputs, snapshots, baseline, .. } = wanted;
+        let is_slow = plan.subject.party == Party::Client && plan.subject.person.is_none();
+        let pace = (is_slow && !plan.options.is_selection()).then(|| (Instant::now(), 0, cases));
         let (options, kept, charted) = (&plan.options, HashSet::new(), HashMap::new());
-        let listener = Listener { options, kept, edition, outputs, snapshots, baseline, has_first: false, charted };
+        let listener =
+            Listener { options, kept, edition, outputs, snapshots, baseline, has_first: false, pace, charted };
         Ok(Self { collector, listener })
     }
 
@@ -161,7 +166,7 @@ impl<'r> RunInProgress<'r> {
             }
             let done = replace(&mut self.collector, collector(plan));
             reports.push(done.finish(Duration::ZERO, plan.options.strict));
-            say(&format!("run {run} of {runs} …"));
+            self.listener.outputs.say(&format!("run {run} of {runs} …"));
             self.suite().run(&plan.cases, &plan.subject, &plan.options)?;
         }
         Ok(reports)
@@ -195,6 +200,16 @@ impl Listener<'_> {
         let is_known =
             |requirement: &str| self.baseline.is_some_and(|baseline| baseline.covers(requirement, &report.id));
         collector.failures(&report.id).any(|(requirement, _)| counts(requirement) && !is_known(requirement))
+    }
+
+    /// Says once how long the run of a client will take, if that is long: each case may be a start of its own.
+    fn estimate(&mut self) {
+        let Some((began, done, all)) = &mut self.pace else { return };
+        *done += 1;
+        if let Some(text) = estimate(began.elapsed(), *done, *all) {
+            self.pace = None;
+            self.outputs.say(&text);
+        }
     }
 
     /// Saves a trace, if traces are kept, and returns its file. A further run of a case does not replace the earlier
@@ -241,7 +256,7 @@ impl SuiteListener for Listener<'_> {
 
     fn repeats(&mut self, requirement: &str, after: usize) -> anyhow::Result<()> {
         let cases = count(after, "other case", "other cases");
-        say(&format!("{requirement} failed only after {cases}; repeating the conversation …"));
+        self.outputs.say(&format!("{requirement} failed only after {cases}; repeating the conversation …"));
         Ok(())
     }
 
@@ -250,6 +265,9 @@ impl SuiteListener for Listener<'_> {
             && let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError)
         {
             snapshots.ended(trace)?;
+        }
+        if trace.is_some() {
+            self.estimate();
         }
         if self.options.fail_fast && self.has_new_failure(report, collector) {
             stop(Stop::Failure);
@@ -277,6 +295,24 @@ impl SuiteListener for Listener<'_> {
 fn collector(plan: &RunPlan) -> Collector {
     let collector = Collector::new(plan.bundle.edition(), plan.subject.party, plan.subject.command.clone());
     if plan.subject.agent_folder.is_some() { collector.driven_by_hand() } else { collector }
+}
+
+/// Returns how long the rest of a run takes, once that can be told and if it is long.
+fn estimate(took: Duration, done: usize, all: usize) -> Option<String> {
+    const ENOUGH: usize = 10;
+    const LONG: Duration = Duration::from_secs(60);
+    if done < ENOUGH {
+        return None;
+    }
+    let (done, left) = (u32::try_from(done).ok()?, u32::try_from(all.saturating_sub(done)).ok()?);
+    let left = took * left / done;
+    let minutes = left.as_secs().div_ceil(60);
+    (left >= LONG).then(|| {
+        format!(
+            "about {minutes} min left, at {:.1} s per case; --quick runs a few cases, and Ctrl-C ends with a partial report",
+            (took / done).as_secs_f64()
+        )
+    })
 }
 
 fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {
@@ -347,4 +383,18 @@ fn is_cut_short(trace: &Trace) -> bool {
 
 fn not_started(trace: &Trace) -> bool {
     trace.events.iter().any(|event| matches!(event.what, What::Process(ProcessEvent::NotSpawned(_))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_long_run_has_an_estimate_once_enough_cases_are_over() {
+        let second = Duration::from_secs(1);
+        assert_eq!(estimate(9 * second, 9, 600), None);
+        assert_eq!(estimate(second, 10, 600), None, "it is over in a minute");
+        let text = estimate(12 * second, 10, 610).expect("a long run");
+        assert!(text.starts_with("about 12 min left, at 1.2 s per case; --quick"), "{text}");
+    }
 }

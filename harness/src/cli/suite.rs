@@ -116,7 +116,7 @@ pub(super) fn run(
     report.obstacle.clone_from(&obstacle);
     report.is_wrong_program = is_wrong_program;
     report.verdict = report.outcome(report.verdict, |_| false);
-    if obstacle.is_none() && partial.is_none() {
+    if obstacle.is_none() {
         let profile = plan.origin.as_ref().map(Origin::name);
         report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle, others == Others::Each);
     }
