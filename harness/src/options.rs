@@ -175,7 +175,7 @@ pub struct StartOptions {
 pub struct LimitOptions {
     /// How many processes of the program run at once
     ///
-    /// Default: 1.5 per core for agents, 1 per core for clients; more while the CPU is idle.
+    /// Default: 1.5 per core for agents, and more while the CPU is idle; 1 per core for clients.
     #[arg(short, long, value_name = "N", value_parser = count, help_heading = heading::LIMITS)]
     pub jobs: Option<NonZeroUsize>,
     /// Time limit for the response to initialize, or for a client to start its agent [default: 30s; seconds, unless

@@ -50,7 +50,8 @@ fn quick_client() {
 fn without_sessions() {
     let folder = tempfile::tempdir().expect("a folder");
     let silent = "title: t\nkills: t\ncase: t\nmatch: { result-of: session/new }\ndo: { drop: true }\n";
-    let agent = Mutant::of(Party::Agent, silent).path();
+    let mutant = Mutant::of(Party::Agent, silent);
+    let agent = mutant.path();
     let words = ["agent", "--quick", "--timeout-answer", "300ms", "--jobs", "1", "--", &agent];
     let (output, report) = run(folder.path(), &words);
     let text = said(&output);
@@ -80,7 +81,7 @@ fn repeated() {
     assert_eq!((repeated.runs, verdicts.values().sum::<usize>()), (5, 5), "{text}");
     let failed = verdicts[&Verdict::Fail];
     assert!((1..5).contains(&failed), "{verdicts:?}");
-    let places = [&format!("failed in {failed} of 5 runs"), "--repeat 5"].map(|words| text.find(words));
+    let places = [format!("failed in {failed} of 5 runs").as_str(), "--repeat 5"].map(|words| text.find(words));
     assert!(places[0].is_some() && places[0] < places[1], "{text}");
     assert_eq!(output.status.code(), Some(1));
 }
