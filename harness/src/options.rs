@@ -13,7 +13,18 @@ use crate::case::LimitOverrides;
 use crate::case::file::parse_duration;
 use crate::profile::Controls;
 
-/// The options of a run. Their comments are the help texts of `agent` and `client`.
+/// The groups of the options in the help.
+pub(crate) mod heading {
+    pub(crate) const SUBJECT: &str = "Subject";
+    pub(crate) const SELECTION: &str = "Selection";
+    pub(crate) const LIMITS: &str = "Limits";
+    pub(crate) const REPORTS: &str = "Reports";
+    pub(crate) const BASELINE: &str = "Baseline";
+    pub(crate) const DEBUGGING: &str = "Debugging";
+}
+
+/// The options of a run. Their comments are the help texts of `agent` and `client`: `-h` shows the first paragraph of
+/// the important ones.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct RunOptions {
     /// Run only these cases; the same as --case for each
@@ -25,69 +36,99 @@ pub struct RunOptions {
     /// How to start the program.
     #[command(flatten)]
     pub start: StartOptions,
-    /// Run only the case with this id, or the cases that a glob such as `prompt/*` matches, or whose ids contain this
-    /// text; may be repeated. A run of selected cases exits with 0 when they pass
-    #[arg(long = "case", value_name = "PATTERN")]
+    /// Run only the cases with this id, glob or text; may be repeated
+    ///
+    /// A glob such as `prompt/*` matches the beginning of an id, or the part after a slash. A run of selected cases
+    /// exits with 0 when they pass.
+    #[arg(long = "case", value_name = "PATTERN", help_heading = heading::SELECTION)]
     pub cases: Vec<String>,
     /// Run only cases for these requirements, by id, glob or text; may be repeated
-    #[arg(long = "requirement", value_name = "PATTERN")]
+    #[arg(long = "requirement", value_name = "PATTERN", help_heading = heading::SELECTION, hide_short_help = true)]
     pub requirements: Vec<String>,
     /// Skip these cases, by id, glob or text; may be repeated
-    #[arg(long = "skip", value_name = "PATTERN")]
+    #[arg(long = "skip", value_name = "PATTERN", help_heading = heading::SELECTION)]
     pub skipped: Vec<String>,
+    /// Run only a few cases, which cover most MUSTs; for each push
+    ///
+    /// They need few processes of the program. For a client, there is about one case of each area.
+    #[arg(long, help_heading = heading::SELECTION)]
+    #[arg(conflicts_with_all = ["isolate", "shard", "snapshots", "update_expected", "explore"])]
+    pub quick: bool,
+    /// Run only cases that failed in the last run from this directory
+    #[arg(long, help_heading = heading::SELECTION)]
+    pub last_failed: bool,
+    /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines
+    ///
+    /// The parts are the same on every machine (`acp-conformance list --shard`). A single shard exits with 0 unless a
+    /// requirement failed. Only `acp-conformance merge`, which merges the JSON reports, can detect missing coverage.
+    #[arg(long, value_name = "K/N", conflicts_with = "update_expected")]
+    #[arg(help_heading = heading::SELECTION, hide_short_help = true)]
+    pub shard: Option<Shard>,
+    /// A folder with more cases; a case with the id of a built-in case replaces it
+    #[arg(long = "cases", value_name = "DIR", help_heading = heading::SELECTION, hide_short_help = true)]
+    pub case_dir: Option<PathBuf>,
+    /// Also run cases that repeat a case in which the program did nothing that they check
+    ///
+    /// Selected cases always run.
+    #[arg(long, help_heading = heading::SELECTION, hide_short_help = true)]
+    pub thorough: bool,
+    /// How long and how much at once.
+    #[command(flatten)]
+    pub limits: LimitOptions,
+    /// Stop after the first failed case that --expected does not list
+    ///
+    /// The reports are partial.
+    #[arg(long, help_heading = heading::LIMITS, hide_short_help = true)]
+    pub fail_fast: bool,
+    /// End the run after this time; the reports are partial [seconds, unless suffixed with ms, s or m]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = heading::LIMITS, hide_short_help = true)]
+    pub time_limit: Option<Duration>,
+    /// Write the traces of all processes into this folder
+    ///
+    /// There is one trace for each case or shared conversation.
+    #[arg(long, value_name = "DIR", help_heading = heading::REPORTS)]
+    pub trace_dir: Option<PathBuf>,
+    /// Redact the traces, as `acp-conformance redact` does
+    #[arg(long, requires = "trace_dir", help_heading = heading::REPORTS, hide_short_help = true)]
+    pub redact: bool,
+    /// Treat a failed SHOULD like a failed MUST
+    #[arg(long, help_heading = heading::BASELINE, hide_short_help = true)]
+    pub strict: bool,
+    /// Keep the transcript of each case in this folder, and fail the run if one differs
+    ///
+    /// Transcripts are without ids, paths and times. The program must be deterministic. `acp-conformance accept DIR`
+    /// accepts the new transcripts.
+    #[arg(long, value_name = "DIR", help_heading = heading::BASELINE, hide_short_help = true)]
+    pub snapshots: Option<PathBuf>,
+    /// Run each case in its own process
+    ///
+    /// By default, cases with the same start share one if the program can serve several sessions.
+    #[arg(long, help_heading = heading::DEBUGGING, hide_short_help = true)]
+    pub isolate: bool,
     /// Run the selected cases in one process, in the order of their --case options, and then once more to confirm a
     /// failure
     #[arg(long, requires = "cases", conflicts_with_all = ["shard", "explore", "snapshots"])]
+    #[arg(help_heading = heading::DEBUGGING, hide_short_help = true)]
     pub in_order: bool,
-    /// Run only cases that failed in the last run from this directory
-    #[arg(long)]
-    pub last_failed: bool,
-    /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines. The parts are
-    /// the same on every machine (`acp-conformance list --shard`). A single shard exits with 0 unless a
-    /// requirement failed; only `acp-conformance merge`, which merges the JSON reports, can detect missing
-    /// coverage
-    #[arg(long, value_name = "K/N", conflicts_with = "update_expected")]
-    pub shard: Option<Shard>,
-    /// A folder with more cases; a case with the id of a built-in case replaces it
-    #[arg(long = "cases", value_name = "DIR")]
-    pub case_dir: Option<PathBuf>,
-    /// Run each case in its own process; by default, cases with the same start share one if the program can serve
-    /// several sessions
-    #[arg(long)]
-    pub isolate: bool,
-    /// Also run cases that repeat a case in which the program did nothing that they check. Selected cases always run
-    #[arg(long)]
-    pub thorough: bool,
-    /// Write the traces of all processes into this folder, one for each case or shared conversation
-    #[arg(long, value_name = "DIR")]
-    pub trace_dir: Option<PathBuf>,
-    /// Stop after the first failed case that --expected does not list; the reports are partial
-    #[arg(long)]
-    pub fail_fast: bool,
-    /// End the run after this time; the reports are partial [seconds, unless suffixed with ms, s or m]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub time_limit: Option<Duration>,
-    /// Also play N random walks over the cases that pass: several cases in one process, in any order and in the same
-    /// session. The first walks begin after a part of the cases. A walk that breaks a requirement twice is made as
-    /// short as possible and reported. With --trace-dir, it is also written as a case
+    /// Run the cases N times and count how often each verdict came
+    ///
+    /// A requirement or a case that fails in any run fails; the report says in how many.
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(conflicts_with_all = ["shard", "explore", "snapshots", "update_expected"])]
+    #[arg(help_heading = heading::DEBUGGING)]
+    pub repeat: Option<NonZeroUsize>,
+    /// Also play N random walks over the cases that pass
+    ///
+    /// A walk plays several cases in one process, in any order and in the same session. The first walks begin after a
+    /// part of the cases. A walk that fails twice is shortened and reported. With --trace-dir, it is also written as a
+    /// case.
     #[arg(long, value_name = "N", conflicts_with_all = ["shard", "snapshots", "update_expected"])]
+    #[arg(help_heading = heading::DEBUGGING, hide_short_help = true)]
     pub explore: Option<NonZeroUsize>,
     /// The number that determines the walks [default: a random one, which the report names]
-    #[arg(long, value_name = "S", requires = "explore")]
+    #[arg(long, value_name = "S", requires = "explore", value_parser = seed)]
+    #[arg(help_heading = heading::DEBUGGING, hide_short_help = true)]
     pub seed: Option<u64>,
-    /// Redact the traces, as `acp-conformance redact` does
-    #[arg(long, requires = "trace_dir")]
-    pub redact: bool,
-    /// Keep the transcript of each case in this folder, without ids, paths and times, and fail the run if one differs.
-    /// Needs a deterministic subject. `acp-conformance accept DIR` accepts the new transcripts
-    #[arg(long, value_name = "DIR")]
-    pub snapshots: Option<PathBuf>,
-    /// Treat a failed SHOULD like a failed MUST
-    #[arg(long)]
-    pub strict: bool,
-    /// `--quick` of `agent`: only a few cases, which cover most MUSTs.
-    #[arg(skip)]
-    pub quick: bool,
     /// `--manual` of `client`: a person operates it.
     #[arg(skip)]
     pub manual: bool,
@@ -102,44 +143,53 @@ pub struct RunOptions {
     pub edition: Option<String>,
 }
 
-/// How to start the program, and its time limits.
+/// How to start the program.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct StartOptions {
     /// The command line of the program, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// A profile that describes how to start and operate the program: a file, or the name of a built-in profile
-    #[arg(long, value_name = "FILE|NAME")]
+    /// How to start and operate the program: a file, or a built-in profile
+    ///
+    /// `acp-conformance list --profiles` shows the built-in profiles.
+    #[arg(long, value_name = "FILE|NAME", help_heading = heading::SUBJECT)]
     pub profile: Option<String>,
     /// An environment variable for the program; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = heading::SUBJECT)]
     pub env: Vec<(String, String)>,
     /// The directory to start the program in [default: this one]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = heading::SUBJECT, hide_short_help = true)]
     pub cwd: Option<PathBuf>,
     /// Use your own HOME instead of an empty one for each case
-    #[arg(long)]
+    #[arg(long, help_heading = heading::SUBJECT, hide_short_help = true)]
     pub keep_home: bool,
-    /// The id of a login method of an agent. Where a request needs a login, the harness logs in by it, once per
-    /// process
-    #[arg(long, value_name = "METHOD")]
+    /// The id of a login method of an agent
+    ///
+    /// Where a request needs a login, the harness logs in by this method, once per process.
+    #[arg(long, value_name = "METHOD", help_heading = heading::SUBJECT, hide_short_help = true)]
     pub login: Option<String>,
-    /// How many processes of the program run at once [default: one per core for clients; for agents half as many
-    /// again, and more while the processors are idle]
-    #[arg(short, long, value_name = "N", value_parser = count)]
+}
+
+/// The number of processes, and the time limits of the program.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct LimitOptions {
+    /// How many processes of the program run at once
+    ///
+    /// Default: 1.5 per core for agents, and more while the CPU is idle; 1 per core for clients.
+    #[arg(short, long, value_name = "N", value_parser = count, help_heading = heading::LIMITS)]
     pub jobs: Option<NonZeroUsize>,
     /// Time limit for the response to initialize, or for a client to start its agent [default: 30s; seconds, unless
     /// suffixed with ms, s or m]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = heading::LIMITS, hide_short_help = true)]
     pub timeout_start: Option<Duration>,
     /// Time limit for the response to any request except session/prompt [default: 20s; TIME as above]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = heading::LIMITS, hide_short_help = true)]
     pub timeout_answer: Option<Duration>,
     /// Time limit for a turn [default: 60s; TIME as above]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = heading::LIMITS, hide_short_help = true)]
     pub timeout_turn: Option<Duration>,
     /// Time limit for the program to exit after its input is closed [default: 500ms; TIME as above]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = heading::LIMITS, hide_short_help = true)]
     pub timeout_exit: Option<Duration>,
 }
 
@@ -176,10 +226,10 @@ impl RunOptions {
     }
 }
 
-impl StartOptions {
+impl LimitOptions {
     /// Returns the limits that differ from those of the profile.
     #[must_use]
-    pub const fn limits(&self) -> LimitOverrides {
+    pub const fn overrides(&self) -> LimitOverrides {
         LimitOverrides {
             start: self.timeout_start,
             answer: self.timeout_answer,
@@ -187,6 +237,11 @@ impl StartOptions {
             exit: self.timeout_exit,
         }
     }
+}
+
+/// Parses the number of `--seed`.
+fn seed(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "expected a whole number, such as the seed in the report of an earlier run")
 }
 
 /// Parses a whole number of at least 1.

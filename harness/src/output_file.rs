@@ -26,7 +26,10 @@ impl OutputFile {
     /// The path is a folder, its folder does not exist, or either cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
         match place(path)? {
-            Place::Regular(path) => Ok(Self { draft: tempfile_in(folder(&path))?, path: Some(path) }),
+            Place::Regular(path) => Ok(Self {
+                draft: tempfile_in(folder(&path)).map_err(|error| unwritable(folder(&path), &error))?,
+                path: Some(path),
+            }),
             Place::Special(file) => Ok(Self { draft: file, path: None }),
         }
     }
@@ -86,11 +89,24 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Explains why a folder takes no file. The error of the system names a file that the user does not know.
+fn unwritable(folder: &Path, error: &io::Error) -> io::Error {
+    let shown = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let shown = shown.display();
+    let text = match (folder.is_dir(), error.kind()) {
+        (true, ErrorKind::NotFound) => format!("the folder {shown} takes no new files"),
+        (true, kind) => format!("the folder {shown} takes no new files: {kind}"),
+        (false, _) => format!("the folder {shown} does not exist"),
+    };
+    io::Error::new(error.kind(), text)
+}
+
 /// Writes into a new file of the same folder and renames it.
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     // The system applies the user's mask to these permissions, as for any new file.
     let usual = Permissions::from_mode(0o666);
-    let file = Builder::new().prefix(".acp-conformance-").permissions(usual).tempfile_in(folder(path))?;
+    let file = Builder::new().prefix(".acp-conformance-").permissions(usual).tempfile_in(folder(path));
+    let file = file.map_err(|error| unwritable(folder(path), &error))?;
     if let Ok(previous) = path.metadata() {
         file.as_file().set_permissions(previous.permissions())?;
     }
@@ -113,6 +129,20 @@ mod tests {
         let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn errors_name_the_folder_and_no_draft() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let missing = dir.path().join("no");
+        let text = write_file(&missing.join("a"), |_| Ok(())).expect_err("no folder").to_string();
+        assert_eq!(text, format!("the folder {} does not exist", missing.display()));
+        let text = OutputFile::create(&missing.join("a")).expect_err("no folder").to_string();
+        assert_eq!(text, format!("the folder {} does not exist", missing.display()));
+        if cfg!(target_os = "linux") {
+            let text = OutputFile::create(Path::new("/proc/x")).expect_err("no real folder").to_string();
+            assert_eq!(text, "the folder /proc takes no new files");
+        }
     }
 
     #[test]

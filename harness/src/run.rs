@@ -21,12 +21,12 @@ pub mod tester;
 mod timing;
 mod transcript;
 
-pub use environment::{KnownCalls, KnownFences, KnownOpenings, KnownServers, MODEL_LOG, Subject, Useless};
+pub use environment::{KnownCalls, KnownFences, KnownHangs, KnownOpenings, KnownServers, MODEL_LOG, Subject, Useless};
 pub use installed::installed_version;
 pub use interrupt::{Stop, is_stopping, signals, stop, stop_after, stopped, wait_for_signals};
 pub use jobs::{Jobs, Next, Progress, RunMode, run_all, run_by_hand, run_in_order};
 pub use limits::Limits;
-pub use plan::{quick_cases, repeated};
+pub use plan::{quick_cases, quick_cases_of_client, repeated};
 pub use single::run_case;
 
 pub use crate::case::MARKER;

@@ -13,7 +13,7 @@ use std::mem::take;
 use std::time::{Duration, Instant};
 
 use self::retry::Retry;
-use self::skip::{skip_repeated, skipped};
+use self::skip::{skip_repeated, useless};
 use crate::case::Case;
 use crate::options::RunOptions;
 use crate::results::{CaseReport, Collector, Symptom};
@@ -206,15 +206,15 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
         mode: impl Fn(&Case) -> RunMode,
     ) -> Result<bool, L::Error> {
         let (mut problem, mut any_settled) = (None, false);
-        let jobs = Jobs::of(subject.party, options.start.jobs);
+        let jobs = Jobs::of(subject.party, options.limits.jobs);
         run_all(cases, subject, jobs, mode, |event| {
             any_settled |= matches!(event, Progress::Ended { .. } | Progress::Useless { .. });
             let result = match event {
                 Progress::Started(index) => self.listener.started(&cases[index].id),
                 Progress::Played(index) => self.listener.played(&cases[index].id),
                 Progress::Ended { trace, .. } => self.ended(&trace),
-                Progress::Useless { cases: useless, like } => useless.iter().try_for_each(|&index| {
-                    let report = skipped(&cases[index], like.case.clone(), format!("skipped: {like}"));
+                Progress::Useless { cases: skipped, like } => skipped.iter().try_for_each(|&index| {
+                    let report = useless(&cases[index], &like);
                     self.skip(&report)
                 }),
             };

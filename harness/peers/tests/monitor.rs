@@ -27,6 +27,8 @@ pub fn trials() -> Vec<Trial> {
             ("the-client-is-named-when-it-is-at-fault", guilty_client),
             ("the-agreed-version-decides", agreed_version),
             ("reports-are-there-at-the-end-of-the-output", reports_at_the_end),
+            ("wait-exits-after-everything-is-written", wait_exits_last),
+            ("wait-passes-signals-and-the-exit-code-on", wait_forwards),
             ("half-a-line-goes-on-at-once", half_a_line),
             ("an-end-and-an-exit-code-are-passed-on", exit_code),
             ("a-signal-reaches-the-agent", signalled),
@@ -237,6 +239,42 @@ fn reports_at_the_end() {
         session.0.stdout.as_mut().expect("it is open").read_to_end(&mut rest).expect("it is read");
         assert_eq!(desk.reports().len(), 2);
     }
+}
+
+fn wait_exits_last() {
+    for _ in 0..3 {
+        let desk = Desk::new();
+        let agent = Mutant::new(Party::Agent, &["--fault", "capability-object-for-boolean"]);
+        let errors = File::create(desk.file("errors")).expect("a file");
+        let words = desk.words(&["--wait", "--html", "page.html"], &[&agent.path()]);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).current_dir(desk.0.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut session = Session(command.stderr(errors).spawn().expect("the monitor starts"));
+        session.say(INITIALIZE);
+        session.hear_line();
+        drop(session.0.stdin.take());
+        let status = session.0.wait().expect("it exits");
+        assert_eq!(status.code(), Some(0));
+        assert!(!failed(&desk.reports()[0]).is_empty());
+        assert!(desk.read("page.html").ends_with(b"</html>\n"));
+        let errors = String::from_utf8(desk.read("errors")).expect("text");
+        assert!(errors.contains("acp-conformance: the agent"), "{errors}");
+    }
+}
+
+fn wait_forwards() {
+    let desk = Desk::new();
+    let script = "trap 'echo told; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
+    let mut session = desk.start(&["--wait"], &["sh", "-c", script]);
+    assert_eq!(session.hear_line(), "ready\n");
+    kill_process(session.pid(), Signal::TERM).expect("it runs");
+    assert_eq!(session.hear_line(), "told\n");
+    assert_eq!(session.end().0.code(), Some(9));
+    let (status, _) = desk.start(&["--wait"], &["sh", "-c", "kill -KILL $$"]).end();
+    assert_eq!(status.code(), Some(128 + 9));
+    let (status, errors) = desk.start(&["--wait"], &["no-such-agent"]).end();
+    assert_eq!(status.code(), Some(2));
+    assert_eq!(errors, "error: cannot start the agent: no program `no-such-agent` on PATH\n");
 }
 
 fn half_a_line() {

@@ -1,12 +1,14 @@
 //! Runs of selected cases: each form of the report says that they passed, and never that the subject is conformant.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
 use acp_conformance::requirement::Party;
 use acp_conformance::results::RunReport;
 use acp_conformance::verdict::Conformance::{Incomplete, NotConformant, Passed};
+use acp_conformance::verdict::Verdict;
 use libtest_mimic::Trial;
 
 use crate::panicking;
@@ -19,6 +21,9 @@ pub fn trials() -> Vec<Trial> {
         "selections",
         &[
             ("quick-run-passes", quick),
+            ("quick-run-of-a-client-needs-no-unknown-act", quick_client),
+            ("agent-without-sessions-is-skipped-after-two-cases", without_sessions),
+            ("repeated-run-counts-verdicts", repeated),
             ("every-form-says-passed", forms),
             ("undecided-case-is-incomplete", undecided),
             ("expected-failure-passes", expected_failure),
@@ -30,6 +35,55 @@ fn quick() {
     let folder = tempfile::tempdir().expect("a folder");
     let (output, report) = run(folder.path(), &["agent", "--quick", "--", AGENT]);
     assert_eq!((output.status.code(), report.verdict, report.selection), (Some(0), Passed, true), "{}", said(&output));
+}
+
+fn quick_client() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let command = [CLIENT, "--cwd", "{cwd}", "--prompt", "{prompt}", "--", "{agent}"];
+    let (output, report) = run(folder.path(), &[["client", "--quick", "--"].as_slice(), &command].concat());
+    let text = said(&output);
+    assert!(report.selection && (5..40).contains(&report.cases.len()), "{} cases: {text}", report.cases.len());
+    assert!(report.reasons.iter().all(|reason| !reason.kind.starts_with("unknown-")), "{text}");
+    assert_eq!(report.summary.cases["fail"], 0, "{text}");
+}
+
+fn without_sessions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let silent = "title: t\nkills: t\ncase: t\nmatch: { result-of: session/new }\ndo: { drop: true }\n";
+    let mutant = Mutant::of(Party::Agent, silent);
+    let agent = mutant.path();
+    let words = ["agent", "--quick", "--timeout-answer", "300ms", "--jobs", "1", "--", &agent];
+    let (output, report) = run(folder.path(), &words);
+    let text = said(&output);
+    let skipped = report.cases.iter().filter_map(|case| case.reason.as_ref());
+    let skipped = skipped.filter(|reason| reason.starts_with("skipped: the agent did not answer session/new")).count();
+    assert!(skipped > 40, "{skipped} cases were skipped: {text}");
+    assert!(text.contains("cases say nothing: the agent does not answer session/new"), "{text}");
+    assert!(text.contains("got no answer to session/new"), "{text}");
+}
+
+fn repeated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Every second start goes wrong.
+    let script = format!(
+        "#!/bin/sh\nif mkdir '{0}/odd' 2>/dev/null; then exec '{AGENT}'; fi\nrmdir '{0}/odd'\n'{AGENT}' | sed -u s/end_turn/end_turns/\n",
+        folder.path().display()
+    );
+    let agent = folder.path().join("agent");
+    fs::write(&agent, script).expect("a script");
+    fs::set_permissions(&agent, Permissions::from_mode(0o755)).expect("it becomes executable");
+    let agent = agent.display().to_string();
+    let words = ["agent", "v1/agent/prompt/text", "--isolate", "--repeat", "5", "--", &agent];
+    let (output, report) = run(folder.path(), &words);
+    let text = said(&output);
+    let repeated = report.repeated.as_ref().expect("several runs");
+    let verdicts = &repeated.cases["v1/agent/prompt/text"];
+    assert_eq!((repeated.runs, verdicts.values().sum::<usize>()), (5, 5), "{text}");
+    let failed = verdicts[&Verdict::Fail];
+    assert!((1..5).contains(&failed), "{verdicts:?}");
+    let places = [format!("failed in {failed} of 5 runs").as_str(), "--repeat 5"].map(|words| text.find(words));
+    assert!(places[0].is_some() && places[0] < places[1], "{text}");
+    assert_eq!(output.status.code(), Some(1));
 }
 
 fn forms() {

@@ -128,11 +128,11 @@ impl TestPlan {
         let own = self.profile.as_ref().map(|profile| profile.limits).unwrap_or_default();
         let before = Limits::default().with(&own);
         let changed = |limit, before| Some(limit).filter(|limit| *limit != before);
-        let start = &mut self.options.start;
-        start.timeout_start = changed(limits.start, before.start);
-        start.timeout_answer = changed(limits.answer, before.answer);
-        start.timeout_turn = changed(limits.turn, before.turn);
-        start.timeout_exit = changed(limits.exit, before.exit);
+        let own = &mut self.options.limits;
+        own.timeout_start = changed(limits.start, before.start);
+        own.timeout_answer = changed(limits.answer, before.answer);
+        own.timeout_turn = changed(limits.turn, before.turn);
+        own.timeout_exit = changed(limits.exit, before.exit);
     }
 
     pub(super) fn act(&mut self, name: String, means: Means) {

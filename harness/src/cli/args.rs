@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 
-use crate::options::{RunOptions, Shard};
+use crate::options::{RunOptions, Shard, heading};
 use crate::plan;
 use crate::profile::{self, Controls, Means, Setting};
 use crate::recording;
@@ -32,8 +32,9 @@ pub struct Args {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// The version of the protocol: v1, v2 (a preview), or one edition such as v1@2026-11-02; for agent and client also
-    /// `newest` or `all`
+    /// The version of the protocol: v1, v2 (a preview), `newest` or `all`
+    ///
+    /// Or one edition such as v1@2026-11-02. Only agent and client have `newest` and `all`.
     ///
     /// A trace or report that names an edition is checked against that one. With `newest`, the newest version that the
     /// subject speaks is tested. With `all`, each one is, and the files of reports have the version in their
@@ -43,7 +44,7 @@ pub struct Args {
     pub edition: Option<String>,
     /// Use colours: `auto` (in a terminal; respects `NO_COLOR` and `CLICOLOR_FORCE`), `always` or `never`
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
-    #[arg(hide_default_value = true, hide_possible_values = true)]
+    #[arg(hide_default_value = true, hide_possible_values = true, hide_short_help = true)]
     pub color: ColorWhen,
 }
 
@@ -115,7 +116,7 @@ pub enum OutputFormat {
 
 /// Arguments of `agent`.
 #[derive(Debug, Default, clap::Args)]
-#[command(after_help = AGENT_EXAMPLES)]
+#[command(after_long_help = AGENT_EXAMPLES)]
 pub struct AgentArgs {
     /// Options that `agent` and `client` share.
     #[command(flatten)]
@@ -123,16 +124,13 @@ pub struct AgentArgs {
     /// Reports and expected failures.
     #[command(flatten)]
     pub result: ResultArgs,
-    /// Run only a few cases, which cover most MUSTs and need few processes. For each push, if the agent is slow
-    #[arg(long, conflicts_with_all = ["isolate", "shard", "snapshots", "update_expected", "explore"])]
-    pub quick: bool,
 }
 
 impl AgentArgs {
     /// Returns the options of the run, and those of its result.
     #[must_use]
     pub fn split(self) -> (RunOptions, ResultArgs) {
-        (RunOptions { quick: self.quick, ..self.run }, self.result)
+        (self.run, self.result)
     }
 }
 
@@ -144,7 +142,7 @@ const AGENT_EXAMPLES: &str = "Examples:
 
 /// Arguments of `client`.
 #[derive(Debug, Default, clap::Args)]
-#[command(after_help = CLIENT_EXAMPLES)]
+#[command(after_long_help = CLIENT_EXAMPLES)]
 pub struct ClientArgs {
     /// Options that `agent` and `client` share.
     #[command(flatten)]
@@ -155,11 +153,14 @@ pub struct ClientArgs {
     /// How the harness operates the client.
     #[command(flatten)]
     pub user: UserArgs,
-    /// Let a person operate the client by instructions on the terminal, for editors that cannot be scripted
-    #[arg(long, conflicts_with_all = NOT_BY_HAND)]
+    /// Let a person operate the client by instructions on the terminal
+    ///
+    /// For editors that cannot be scripted.
+    #[arg(long, conflicts_with_all = NOT_BY_HAND, help_heading = heading::SUBJECT)]
     pub manual: bool,
     /// The editor whose settings --manual shows [default: zed]
     #[arg(long, value_name = "EDITOR", requires = "manual", value_parser = PossibleValuesParser::new(plan::editors()))]
+    #[arg(help_heading = heading::SUBJECT, hide_short_help = true)]
     pub editor: Option<String>,
 }
 
@@ -175,21 +176,25 @@ impl ClientArgs {
 /// How the harness operates a client.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct UserArgs {
-    /// How to perform a user action in the client; may be repeated. MEANS is `line:TEXT` (standard input), `keys:TEXT`
-    /// (terminal), `hook:COMMAND`, `signal:NAME` or `person:TEXT`
+    /// How to perform a user action in the client; may be repeated
+    ///
+    /// MEANS is `line:TEXT` (standard input), `keys:TEXT` (terminal), `hook:COMMAND`, `signal:NAME` or `person:TEXT`.
     #[arg(long = "act", value_name = "ACT=MEANS", value_parser = profile::parse_act)]
+    #[arg(help_heading = heading::SUBJECT)]
     pub acts: Vec<(String, Means)>,
-    /// Arguments for a setting that a case needs; may be repeated. They replace `{args}` or are appended. Settings:
-    /// `permission-allow`, `permission-reject`, `permission-hold`, `mcp-servers` with `{mcp_servers}`, `directories`
-    /// with `{directories}`
+    /// Arguments for a setting that a case needs; may be repeated
+    ///
+    /// They replace `{args}` or are appended. Settings: `permission-allow`, `permission-reject`, `permission-hold`,
+    /// `mcp-servers` with `{mcp_servers}`, `directories` with `{directories}`.
     #[arg(long = "setting", value_name = "SETTING=WORDS", value_parser = profile::parse_setting)]
+    #[arg(help_heading = heading::SUBJECT)]
     pub settings: Vec<(Setting, Vec<String>)>,
     /// The file name of the agent in `{agent_dir}`, for a client that starts a fixed command
     /// [default: agent]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = heading::SUBJECT, hide_short_help = true)]
     pub agent_name: Option<String>,
     /// Run the client on a pseudo-terminal
-    #[arg(long)]
+    #[arg(long, help_heading = heading::SUBJECT, hide_short_help = true)]
     pub terminal: bool,
 }
 
@@ -202,7 +207,7 @@ impl From<UserArgs> for Controls {
 }
 
 /// Options that conflict with --manual: a person starts the client, once for each case.
-const NOT_BY_HAND: [&str; 11] = [
+const NOT_BY_HAND: [&str; 13] = [
     "command",
     "env",
     "cwd",
@@ -212,6 +217,8 @@ const NOT_BY_HAND: [&str; 11] = [
     "agent_name",
     "terminal",
     "explore",
+    "quick",
+    "repeat",
     "isolate",
     "thorough",
 ];
@@ -283,6 +290,12 @@ pub struct MonitorArgs {
     /// Report violations on standard error immediately, not only after the session
     #[arg(long)]
     pub live: bool,
+    /// Exit only after all files are written and all violations printed: for scripts and shells
+    ///
+    /// Without this, the process that the client starts becomes the agent and exits with it, and the files are complete
+    /// a moment later. With it, the agent is a child process, which gets the signals and whose exit code is returned.
+    #[arg(long)]
+    pub wait: bool,
     /// Arguments of the monitor's second process: the name of the session, and the path of its trace file or `-`
     #[arg(long, num_args = 2, value_names = ["NAME", "FILE"], hide = true)]
     pub stand_between: Option<Vec<PathBuf>>,
@@ -299,7 +312,8 @@ session without violations prints nothing.
 
 Examples:
   acp-conformance monitor -- my-agent --acp
-  acp-conformance monitor --live --trace session.jsonl -- my-agent --acp";
+  acp-conformance monitor --live --trace session.jsonl -- my-agent --acp
+  acp-conformance monitor --wait --report report.json -- my-agent --acp < messages.jsonl";
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -324,7 +338,7 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub result: ResultArgs,
     /// Treat a failed SHOULD like a failed MUST
-    #[arg(long)]
+    #[arg(long, help_heading = heading::BASELINE)]
     pub strict: bool,
 }
 
@@ -444,6 +458,16 @@ mod tests {
     }
 
     #[test]
+    fn short_help_fits_on_a_screen() {
+        for words in [&["agent"][..], &["client"], &["certify", "agent"], &["check"]] {
+            let words = ["acp-conformance"].iter().chain(words).chain(&["-h"]);
+            let help = Args::try_parse_from(words).expect_err("help is not a command").to_string();
+            let lines = help.lines().count();
+            assert!(lines <= 40, "{lines} lines:\n{help}");
+        }
+    }
+
+    #[test]
     fn selections_and_named_cases_by_options() {
         for (line, names_cases, is_selection) in [
             ("agent -- a", false, false),
@@ -453,6 +477,7 @@ mod tests {
             ("client --manual --editor zed", false, false),
             ("agent --skip cancel -- a", false, true),
             ("agent --quick -- a", false, true),
+            ("client --quick -- a", false, true),
             ("agent --explore 9 --seed 1 -- a", false, true),
             ("agent cancel -- a", true, true),
             ("agent --case cancel --in-order -- a", true, true),

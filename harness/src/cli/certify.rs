@@ -17,7 +17,6 @@ use crate::certificate::{CertificatePlace, issue};
 use crate::edition::Bundle;
 use crate::judge::judge;
 use crate::options::RunOptions;
-use crate::profile::Controls;
 use crate::report::{Diagnosis, SuiteEvent, rfc3339};
 use crate::requirement::Party;
 use crate::trace::Trace;
@@ -25,11 +24,18 @@ use crate::verdict::Conformance;
 
 /// Runs the command.
 pub(super) fn run(args: &CertifyArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
-    let (party, start, controls, keep) = match &args.party {
-        CertifyParty::Agent(agent) => (Party::Agent, &agent.start, Controls::default(), &agent.keep),
-        CertifyParty::Client(client) => (Party::Client, &client.start, client.user.clone().into(), &client.keep),
+    let mut options = RunOptions { isolate: true, ..RunOptions::default() };
+    let (party, keep) = match &args.party {
+        CertifyParty::Agent(agent) => {
+            (options.start, options.limits) = (agent.start.clone(), agent.limits.clone());
+            (Party::Agent, &agent.keep)
+        }
+        CertifyParty::Client(client) => {
+            (options.start, options.limits) = (client.start.clone(), client.limits.clone());
+            options.controls = client.user.clone().into();
+            (Party::Client, &client.keep)
+        }
     };
-    let options = RunOptions { start: start.clone(), controls, isolate: true, ..RunOptions::default() };
     certify(plan::make(party, &options, &ExpectedArgs::default(), bundle)?, keep)
 }
 

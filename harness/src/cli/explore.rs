@@ -24,7 +24,7 @@ const CASES: usize = 32;
 /// Runs the cases of the plan in several parts, and plays an equal number of its walks after each, over the cases that
 /// passed until then. Adds the shortest walks that break a requirement to the results.
 pub(super) fn explore(plan: &RunPlan, running: &mut RunInProgress<'_>) -> anyhow::Result<Option<Explored>> {
-    let RunOptions { explore: Some(count), seed: Some(seed), case_dir, start, .. } = &plan.options else {
+    let RunOptions { explore: Some(count), seed: Some(seed), case_dir, limits, .. } = &plan.options else {
         return Ok(None);
     };
     let (count, seed, party) = (count.get(), *seed, plan.subject.party);
@@ -33,7 +33,7 @@ pub(super) fn explore(plan: &RunPlan, running: &mut RunInProgress<'_>) -> anyhow
     let mut exploration = Exploration {
         plan,
         running,
-        explorer: Explorer { cases: &moves, subject: &plan.subject, jobs: Jobs::of(party, start.jobs) },
+        explorer: Explorer { cases: &moves, subject: &plan.subject, jobs: Jobs::of(party, limits.jobs) },
         known: Known::default(),
         unconfirmed: Vec::new(),
     };

@@ -10,12 +10,13 @@ use anyhow::{Context, bail};
 use super::args::{Ci, InitArgs};
 use super::exit::ProgramExit;
 use super::output::{say, stdout};
+use super::plan::show_problems;
 use crate::case::embedded_case;
 use crate::edition::Bundle;
 use crate::judge::{Cause, judge};
 use crate::options::{RunOptions, StartOptions};
 use crate::output_file::write_file;
-use crate::plan::{PROJECT_FILE, find_profile, fitting_profile, project_file};
+use crate::plan::{PROJECT_FILE, find_profile, fitting_profile, project_file, read_profile};
 use crate::profile::Profile;
 use crate::report::diagnose;
 use crate::requirement::Party;
@@ -24,6 +25,9 @@ use crate::run::{Subject, run_case};
 
 /// The workflow of GitHub, from the folder of the file of a project.
 const WORKFLOW: &str = ".github/workflows/acp-conformance.yml";
+
+/// Stands for the party in its text.
+const PARTY_PLACE: &str = "{party}";
 
 /// Its text.
 const GITHUB: &str = include_str!("init/github.yml");
@@ -68,7 +72,9 @@ pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
         let Some(file) = project_file() else {
             bail!("no {PROJECT_FILE} here or above; add the command line of the program after `--` to write one")
         };
-        return write_workflow(&workflow_of(&file, args.force)?);
+        let workflow = workflow_of(&file, args.force)?;
+        let project = show_problems(read_profile(&file.display().to_string(), bundle))?;
+        return write_workflow(&workflow, project.kind);
     }
     if file.exists() && !args.force {
         bail!("{PROJECT_FILE} exists; --force replaces it");
@@ -97,8 +103,8 @@ pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
     };
     let text = text(&found, &args.command);
     write_file(file, |out| out.write_all(text.as_bytes())).with_context(|| format!("cannot write {PROJECT_FILE}"))?;
-    show_found(&found)?;
-    workflow.map_or(Ok(ProgramExit::Good), |workflow| write_workflow(&workflow))
+    show_found(&found, workflow.is_some())?;
+    workflow.map_or(Ok(ProgramExit::Good), |workflow| write_workflow(&workflow, party))
 }
 
 /// Returns the path of the workflow next to the file of the project.
@@ -115,10 +121,11 @@ fn workflow_of(project: &Path, may_replace: bool) -> anyhow::Result<PathBuf> {
 }
 
 /// Writes the workflow and prints the next step.
-fn write_workflow(path: &Path) -> anyhow::Result<ProgramExit> {
+fn write_workflow(path: &Path, party: Party) -> anyhow::Result<ProgramExit> {
+    let text = GITHUB.replace(PARTY_PLACE, party.name());
     let folder = path.parent().context("the workflow has a folder")?;
     std::fs::create_dir_all(folder)
-        .and_then(|()| write_file(path, |out| out.write_all(GITHUB.as_bytes())))
+        .and_then(|()| write_file(path, |out| out.write_all(text.as_bytes())))
         .with_context(|| format!("cannot write {}", path.display()))?;
     let path = path.display();
     writeln!(
@@ -208,7 +215,7 @@ fn text(found: &Found, command: &[String]) -> String {
 }
 
 /// Prints the facts and the next steps.
-fn show_found(found: &Found) -> anyhow::Result<()> {
+fn show_found(found: &Found, has_workflow: bool) -> anyhow::Result<()> {
     let mut out = stdout();
     let name = found.name.as_deref().unwrap_or("without a name");
     writeln!(out, "{}   {}", found.party, crate::report::visible::in_one_line(name))?;
@@ -224,10 +231,10 @@ fn show_found(found: &Found) -> anyhow::Result<()> {
         Some(Tools::LoginRequired) => writeln!(out, "login   required: set the variable of its key in [env]")?,
         None => {}
     }
-    writeln!(
-        out,
-        "\nWrote {PROJECT_FILE}. Next:\n  acp-conformance\n  acp-conformance --case 'prompt/*'\n  acp-conformance init --ci github"
-    )?;
+    writeln!(out, "\nWrote {PROJECT_FILE}. Next:\n  acp-conformance\n  acp-conformance --case 'prompt/*'")?;
+    if !has_workflow {
+        writeln!(out, "  acp-conformance init --ci github")?;
+    }
     Ok(())
 }
 
@@ -238,12 +245,21 @@ mod tests {
     use crate::profile::load_text;
 
     #[test]
-    fn workflow_runs_the_program() {
-        let workflow: serde_json::Value = serde_saphyr::from_str(GITHUB).expect("the workflow is YAML");
+    fn workflow_uses_inputs_of_the_action() {
+        let text = GITHUB.replace(PARTY_PLACE, Party::Client.name());
+        let workflow: serde_json::Value = serde_saphyr::from_str(&text).expect("the workflow is YAML");
         let steps = workflow["jobs"]["conformance"]["steps"].as_array().expect("the job has steps");
-        let run =
-            |step: &serde_json::Value| step["run"].as_str().is_some_and(|run| run.starts_with("acp-conformance "));
-        assert!(steps.iter().any(run), "{steps:?}");
+        let is_action = |step: &&serde_json::Value| {
+            step["uses"].as_str().is_some_and(|name| name.starts_with("acp-conformance/acp-conformance@"))
+        };
+        let action = steps.iter().find(is_action).expect("a step with the action");
+        let given = action["with"].as_object().expect("the action has inputs");
+        assert_eq!(given["subject"], "client");
+        let file = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/action.yml")).expect("the action");
+        let defined: serde_json::Value = serde_saphyr::from_str(&file).expect("the action is YAML");
+        for input in given.keys() {
+            assert!(defined["inputs"].get(input).is_some(), "{input}");
+        }
     }
 
     #[test]

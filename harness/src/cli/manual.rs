@@ -26,7 +26,7 @@ const USUAL: &str = "zed";
 /// Another manual run is active, or the folder of the agent cannot be written.
 pub(super) fn subject(options: &RunOptions, profile: Option<Profile>) -> anyhow::Result<Subject> {
     let folder = AgentFolder::take(&AgentFolder::usual_folder()?)?;
-    let patience = options.start.timeout_start.unwrap_or(PATIENCE);
+    let patience = options.limits.timeout_start.unwrap_or(PATIENCE);
     introduce(options.editor.as_deref(), &folder, patience)?;
     let mut subject = profile.map_or_else(
         || Subject::client(Vec::new(), folder.project()),
@@ -34,7 +34,7 @@ pub(super) fn subject(options: &RunOptions, profile: Option<Profile>) -> anyhow:
     );
     subject.command = Vec::new();
     subject.controls.overlay(options.controls.clone());
-    subject.limits = subject.limits.with(&options.start.limits());
+    subject.limits = subject.limits.with(&options.limits.overrides());
     subject.person = Some(person::at_standard_input(patience));
     subject.agent_folder = Some(Arc::new(folder));
     Ok(subject)

@@ -1,10 +1,12 @@
 //! `monitor`: proxies a session between a real client and a real agent, and checks both.
 //!
-//! The command starts twice: the client starts it, and it becomes the agent; and it starts itself as the proxy.
+//! The command starts twice: the client starts it, and it becomes the agent; and it starts itself as the proxy. With
+//! `--wait`, the command itself stays the proxy, and the agent is its child.
 
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -19,10 +21,14 @@ use crate::output_file::{OutputFile, write_file};
 use crate::report::{Detail, PageReport, Renderer, SuiteEvent, TextReport};
 use crate::requirement::Level;
 use crate::results::{RequirementReport, RunReport};
-use crate::transport::{between, signal};
+use crate::transport::between::{self, Between};
+use crate::transport::signal;
 
 /// The most violated requirements that are shown after the session.
 const MOST_SHOWN: usize = 8;
+
+/// The exit code of a shell for a program that signal 0 would have ended.
+const OF_SIGNAL: i32 = 128;
 
 /// Replaces the path of a trace that was not requested.
 const UNSEEN: &str = "-";
@@ -31,24 +37,66 @@ const UNSEEN: &str = "-";
 pub(super) fn run(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     match args.stand_between.as_deref() {
         Some([session, record]) => {
-            stand_between(args, editions, session, Some(&**record).filter(|path| *path != Path::new(UNSEEN)))
+            let between = between::take_over().context("--stand-between")?;
+            between.start.confirm().context("--stand-between")?;
+            // A detached proxy must outlive the signals that end the session.
+            if let Err(error) = signal::outlive_signals() {
+                own_fault(&format!("a signal may end the session: {error}"));
+            }
+            let record = Some(&**record).filter(|path| *path != Path::new(UNSEEN));
+            Ok(watch(args, editions, &session.to_string_lossy(), record, between))
         }
+        _ if args.wait => stay(args, editions),
         _ => become_agent(args).map(|()| ProgramExit::Usage),
     }
 }
 
-fn become_agent(args: &MonitorArgs) -> anyhow::Result<()> {
+/// A session before it begins.
+struct NewSession {
+    /// Its name, for folders with many sessions.
+    name: String,
+    /// The file of its trace.
+    record: std::io::Result<File>,
+    /// The path of that file, if it is wanted.
+    path: Option<PathBuf>,
+}
+
+fn begin(args: &MonitorArgs) -> anyhow::Result<NewSession> {
     // An early error is better than one after the session.
     let wanted = [("--trace", &args.trace), ("--report", &args.report), ("--html", &args.html)];
     for (option, path) in wanted.iter().filter_map(|(option, path)| Some((option, path.as_ref()?))) {
         prepare(path).with_context(|| format!("{option} {}", path.display()))?;
     }
-    let session = session();
+    let name = session();
     let (record, path) = match &args.trace {
-        Some(trace) => record(trace, &session).with_context(|| format!("--trace {}", trace.display()))?,
-        None => (unseen_record(), PathBuf::from(UNSEEN)),
+        Some(trace) => {
+            let (record, path) = record(trace, &name).with_context(|| format!("--trace {}", trace.display()))?;
+            (Ok(record), Some(path))
+        }
+        None => (unseen_record(), None),
     };
-    let mut again = vec![OsString::from("monitor"), "--stand-between".into(), session.into(), path.into()];
+    Ok(NewSession { name, record, path })
+}
+
+/// Starts the agent, watches the session until everything is written, and exits with the code of the agent.
+#[expect(clippy::exit, reason = "an agent may exit with any code")]
+fn stay(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
+    let NewSession { name, record, path } = begin(args)?;
+    let started = between::start_agent(&args.command, record.context("cannot monitor this session")?);
+    let (between, mut agent) = started.context("cannot start the agent")?;
+    if let Err(error) = signal::outlive_signals().and_then(|()| signal::forward_signals(&agent)) {
+        own_fault(&format!("signals do not reach the agent: {error}"));
+    }
+    watch(args, editions, &name, path.as_deref(), between);
+    // It was not waited for before, so no other process could get its id and its signals.
+    let status = agent.wait().context("cannot wait for the agent")?;
+    std::process::exit(status.code().unwrap_or_else(|| OF_SIGNAL + status.signal().unwrap_or_default()))
+}
+
+fn become_agent(args: &MonitorArgs) -> anyhow::Result<()> {
+    let NewSession { name, record, path } = begin(args)?;
+    let path = path.unwrap_or_else(|| PathBuf::from(UNSEEN));
+    let mut again = vec![OsString::from("monitor"), "--stand-between".into(), name.into(), path.into()];
     again.extend(std::env::args_os().skip(2));
     let ends = record.and_then(|record| between::stand_between(again, &record));
     let ends = ends.inspect_err(|error| own_fault(&format!("cannot monitor this session: {error}"))).ok();
@@ -65,7 +113,7 @@ fn prepare(path: &Path) -> std::io::Result<()> {
 }
 
 /// Opens the trace file, and returns its path.
-fn record(trace: &Path, session: &str) -> anyhow::Result<(std::io::Result<File>, PathBuf)> {
+fn record(trace: &Path, session: &str) -> anyhow::Result<(File, PathBuf)> {
     let path = in_folder(trace, session, "jsonl");
     let (file, path) = match locked(&path)? {
         Some(file) => (file, path),
@@ -75,7 +123,7 @@ fn record(trace: &Path, session: &str) -> anyhow::Result<(std::io::Result<File>,
             (locked(&path)?.context("the file is in use")?, path)
         }
     };
-    Ok((Ok(file), path))
+    Ok((file, path))
 }
 
 /// Returns the file itself, or the one of this session if it is a folder.
@@ -114,25 +162,22 @@ fn session() -> String {
     format!("{}-{}", now.as_secs(), std::process::id())
 }
 
-fn stand_between(
+/// Forwards and checks the session to its end, writes the reports, and prints the violations.
+fn watch(
     args: &MonitorArgs,
     editions: &Editions,
-    session: &Path,
+    session: &str,
     record: Option<&Path>,
-) -> anyhow::Result<ProgramExit> {
-    let between = between::take_over().context("--stand-between")?;
+    between: Between,
+) -> ProgramExit {
     // The monitor reports a panic in its own words.
     std::panic::set_hook(Box::new(|_| {}));
-    if let Err(error) = signal::outlive_signals() {
-        own_fault(&format!("a signal may end the session: {error}"));
-    }
     let watched = WatchedSession {
         name: record.map_or_else(|| "this session".to_owned(), |path| path.display().to_string()),
         command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         chart: args.html.is_some(),
         editions: editions.clone(),
     };
-    between.start.confirm().context("--stand-between")?;
     let live = |requirement: &RequirementReport| show(std::slice::from_ref(requirement));
     let has_warned = Cell::new(false);
     let own_fault = |text: &str| {
@@ -141,7 +186,7 @@ fn stand_between(
     };
     let outcome = stand(between, &watched, args.live.then_some(&live), &own_fault, |outcome| {
         let written = |option: &Option<PathBuf>, extension, write: &dyn Fn(&Path) -> std::io::Result<()>| {
-            let path = option.as_ref().map(|path| in_folder(path, &session.to_string_lossy(), extension));
+            let path = option.as_ref().map(|path| in_folder(path, session, extension));
             if let Some((path, Err(error))) = path.map(|path| (path.clone(), write(&path))) {
                 own_fault(&format!("cannot write {}: {error}", path.display()));
             }
@@ -152,7 +197,7 @@ fn stand_between(
     if let Some(SessionReports { reports, .. }) = &outcome {
         sum_up(reports, args.live, record);
     }
-    Ok(if has_warned.get() { ProgramExit::HarnessError } else { ProgramExit::Good })
+    if has_warned.get() { ProgramExit::HarnessError } else { ProgramExit::Good }
 }
 
 /// Writes a line for the agent, and one for the client.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 
-use super::output::stdout;
+use super::output::{say, stdout};
 use super::progress::ProgressLine;
 use crate::diagnostic::nearest;
 use crate::output_file::OutputFile;
@@ -94,9 +94,15 @@ impl Output {
     }
 }
 
-/// Returns the help text of `--format`.
+/// Returns the short help text of `--format`.
 #[must_use]
 pub fn help() -> String {
+    format!("A report format: {}", names().join(", "))
+}
+
+/// Returns the help text of `--format`.
+#[must_use]
+pub fn long_help() -> String {
     let named = |form: &Form| {
         let value = form.to_possible_value()?;
         Some(format!("{} ({})", value.get_name(), value.get_help()?))
@@ -109,6 +115,12 @@ pub fn help() -> String {
     )
 }
 
+/// Returns the names of all formats.
+fn names() -> Vec<String> {
+    let values = Form::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    values.map(|value| value.get_name().to_owned()).collect()
+}
+
 /// Reads `FORM` or `FORM=FILE`.
 ///
 /// # Errors
@@ -116,10 +128,7 @@ pub fn help() -> String {
 /// The format does not exist; the message lists the existing ones.
 pub fn parse(text: &str) -> Result<Output, String> {
     let (form, file) = text.split_once('=').map_or((text, None), |(form, file)| (form, Some(file)));
-    let known: Vec<String> = Form::value_variants()
-        .iter()
-        .filter_map(|form| Some(form.to_possible_value()?.get_name().to_owned()))
-        .collect();
+    let known = names();
     let form = Form::from_str(form, false).map_err(|_| {
         let near = nearest(form, known.iter().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
@@ -180,6 +189,14 @@ impl Outputs {
     /// Whether text for people goes to standard output.
     pub(super) const fn has_text(&self) -> bool {
         self.has_text
+    }
+
+    /// Prints a message on standard error, without the progress line.
+    pub(super) fn say(&self, text: &str) {
+        match &self.progress {
+            Some(progress) => progress.apart(|| say(text)),
+            None => say(text),
+        }
     }
 
     /// Adds the progress line.
@@ -298,7 +315,7 @@ mod tests {
 
     #[test]
     fn every_form_is_told_of() {
-        let help = help();
+        let help = long_help();
         let all = Form::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         all.for_each(|form| assert!(form.get_help().is_some() && help.contains(form.get_name()), "{form:?}"));
     }

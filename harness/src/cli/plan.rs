@@ -20,7 +20,7 @@ use crate::protocol::sha256;
 use crate::report::count;
 use crate::requirement::Party;
 use crate::results::{ProfileInfo, ShardInfo};
-use crate::run::{Subject, installed_version, quick_cases};
+use crate::run::{Subject, installed_version, quick_cases, quick_cases_of_client};
 
 /// The plan of a run.
 pub(super) struct RunPlan {
@@ -116,9 +116,16 @@ pub(super) fn make(
         true => manual::subject(&options, profile)?,
         false => subject(&options, party, profile)?,
     };
+    if options.quick {
+        let quick = match party {
+            Party::Agent => quick_cases(&cases),
+            Party::Client => quick_cases_of_client(&cases, subject.shares(), |case| subject.has_controls_for(case)),
+        };
+        cases = quick.into_iter().map(|index| cases[index].clone()).collect();
+    }
     if subject.person.is_some() {
         // A person operates one client at a time.
-        options.start.jobs = Some(NonZeroUsize::MIN);
+        options.limits.jobs = Some(NonZeroUsize::MIN);
     }
     if options.explore.is_some() && options.seed.is_none() {
         options.seed = Some(getrandom::u32()?.into());
@@ -132,7 +139,7 @@ fn subject(options: &RunOptions, party: Party, profile: Option<Profile>) -> anyh
     if party == Party::Client {
         subject.check_client().map_err(anyhow::Error::msg)?;
         if subject.controls.acts.values().any(|means| matches!(means, Means::Person(_))) {
-            subject.person = person::at_a_terminal(options.start.timeout_start);
+            subject.person = person::at_a_terminal(options.limits.timeout_start);
         }
     }
     Ok(subject)
@@ -150,9 +157,6 @@ fn cases(options: &RunOptions, all: Vec<Case>, party: Party) -> anyhow::Result<V
     }
     if options.in_order {
         put_in_order(&mut cases, &options.patterns())?;
-    }
-    if options.quick {
-        cases = quick_cases(&cases).into_iter().map(|index| cases[index].clone()).collect();
     }
     if options.explore.is_some() {
         cases.retain(can_walk);

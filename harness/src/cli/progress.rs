@@ -59,6 +59,14 @@ impl ProgressLine {
         Some(Self { shown, alive: Some(alive), ticker: Some(ticker) })
     }
 
+    /// Hides the line while other text is written.
+    pub(super) fn apart(&self, write: impl FnOnce()) {
+        let mut shown = lock(&self.shown);
+        let drawn = shown.clear();
+        write();
+        shown.restore(drawn);
+    }
+
     /// Hides the line while other output is written for this event.
     pub(super) fn around<T>(&self, event: &SuiteEvent<'_>, write: impl FnOnce() -> T) -> T {
         let mut shown = lock(&self.shown);

@@ -57,7 +57,7 @@ fn fill(run: &mut RunOptions, result: &mut ResultArgs, profile: &Profile) -> any
     let RunSettings { cases, formats, jobs, strict, allow_incomplete } = &profile.run;
     let here = |path: &Path| profile.dir.as_ref().map_or_else(|| path.to_path_buf(), |dir| dir.join(path));
     run.case_dir = run.case_dir.take().or_else(|| Some(here(&PathBuf::from(cases.as_ref()?))));
-    run.start.jobs = run.start.jobs.or(*jobs);
+    run.limits.jobs = run.limits.jobs.or(*jobs);
     run.strict |= strict;
     result.allow_incomplete |= allow_incomplete;
     let parse = |form: &String| outputs::parse(form).map(|output| output.in_folder(here));

@@ -1,9 +1,9 @@
 //! A run in progress: the first contact with the subject, the cases, and all receivers of their events.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::mem::replace;
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
@@ -23,7 +23,7 @@ use crate::record::record;
 use crate::redact::redact;
 use crate::report::{Begin, Chart, Diagnosis, SuiteEvent, count, diagnose};
 use crate::requirement::{Level, Party};
-use crate::results::{CaseReport, Collector, Partial, PartialReason};
+use crate::results::{CaseReport, Collector, Partial, PartialReason, RunReport, replaces};
 use crate::run::{Limits, Stop, Subject, is_stopping, run_by_hand, stop, stopped};
 use crate::suite::{Suite, SuiteListener};
 use crate::trace::{Event, Observed, ProcessEvent, Trace, What};
@@ -111,23 +111,27 @@ pub(super) struct Listener<'r> {
     baseline: Option<&'r Baseline>,
     /// Whether the first results are known.
     has_first: bool,
+    /// When the run began, how many cases have a verdict, and how many there are; until the user sees an estimate.
+    pace: Option<(Instant, usize, usize)>,
+    /// The verdict of the run whose chart is shown, by case.
+    charted: HashMap<String, Verdict>,
 }
 
 impl<'r> RunInProgress<'r> {
     fn begin(plan: &'r RunPlan, mut wanted: RunOutputs<'r>, is_cut_short: bool) -> anyhow::Result<Self> {
-        let edition = plan.bundle.edition();
-        let mut collector = Collector::new(edition, plan.subject.party, plan.subject.command.clone());
-        if plan.subject.agent_folder.is_some() {
-            collector = collector.driven_by_hand();
-        }
+        let (edition, collector) = (plan.bundle.edition(), collector(plan));
         let walks = plan.options.explore.map_or(0, NonZeroUsize::get);
-        let cases = if is_cut_short { 1 } else { plan.cases.len() + walks };
+        let runs = plan.options.repeat.map_or(1, NonZeroUsize::get);
+        let cases = if is_cut_short { 1 } else { plan.cases.len() * runs + walks };
         let mut begin = Begin::new(&collector, cases, wanted.whole, plan.options.reproduce(plan.subject.party));
         begin.cut_short = is_cut_short;
         wanted.outputs.event(&SuiteEvent::Begin(&begin))?;
         let RunOutputs { outputs, snapshots, baseline, .. } = wanted;
-        let (options, kept) = (&plan.options, HashSet::new());
-        let listener = Listener { options, kept, edition, outputs, snapshots, baseline, has_first: false };
+        let is_slow = plan.subject.party == Party::Client && plan.subject.person.is_none();
+        let pace = (is_slow && !plan.options.is_selection()).then(|| (Instant::now(), 0, cases));
+        let (options, kept, charted) = (&plan.options, HashSet::new(), HashMap::new());
+        let listener =
+            Listener { options, kept, edition, outputs, snapshots, baseline, has_first: false, pace, charted };
         Ok(Self { collector, listener })
     }
 
@@ -149,6 +153,23 @@ impl<'r> RunInProgress<'r> {
     /// Returns the suite that adds cases to the results.
     pub(super) fn suite(&mut self) -> Suite<'_, Listener<'r>> {
         Suite::new(&mut self.collector, &mut self.listener)
+    }
+
+    /// Runs the cases as often again as `--repeat` says, and returns the reports of all runs but the last one, whose
+    /// results stay here.
+    pub(super) fn repeat(&mut self, plan: &RunPlan) -> anyhow::Result<Vec<RunReport>> {
+        let runs = plan.options.repeat.map_or(1, NonZeroUsize::get);
+        let mut reports = Vec::new();
+        for run in 2..=runs {
+            if stopped().is_some() || is_stopping() {
+                break;
+            }
+            let done = replace(&mut self.collector, collector(plan));
+            reports.push(done.finish(Duration::ZERO, plan.options.strict));
+            self.listener.outputs.say(&format!("run {run} of {runs} …"));
+            self.suite().run(&plan.cases, &plan.subject, &plan.options)?;
+        }
+        Ok(reports)
     }
 
     fn run_by_hand(&mut self, plan: &RunPlan) -> anyhow::Result<()> {
@@ -179,6 +200,16 @@ impl Listener<'_> {
         let is_known =
             |requirement: &str| self.baseline.is_some_and(|baseline| baseline.covers(requirement, &report.id));
         collector.failures(&report.id).any(|(requirement, _)| counts(requirement) && !is_known(requirement))
+    }
+
+    /// Says once how long the run of a client will take, if that is long: each case may be a start of its own.
+    fn estimate(&mut self) {
+        let Some((began, done, all)) = &mut self.pace else { return };
+        *done += 1;
+        if let Some(text) = estimate(began.elapsed(), *done, *all) {
+            self.pace = None;
+            self.outputs.say(&text);
+        }
     }
 
     /// Saves a trace, if traces are kept, and returns its file. A further run of a case does not replace the earlier
@@ -225,7 +256,7 @@ impl SuiteListener for Listener<'_> {
 
     fn repeats(&mut self, requirement: &str, after: usize) -> anyhow::Result<()> {
         let cases = count(after, "other case", "other cases");
-        say(&format!("{requirement} failed only after {cases}; repeating the conversation …"));
+        self.outputs.say(&format!("{requirement} failed only after {cases}; repeating the conversation …"));
         Ok(())
     }
 
@@ -235,10 +266,19 @@ impl SuiteListener for Listener<'_> {
         {
             snapshots.ended(trace)?;
         }
+        if trace.is_some() {
+            self.estimate();
+        }
         if self.options.fail_fast && self.has_new_failure(report, collector) {
             stop(Stop::Failure);
         }
         self.outputs.event(&SuiteEvent::Case(report, trace))?;
+        // Of several runs, the report has the worst verdict on the case, and the page the chart of that run.
+        let shown = self.charted.get(&report.id).filter(|_| self.options.repeat.is_some());
+        if shown.is_some_and(|shown| !replaces(report.verdict, *shown)) {
+            return Ok(());
+        }
+        self.charted.insert(report.id.clone(), report.verdict);
         if let Some(trace) = trace.filter(|_| self.outputs.charts) {
             // Only failed cases, since the text makes the page larger.
             let fails = collector.failures(&report.id).next().is_some();
@@ -249,6 +289,30 @@ impl SuiteListener for Listener<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the results of a run that has not begun.
+fn collector(plan: &RunPlan) -> Collector {
+    let collector = Collector::new(plan.bundle.edition(), plan.subject.party, plan.subject.command.clone());
+    if plan.subject.agent_folder.is_some() { collector.driven_by_hand() } else { collector }
+}
+
+/// Returns how long the rest of a run takes, once that can be told and if it is long.
+fn estimate(took: Duration, done: usize, all: usize) -> Option<String> {
+    const ENOUGH: usize = 10;
+    const LONG: Duration = Duration::from_secs(60);
+    if done < ENOUGH {
+        return None;
+    }
+    let (done, left) = (u32::try_from(done).ok()?, u32::try_from(all.saturating_sub(done)).ok()?);
+    let left = took * left / done;
+    let minutes = left.as_secs().div_ceil(60);
+    (left >= LONG).then(|| {
+        format!(
+            "about {minutes} min left, at {:.1} s per case; --quick runs a few cases, and Ctrl-C ends with a partial report",
+            (took / done).as_secs_f64()
+        )
+    })
 }
 
 fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {
@@ -319,4 +383,18 @@ fn is_cut_short(trace: &Trace) -> bool {
 
 fn not_started(trace: &Trace) -> bool {
     trace.events.iter().any(|event| matches!(event.what, What::Process(ProcessEvent::NotSpawned(_))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_long_run_has_an_estimate_once_enough_cases_are_over() {
+        let second = Duration::from_secs(1);
+        assert_eq!(estimate(9 * second, 9, 600), None);
+        assert_eq!(estimate(second, 10, 600), None, "it is over in a minute");
+        let text = estimate(12 * second, 10, 610).expect("a long run");
+        assert!(text.starts_with("about 12 min left, at 1.2 s per case; --quick"), "{text}");
+    }
 }

@@ -89,7 +89,7 @@ impl Snapshots {
         run_all(
             &cases,
             &plan.subject,
-            Jobs::exactly(Jobs::of(plan.subject.party, plan.options.start.jobs).usual * 2),
+            Jobs::exactly(Jobs::of(plan.subject.party, plan.options.limits.jobs).usual * 2),
             |_| RunMode::Alone,
             |event| {
                 if let Progress::Ended { trace, .. } = event

@@ -19,7 +19,7 @@ use crate::judge::judge;
 use crate::plan::next_steps;
 use crate::report::{Diagnosis, SuiteEvent, protocol, rfc3339};
 use crate::requirement::Party;
-use crate::results::ShardInfo;
+use crate::results::{ShardInfo, join_runs};
 use crate::run::{Stop, stop_after, stopped};
 use crate::trace::{Event, Observed, Outcome, StepEvent, StepKind, Trace, What};
 
@@ -98,11 +98,16 @@ pub(super) fn run(
         RunOutcome::Over(running, diagnosis) => (running, diagnosis),
     };
     let explored = if diagnosis.is_none() { explore(plan, &mut running)? } else { None };
+    let earlier = if diagnosis.is_none() { running.repeat(plan)? } else { Vec::new() };
     let is_wrong_program = diagnosis.as_ref().is_some_and(|found| found.is_wrong_program);
     let obstacle = diagnosis.map(|found| found.text);
     let partial = running.partial(plan);
     let RunInProgress { collector, listener: Listener { mut outputs, snapshots, .. } } = *running;
-    let mut report = collector.finish(started.elapsed(), plan.options.strict);
+    let last = collector.finish(started.elapsed(), plan.options.strict);
+    let mut report = match plan.options.repeat {
+        Some(_) => join_runs(earlier.into_iter().chain([last]).collect()).context("no run")?,
+        None => last,
+    };
     report.began = Some(rfc3339(began));
     report.partial = partial;
     report.selection = plan.options.is_selection();
@@ -111,7 +116,7 @@ pub(super) fn run(
     report.obstacle.clone_from(&obstacle);
     report.is_wrong_program = is_wrong_program;
     report.verdict = report.outcome(report.verdict, |_| false);
-    if obstacle.is_none() && partial.is_none() {
+    if obstacle.is_none() {
         let profile = plan.origin.as_ref().map(Origin::name);
         report.next_steps = next_steps(&report, &plan.subject, profile, plan.bundle, others == Others::Each);
     }

@@ -16,9 +16,16 @@ impl Args {
     }
 }
 
-/// Explains a missing `--` before the command line of a program. clap only suggests to put it before the first unknown
-/// word.
+/// Explains words of other test programs, and a missing `--` before the command line of a program. clap only suggests
+/// to put it before the first unknown word.
 fn explained(mut error: clap::Error, words: &[String]) -> clap::Error {
+    if let Some(tip) = tip(&error, words) {
+        error.remove(ContextKind::Usage);
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.to_owned().into()]));
+        return error;
+    }
     let Some(example) = example(words).filter(|_| error.kind() == ErrorKind::UnknownArgument) else { return error };
     error.remove(ContextKind::Suggested);
     let has_dashes = words.iter().any(|word| word == "--");
@@ -27,6 +34,28 @@ fn explained(mut error: clap::Error, words: &[String]) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// Returns what the user probably meant by a word that this program does not have.
+fn tip(error: &clap::Error, words: &[String]) -> Option<&'static str> {
+    let mut words = words.iter().map(String::as_str);
+    let (first, second) = (words.next()?, words.next().unwrap_or_default());
+    match (error.kind(), first) {
+        (ErrorKind::InvalidSubcommand, "test" | "run") => {
+            Some("`agent` tests an agent and `client` a client, as in: acp-conformance agent -- my-agent --acp")
+        }
+        (ErrorKind::UnknownArgument, "agent" | "client") => {
+            let unknown = error.get(ContextKind::InvalidArg)?;
+            let is_filter = |word: &str| word == "--filter" || word.starts_with("--filter=");
+            matches!(unknown, ContextValue::String(word) if is_filter(word)).then_some(
+                "`--case PATTERN` selects cases, as in: acp-conformance agent --case cancel -- my-agent --acp",
+            )
+        }
+        (ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand, "certify") if second.starts_with('-') => Some(
+            "write `agent` or `client` first, as in: acp-conformance certify agent --output certificate -- my-agent --acp",
+        ),
+        _ => None,
+    }
 }
 
 /// Returns an example of a command that takes the command line of a program.

@@ -34,6 +34,12 @@ pub fn next_steps(
         Party::Agent => {
             let exits: Vec<&CaseReport> = report.exits().collect();
             steps.extend((!exits.is_empty()).then(|| after_exit(&exits)));
+            let silent = without_session(report);
+            let is_common = 2 * silent > report.cases.len();
+            steps.extend(is_common.then(|| {
+                let cases = count(silent, "case", "cases");
+                format!("{cases} got no answer to session/new, or were skipped because of that: fix that first")
+            }));
             let login = reason("login-required");
             // A model for an agent that exits at each prompt would never be asked. An agent without one may call the
             // same tool at each prompt.
@@ -62,6 +68,12 @@ pub fn next_steps(
     steps.extend(other.filter_map(|version| in_other_version(*version, subject.party)));
     steps.truncate(MOST);
     steps
+}
+
+/// Returns the number of cases that the agent left without an answer to `session/new`.
+fn without_session(report: &RunReport) -> usize {
+    let missing = report.reasons.iter().filter(|reason| reason.kind == "message-missing");
+    missing.filter_map(|reason| reason.about.get("session/new")).sum()
 }
 
 /// Names the option for the version that the subject speaks, if this suite has it.

@@ -22,7 +22,13 @@ use crate::results::case_id;
 pub fn load_cases(dir: Option<&Path>, side: Option<Party>, bundle: &'static Bundle) -> Checked<Vec<Case>> {
     let named = |dir: &Path, what: &str| PlanError::new(format!("--cases {}: {what}", dir.display()));
     if let Some(dir) = dir.filter(|dir| !dir.is_dir()) {
-        return Err(named(dir, "no such folder"));
+        return Err(named(
+            dir,
+            match dir.exists() {
+                true => "this is a file; name the folder that holds it as v1/agent/AREA/NAME.yaml",
+                false => "no such folder",
+            },
+        ));
     }
     let (cases, problems) = case::embedded_and(dir, side, bundle);
     if problems.iter().any(Diagnostic::is_error) {

@@ -35,7 +35,7 @@ impl RunOptions {
         subject.login = login.clone().or(subject.login);
         subject.controls.overlay(self.controls.clone());
         subject.env.extend(env.iter().cloned());
-        subject.limits = subject.limits.with(&self.start.limits());
+        subject.limits = subject.limits.with(&self.limits.overrides());
         Ok(subject)
     }
 
@@ -62,10 +62,10 @@ impl RunOptions {
             |(at, word): (usize, &String)| if at == 0 { absolute_program(word, &here) } else { word.clone() };
         let command: Vec<String> = command.iter().enumerate().map(absolute).collect();
         let limits = [
-            ("--timeout-start", self.start.timeout_start),
-            ("--timeout-answer", self.start.timeout_answer),
-            ("--timeout-turn", self.start.timeout_turn),
-            ("--timeout-exit", self.start.timeout_exit),
+            ("--timeout-start", self.limits.timeout_start),
+            ("--timeout-answer", self.limits.timeout_answer),
+            ("--timeout-turn", self.limits.timeout_turn),
+            ("--timeout-exit", self.limits.timeout_exit),
         ];
         let Controls { acts, settings, agent_name, terminal, .. } = &self.controls;
         let mut words: Vec<String> = Vec::new();
@@ -88,6 +88,7 @@ impl RunOptions {
         words.extend(terminal.then(|| "--terminal".to_owned()));
         words.extend(self.case_dir.iter().map(|dir| with("--cases", &path(dir))));
         words.extend(self.strict.then(|| "--strict".to_owned()));
+        words.extend(self.repeat.map(|runs| format!("--repeat {runs}")));
         words.extend(self.isolate.then(|| "--isolate".to_owned()));
         if !command.is_empty() {
             words.push(format!("-- {}", shell_words::join(&command)));

@@ -30,7 +30,13 @@ const HOW_TO_SET: &str = "write NAME=WORDS, such as permission-allow='--approve 
 pub fn parse_act(text: &str) -> Result<(String, Means), String> {
     let Some((act, (means, words))) = text.split_once('=').and_then(|(act, rest)| Some((act, rest.split_once(':')?)))
     else {
-        return Err(format!("`{text}` does not say how an act is done; {HOW_TO_ACT}"));
+        let signal = text.split_once('=').and_then(|(act, word)| Some((act, signal_named(word)?)));
+        return Err(match signal {
+            Some((act, signal)) => {
+                format!("`{text}` does not say how an act is done; did you mean `{act}=signal:{signal}`?")
+            }
+            None => format!("`{text}` does not say how an act is done; {HOW_TO_ACT}"),
+        });
     };
     let means = match means {
         "line" => Means::Line(words.to_owned()),
@@ -46,6 +52,14 @@ pub fn parse_act(text: &str) -> Result<(String, Means), String> {
     };
     check_act(act, &means)?;
     Ok((act.to_owned(), means))
+}
+
+/// Returns the signal with this name, with or without `SIG`.
+fn signal_named(word: &str) -> Option<&'static str> {
+    SignalFile::ALL
+        .map(SignalFile::name)
+        .into_iter()
+        .find(|name| *name == word || name.strip_prefix("SIG") == Some(word))
 }
 
 /// Checks that these means can do an act, as far as their text shows.
@@ -184,7 +198,8 @@ mod tests {
     fn mistakes_say_how_to_write_it() {
         for (text, wanted) in [
             ("cancel", "write NAME=line:TEXT"),
-            ("cancel=SIGINT", "write NAME=line:TEXT"),
+            ("cancel=SIGINT", "did you mean `cancel=signal:SIGINT`?"),
+            ("cancel=SIGNAL", "write NAME=line:TEXT"),
             ("cancle=signal:SIGINT", "did you mean `cancel`?"),
             ("cancel=signal:", "no text after `signal:`"),
             ("cancel=singal:SIGINT", "did you mean `signal`?"),

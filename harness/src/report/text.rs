@@ -12,7 +12,8 @@ use super::visible::{in_one_line, visible};
 use super::words::{all_inapplicable, count, counts, level, outcome, partial, protocol, reproduce, subject};
 use crate::judge::TIME_LIMIT;
 use crate::results::{
-    CaseReport, Driven, Explored, FindingReport, ReasonReport, RequirementReport, RunReport, ShardInfo, Unconfirmed,
+    CaseReport, Driven, Explored, FindingReport, ReasonReport, Repeated, RequirementReport, RunReport, ShardInfo,
+    Unconfirmed,
 };
 use crate::trace::FENCE;
 use crate::verdict::{Conformance, Verdict};
@@ -52,6 +53,8 @@ pub struct TextReport<W> {
     reproduce: String,
     /// Whether all cases were selected; otherwise, missing coverage is not reported.
     whole: bool,
+    /// The verdicts of all runs, if the cases ran several times.
+    repeated: Option<Repeated>,
     /// The last lines on standard error in the cases in which the subject exited by itself.
     last_words: BTreeMap<String, Vec<String>>,
 }
@@ -78,7 +81,15 @@ impl<W: Write> Renderer for TextReport<W> {
 impl<W: Write> TextReport<W> {
     /// Writes a report to this stream.
     pub const fn new(out: W, detail: Detail) -> Self {
-        Self { out, detail, lists_cases: true, reproduce: String::new(), whole: true, last_words: BTreeMap::new() }
+        Self {
+            out,
+            detail,
+            lists_cases: true,
+            reproduce: String::new(),
+            whole: true,
+            repeated: None,
+            last_words: BTreeMap::new(),
+        }
     }
 
     fn case(&mut self, case: &CaseReport) -> io::Result<()> {
@@ -103,6 +114,7 @@ impl<W: Write> TextReport<W> {
     fn run(&mut self, report: &RunReport) -> io::Result<()> {
         let exited = report.cases.iter().filter(|case| !case.stderr.is_empty());
         self.last_words = exited.map(|case| (case.id.clone(), case.stderr.clone())).collect();
+        self.repeated.clone_from(&report.repeated);
         if let Some(obstacle) = &report.obstacle {
             writeln!(self.out, "\n{}", visible(obstacle))?;
             if report.is_wrong_program {
@@ -176,6 +188,8 @@ impl<W: Write> TextReport<W> {
         if let Some(also) = requirement.also() {
             writeln!(self.out, "  {}", visible(&also))?;
         }
+        let sometimes = self.repeated.as_ref().and_then(|repeated| repeated.sometimes_fails(&requirement.id));
+        sometimes.map_or(Ok(()), |sometimes| writeln!(self.out, "  runs: {sometimes}"))?;
         let failed: Vec<&FindingReport> = examples(requirement).into_iter().map(|broken| broken.finding).collect();
         for finding in failed.iter().take(shown) {
             self.finding(finding)?;
@@ -361,6 +375,13 @@ impl<W: Write> TextReport<W> {
             writeln!(self.out, "                {many} only by the same mistakes")?;
         }
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
+        if let Some(repeated) = &report.repeated {
+            writeln!(self.out, "  runs          {}", repeated.runs)?;
+            for (case, verdicts) in repeated.unstable_cases() {
+                let times: Vec<String> = verdicts.iter().map(|(verdict, times)| format!("{times} {verdict}")).collect();
+                writeln!(self.out, "  note          {}: {}", in_one_line(case), times.join(" · "))?;
+            }
+        }
         if report.summary.starts > 0 {
             let starts = report.summary.starts;
             let again = match report.summary.again {

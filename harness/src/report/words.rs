@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::case::model::Case;
 use crate::protocol::{edition_label, edition_stage};
 use crate::requirement::Level;
-use crate::results::{CaseReport, Partial, PartialReason, RunReport, SubjectInfo};
+use crate::results::{CaseReport, Partial, PartialReason, ReasonReport, RunReport, SubjectInfo};
 use crate::verdict::{Conformance, Verdict};
 
 /// Returns the name of a level in lists of requirements.
@@ -69,11 +69,14 @@ fn unconfirmed(report: &RunReport) -> usize {
     report.requirements.iter().filter(|one| one.level == Level::Must && one.seems_to_fail()).count()
 }
 
-/// Returns the refusal that left at least a third of the cases undecided, and their number.
+/// Returns the refusal or the missing session that left at least a third of the cases undecided, and their number.
 fn refused(report: &RunReport) -> Option<(&str, usize)> {
-    let most =
-        report.reasons.iter().filter(|reason| reason.kind == "refused").max_by_key(|reason| reason.cases.len())?;
-    (3 * most.cases.len() >= report.cases.len()).then_some((&most.text, most.cases.len()))
+    let no_session =
+        |reason: &ReasonReport| reason.kind == "message-missing" && reason.about.contains_key("session/new");
+    let reasons = report.reasons.iter().filter(|reason| reason.kind == "refused" || no_session(reason));
+    let most = reasons.max_by_key(|reason| reason.cases.len())?;
+    let text = if no_session(most) { "the agent does not answer session/new" } else { &most.text };
+    (3 * most.cases.len() >= report.cases.len()).then_some((text, most.cases.len()))
 }
 
 /// Whether no case of the run applies to the subject.

@@ -3,6 +3,7 @@
 
 mod known_calls;
 mod known_fences;
+mod known_hangs;
 mod known_openings;
 mod known_servers;
 mod model;
@@ -13,6 +14,7 @@ mod subject;
 pub use self::known_calls::KnownCalls;
 pub(super) use self::known_calls::same_kind;
 pub use self::known_fences::KnownFences;
+pub use self::known_hangs::KnownHangs;
 pub(super) use self::known_openings::refuses_initialize;
 pub use self::known_openings::{KnownOpenings, Useless};
 pub use self::known_servers::KnownServers;

@@ -40,11 +40,11 @@ pub enum Progress {
         /// Its duration.
         took: Duration,
     },
-    /// Cases that do not run: the agent refuses their `initialize`, or leaves it unanswered.
+    /// Cases that do not run, since cases like them led nowhere.
     Useless {
         /// Their positions.
         cases: Vec<usize>,
-        /// What the agent did with the same request.
+        /// What happened there.
         like: Useless,
     },
 }
@@ -323,7 +323,7 @@ impl Run<'_> {
     fn job(&self, events: &mpsc::Sender<Progress>) {
         loop {
             let slot = Cell::new(Some(self.slots.take()));
-            let Some((Planned { cases: indices, mode }, _taken)) = self.work.take() else { break };
+            let Some((Planned { cases: mut indices, mode }, _taken)) = self.work.take() else { break };
             let is_alone = mode != RunMode::Shared;
             let has_left = self.subject.person.as_ref().is_some_and(Person::has_left);
             if stopped().is_some() || has_left || self.refused.load(Ordering::Relaxed) {
@@ -341,7 +341,15 @@ impl Run<'_> {
                 drop(slot.take());
                 played();
             };
-            let first = &self.cases[indices[0]];
+            // A case that confirms a failure runs in any case.
+            if mode != RunMode::Confirm {
+                indices.retain(|&index| match self.subject.hangs.useless(&self.cases[index]) {
+                    Some(like) => events.send(Progress::Useless { cases: vec![index], like }).is_err(),
+                    None => true,
+                });
+            }
+            let Some(&first) = indices.first() else { continue };
+            let first = &self.cases[first];
             let opening = if is_alone { None } else { opening_of_agent(first) };
             if let Some(like) = opening.as_ref().and_then(|opening| self.subject.openings.useless(opening)) {
                 let _ = events.send(Progress::Useless { cases: indices, like });
@@ -384,6 +392,10 @@ impl Run<'_> {
         let started = |done: usize| start(indices[done]);
         let goes_on = |done: usize| {
             if is_stopping() {
+                return false;
+            }
+            // The next job skips the cases that would hang, and goes on with the others.
+            if done < end.get() && self.subject.hangs.useless(&self.cases[indices[done]]).is_some() {
                 return false;
             }
             let (spent, left) = (begun.elapsed(), end.get() - done);

@@ -62,19 +62,21 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
 fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet<usize> {
     let mut chosen = HashSet::new();
     let mut covered: HashSet<&String> = before.iter().flat_map(|&index| &cases[index].requirements).collect();
-    let is_must = |case: &Case, id: &str| case.edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
-    let more = |case: &Case, covered: &HashSet<&String>| {
-        case.requirements.iter().filter(|id| !covered.contains(*id) && is_must(case, id)).count()
-    };
     // The case with the most further requirements comes next; of equal ones the first, which `max_by_key` would pass
     // over.
-    while let Some(&next) = among.iter().rev().max_by_key(|&&index| more(&cases[index], &covered))
-        && more(&cases[next], &covered) > 0
+    while let Some(&next) = among.iter().rev().max_by_key(|&&index| further_musts(&cases[index], &covered))
+        && further_musts(&cases[next], &covered) > 0
     {
         covered.extend(&cases[next].requirements);
         chosen.insert(next);
     }
     chosen
+}
+
+/// Returns the number of MUSTs of a case that are not among these.
+fn further_musts(case: &Case, covered: &HashSet<&String>) -> usize {
+    let is_must = |id: &str| case.edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
+    case.requirements.iter().filter(|id| !covered.contains(id) && is_must(id)).count()
 }
 
 /// Returns the positions of cases that repeat others: the contexts of a case, and the shapes of a case that cost
@@ -119,6 +121,33 @@ pub fn quick_cases(cases: &[Case]) -> Vec<usize> {
     let further = covering(cases, &short, &chosen);
     short.retain(|index| further.contains(index));
     quick.extend(short);
+    quick
+}
+
+/// Returns the positions of a few cases of a client: one of each area, that for the most further MUSTs. `can_run` says
+/// of a case whether the client has all acts and settings for it; `shares` says whether it can share conversations.
+/// Then there are also the cases that together are for every MUST of the largest conversation.
+#[must_use]
+pub fn quick_cases_of_client(cases: &[Case], shares: bool, can_run: impl Fn(&Case) -> bool) -> Vec<usize> {
+    let is_candidate = |index: &usize| cases[*index].context.is_none() && can_run(&cases[*index]);
+    let largest = if shares { conversations(cases, 1, |_| false).into_iter().next() } else { None };
+    let mut quick: Vec<usize> = largest.unwrap_or_default().into_iter().filter(is_candidate).collect();
+    let chosen = covering(cases, &quick, &HashSet::new());
+    quick.retain(|index| chosen.contains(index));
+    let area = |index: usize| cases[index].id.split('/').nth(2).unwrap_or_default();
+    let mut areas: HashSet<&str> = quick.iter().map(|&index| area(index)).collect();
+    let mut covered: HashSet<&String> = quick.iter().flat_map(|&index| &cases[index].requirements).collect();
+    let candidates: Vec<usize> = (0..cases.len()).filter(is_candidate).collect();
+    for &first in &candidates {
+        if !areas.insert(area(first)) {
+            continue;
+        }
+        let of_area = candidates.iter().rev().filter(|&&index| area(index) == area(first));
+        if let Some(&best) = of_area.max_by_key(|&&index| further_musts(&cases[index], &covered)) {
+            covered.extend(&cases[best].requirements);
+            quick.push(best);
+        }
+    }
     quick
 }
 

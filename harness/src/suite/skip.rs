@@ -3,6 +3,7 @@
 use crate::case::Case;
 use crate::judge::{CaseVerdict, Cause};
 use crate::results::{CaseReport, Collector, case_id};
+use crate::run::Useless;
 use crate::verdict::Verdict;
 
 /// Returns the report on a case that needs no run: the subject did nothing that concerns its requirements in the shapes
@@ -33,8 +34,21 @@ pub(super) fn skip_repeated(collector: &Collector, case: &Case) -> Option<CaseRe
     Some(skipped(case, first.id.clone(), reason))
 }
 
+/// Returns the report on a case that would lead as little as cases before it.
+pub(super) fn useless(case: &Case, like: &Useless) -> CaseReport {
+    let report = skipped(case, like.case().to_owned(), format!("skipped: {like}"));
+    match like {
+        // The report counts them among those that waited for the answer.
+        Useless::NoSession { .. } => {
+            let cause = Cause::MessageMissing { method: Some("session/new".to_owned()), timed_out: true };
+            CaseReport { cause: Some(cause), ..report }
+        }
+        _ => report,
+    }
+}
+
 /// Returns the report on a case that does not run because of what happened in the case `after`.
-pub(super) fn skipped(case: &Case, after: String, reason: String) -> CaseReport {
+fn skipped(case: &Case, after: String, reason: String) -> CaseReport {
     CaseReport {
         id: case.id.clone(),
         title: Some(case.title.clone()),

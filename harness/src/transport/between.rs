@@ -4,6 +4,9 @@
 //! exit codes need no forwarding. Before that, it starts this program again, as a proxy that gets the client's ends of
 //! the streams. The proxy is not a child of the agent and has its own group. So a client that kills its agent, or its
 //! whole group, ends everything but the proxy; the proxy ends with the streams.
+//!
+//! With [`start_agent`], the process that the client started stays the proxy instead. Then its exit comes after
+//! everything that the proxy does, and signals and the exit code have to be forwarded.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -121,21 +124,62 @@ pub fn stand_between(args: impl IntoIterator<Item = impl AsRef<OsStr>>, record: 
 
 /// Becomes the agent; without ends, on the streams of this process. Returns only if that failed, with the reason.
 pub fn become_agent(command: &[OsString], ends: Option<Ends>) -> SpawnError {
-    let (program, args) =
-        command.split_first().map_or((OsString::new(), &[][..]), |(first, rest)| (first.clone(), rest));
-    let mut agent = Command::new(&program);
-    agent.args(args);
+    let mut agent = agent(command);
     let line = ends.map(|Ends { stdin, stdout, line }| {
         agent.stdin(stdin).stdout(stdout);
         line
     });
     let error = agent.exec();
-    let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    let why = Launch { program, args: args.to_vec(), cwd, environment: Default::default() }.error(error);
+    let why = spawn_error(command, error);
     if let Some(mut line) = line {
         let _ = line.write_all(why.to_string().as_bytes());
     }
     why
+}
+
+/// Starts the agent as a child of this process, which is the proxy itself. The streams of this process become those of
+/// the proxy.
+///
+/// # Errors
+///
+/// The agent cannot be started, or the system has no more pipes.
+pub fn start_agent(command: &[OsString], record: File) -> Result<(Between, Child), SpawnError> {
+    let failed = |error| spawn_error(command, error);
+    let (stdin, to_agent) = io::pipe().map_err(failed)?;
+    let (from_agent, stdout) = io::pipe().map_err(failed)?;
+    let (line, _) = UnixStream::pair().map_err(failed)?;
+    let agent = agent(command).stdin(stdin).stdout(stdout).spawn().map_err(failed)?;
+    let (from_client, to_client) = take_streams().map_err(failed)?;
+    let [from_agent, to_agent] = [OwnedFd::from(from_agent), to_agent.into()].map(File::from);
+    let between = Between { from_client, to_client, from_agent, to_agent, record, pid: agent.id(), start: Start(line) };
+    Ok((between, agent))
+}
+
+/// Returns the standard input and output of this process, and lets it have none: otherwise the client would not see
+/// that the agent closed its output, nor the agent that the client has gone.
+fn take_streams() -> io::Result<(File, File)> {
+    let streams = [io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?];
+    let none = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&none)?;
+    rustix::stdio::dup2_stdout(&none)?;
+    let [from_client, to_client] = streams.map(File::from);
+    Ok((from_client, to_client))
+}
+
+/// Returns the command of the agent.
+fn agent(command: &[OsString]) -> Command {
+    let mut words = command.iter();
+    let mut agent = Command::new(words.next().unwrap_or(&OsString::new()));
+    agent.args(words);
+    agent
+}
+
+/// Explains why the agent cannot be started.
+fn spawn_error(command: &[OsString], error: io::Error) -> SpawnError {
+    let (program, args) =
+        command.split_first().map_or((OsString::new(), &[][..]), |(first, rest)| (first.clone(), rest));
+    let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    Launch { program, args: args.to_vec(), cwd, environment: Default::default() }.error(error)
 }
 
 /// Starts this program again if this process was started to do that, so that the other one has no parent here.

@@ -1,15 +1,21 @@
 //! Stop requests to this program itself.
 
 use std::future::pending;
-use std::io;
+use std::io::{self, IsTerminal};
+use std::process::Child;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+
+/// The arrivals of one kind of signal.
+type Arrivals = tokio::signal::unix::Signal;
 
 /// Stop requests by Ctrl-C or SIGTERM.
 #[derive(Debug)]
 pub struct StopRequests {
-    interrupt: io::Result<Signal>,
-    terminate: io::Result<Signal>,
+    interrupt: io::Result<Arrivals>,
+    terminate: io::Result<Arrivals>,
 }
 
 impl StopRequests {
@@ -21,7 +27,7 @@ impl StopRequests {
 
     /// Waits for the next request.
     pub async fn next(&mut self) {
-        let arrival = async |signals: &mut io::Result<Signal>| match signals {
+        let arrival = async |signals: &mut io::Result<Arrivals>| match signals {
             Ok(signals) => {
                 signals.recv().await;
             }
@@ -32,6 +38,42 @@ impl StopRequests {
             () = arrival(&mut self.terminate) => {}
         }
     }
+}
+
+/// Passes the signals that end a program on to this child, from a thread that ends with the program.
+///
+/// A terminal sends Ctrl-C to all programs of its foreground group, so the child gets that without help.
+///
+/// # Errors
+///
+/// Errors of the operating system.
+pub fn forward_signals(child: &Child) -> io::Result<()> {
+    let pid = Pid::from_child(child);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let from_terminal = io::stderr().is_terminal();
+    let mut forwarded = vec![(SignalKind::terminate(), Signal::TERM), (SignalKind::hangup(), Signal::HUP)];
+    if !from_terminal {
+        forwarded.extend([(SignalKind::interrupt(), Signal::INT), (SignalKind::quit(), Signal::QUIT)]);
+    }
+    let listen = |(kind, number)| {
+        let _context = runtime.enter();
+        signal(kind).map(|arrivals| (arrivals, number))
+    };
+    let listeners = forwarded.into_iter().map(listen).collect::<io::Result<Vec<_>>>()?;
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            let mut forwarding = JoinSet::new();
+            for (mut arrivals, number) in listeners {
+                forwarding.spawn(async move {
+                    while arrivals.recv().await.is_some() {
+                        let _ = kill_process(pid, number);
+                    }
+                });
+            }
+            forwarding.join_all().await;
+        });
+    });
+    Ok(())
 }
 
 /// Ignores the signals with which a terminal or a person ends a program.

@@ -20,6 +20,11 @@ pub(super) fn lead_group(command: &mut Command) {
     command.process_group(0);
 }
 
+/// Whether the system refused to execute the contents of a file.
+pub(super) fn is_wrong_format(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::NOEXEC)
+}
+
 /// Points both outputs of `command` at one new pipe and returns its reading end.
 pub(super) fn merge_output(command: &mut Command) -> io::Result<ChildStdout> {
     let (reader, writer) = io::pipe()?;

@@ -45,11 +45,25 @@ fn section(text: &mut String, command: &Command) {
     let _ = write!(text, "\n## {}\n\n{}.\n", command.get_name(), about(command));
     let subcommands: Vec<&Command> = command.get_subcommands().filter(|one| one.get_name() != "help").collect();
     if subcommands.is_empty() {
-        table(text, own(command));
+        groups(text, command);
     }
     for one in subcommands {
         let _ = write!(text, "\n### {} {}\n\n{}.\n", command.get_name(), one.get_name(), about(one));
-        table(text, own(one));
+        groups(text, one);
+    }
+}
+
+/// Writes a table for each group of options, in the order of the help.
+fn groups(text: &mut String, command: &Command) {
+    let mut headings: Vec<Option<&str>> = Vec::new();
+    for heading in own(command).map(Arg::get_help_heading) {
+        if !headings.contains(&heading) {
+            headings.push(heading);
+        }
+    }
+    for heading in headings {
+        let _ = heading.map_or(Ok(()), |heading| write!(text, "\n**{heading}**\n"));
+        table(text, own(command).filter(|arg| arg.get_help_heading() == heading));
     }
 }
 
@@ -61,7 +75,13 @@ fn own(command: &Command) -> impl Iterator<Item = &Arg> {
 fn table<'c>(text: &mut String, args: impl Iterator<Item = &'c Arg>) {
     text.push_str("\n| option | meaning |\n|---|---|\n");
     for arg in args.filter(|arg| !arg.is_hide_set() && arg.get_id() != "help") {
-        let _ = writeln!(text, "| {} | {}{} |", name(arg), cell(&plain(arg.get_help())), values(arg));
+        let _ = writeln!(
+            text,
+            "| {} | {}{} |",
+            name(arg),
+            cell(&plain(arg.get_long_help().or(arg.get_help()))),
+            values(arg)
+        );
     }
 }
 
@@ -92,7 +112,7 @@ fn plain(text: Option<&clap::builder::StyledStr>) -> String {
 
 /// Escapes a text for a table cell of Markdown.
 fn cell(text: &str) -> String {
-    text.replace('\n', " ").replace('|', "\\|").replace('<', "&lt;")
+    text.replace("\n\n", ". ").replace('\n', " ").replace('|', "\\|").replace('<', "&lt;")
 }
 
 fn the_readme_shows_a_printed_report() {

@@ -366,6 +366,7 @@ impl Collector {
             probes,
             cases,
             explored: None,
+            repeated: None,
             model: self.model,
             summary,
             expected: None,

@@ -39,6 +39,7 @@ pub fn join(one: RunReport, other: RunReport) -> RunReport {
         cases,
         explored: None,
         expected: None,
+        repeated: None,
         shard: None,
         partial: partial(one.partial, other.partial),
         obstacle: one.obstacle.or(other.obstacle),

@@ -9,11 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 mod expected;
 mod explored;
 mod partial;
+mod repeated;
 mod requirement;
 
 pub use self::expected::{EntryReport, ExpectedReport, FailureReport, Standing, entry_name};
 pub use self::explored::{Explored, Unconfirmed};
 pub use self::partial::{Partial, PartialReason};
+pub use self::repeated::Repeated;
 pub use self::requirement::{FindingReport, ProbeReport, RequirementReport};
 use crate::judge::{CaseVerdict, Cause};
 use crate::requirement::{Level, Party};
@@ -75,6 +77,9 @@ pub struct RunReport {
     /// The results of the known failures, if a baseline was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<ExpectedReport>,
+    /// How often each verdict came, if the cases ran several times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated: Option<Repeated>,
     /// The part of the run that this report covers, if it is not the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardInfo>,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use acp_conformance::case::{Case, embedded};
 use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::{Bundle, V1};
-use acp_conformance::options::{RunOptions, StartOptions};
+use acp_conformance::options::{LimitOptions, RunOptions};
 use acp_conformance::profile;
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{CaseReport, Collector, RunReport};
@@ -136,8 +136,8 @@ pub fn run_with(cases: &[Case], subject: &Subject, jobs: usize, isolate: bool) -
     let edition = cases.first().map_or(V1.edition(), |case| case.edition);
     let mut collector = Collector::new(edition, subject.party, subject.command.clone());
     let mut traces = Traces(Vec::new());
-    let start = StartOptions { jobs: NonZeroUsize::new(jobs), ..StartOptions::default() };
-    let options = RunOptions { start, isolate, ..RunOptions::default() };
+    let limits = LimitOptions { jobs: NonZeroUsize::new(jobs), ..LimitOptions::default() };
+    let options = RunOptions { limits, isolate, ..RunOptions::default() };
     let Ok(()) = Suite::new(&mut collector, &mut traces).run(cases, subject, &options);
     Run { report: collector.finish(Duration::ZERO, false), traces: traces.0 }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use super::{DetailArgs, UserArgs};
-use crate::options::StartOptions;
+use crate::options::{LimitOptions, StartOptions};
 
 /// Arguments of `certify`.
 #[derive(Debug, clap::Args)]
@@ -33,6 +33,9 @@ pub struct CertifyAgentArgs {
     /// How to start the program.
     #[command(flatten)]
     pub start: StartOptions,
+    /// How long and how much at once.
+    #[command(flatten)]
+    pub limits: LimitOptions,
     /// The output.
     #[command(flatten)]
     pub keep: KeepArgs,
@@ -44,6 +47,9 @@ pub struct CertifyClientArgs {
     /// How to start the program.
     #[command(flatten)]
     pub start: StartOptions,
+    /// How long and how much at once.
+    #[command(flatten)]
+    pub limits: LimitOptions,
     /// How the harness operates the client.
     #[command(flatten)]
     pub user: UserArgs,

@@ -5,17 +5,19 @@ use std::path::PathBuf;
 use super::super::outputs::{self, Output};
 use super::OutputFormat;
 use crate::expected::{Date, parse_day};
+use crate::options::heading;
 use crate::report::Detail;
 
 /// Expected failures, for every command that checks.
 #[derive(Debug, Default, clap::Args)]
 pub struct ExpectedArgs {
-    /// A TOML file with known failures as `[[expected]]` tables. Listed failures do not fail the run; an entry that no
-    /// longer fails, or has expired, does
-    #[arg(long, value_name = "FILE")]
+    /// A TOML file with known failures, which do not fail the run
+    ///
+    /// Each is an `[[expected]]` table. An entry that no longer fails, or has expired, fails the run.
+    #[arg(long, value_name = "FILE", help_heading = heading::BASELINE)]
     pub expected: Option<PathBuf>,
     /// Update that file: add new failures and remove entries that no longer fail
-    #[arg(long, requires = "expected")]
+    #[arg(long, requires = "expected", help_heading = heading::BASELINE, hide_short_help = true)]
     pub update_expected: bool,
     /// The current day for `expires`, for tests
     #[arg(long, value_name = "DAY", value_parser = parse_day, hide = true)]
@@ -29,13 +31,18 @@ pub struct ResultArgs {
     #[command(flatten)]
     pub expected: ExpectedArgs,
     /// The report formats.
-    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = outputs::parse, help = outputs::help())]
+    #[arg(long = "format", value_name = "FORM[=FILE]", value_parser = outputs::parse, help_heading = heading::REPORTS)]
+    #[arg(help = outputs::help(), long_help = outputs::long_help())]
     formats: Vec<Output>,
-    /// Write an HTML page with a sequence chart of every case; the same as `--format html=FILE`
-    #[arg(long, value_name = "FILE")]
+    /// Write an HTML page with a sequence chart of every case
+    ///
+    /// The same as `--format html=FILE`.
+    #[arg(long, value_name = "FILE", help_heading = heading::REPORTS)]
     html: Option<PathBuf>,
-    /// Exit with 0 if no MUST failed, even if some were not exercised; but not if the run could not exercise anything
-    #[arg(long)]
+    /// Exit with 0 if no MUST failed, even if some were not exercised
+    ///
+    /// But not if the run could not exercise anything.
+    #[arg(long, help_heading = heading::BASELINE)]
     pub allow_incomplete: bool,
     /// The detail of the text output.
     #[command(flatten)]
@@ -46,10 +53,12 @@ pub struct ResultArgs {
 #[derive(Debug, Default, Clone, Copy, clap::Args)]
 pub struct DetailArgs {
     /// List every case and every requirement
-    #[arg(long, short)]
+    #[arg(long, short, help_heading = heading::REPORTS, hide_short_help = true)]
     verbose: bool,
-    /// Print only failures and the verdict; show progress only if standard error is a terminal
-    #[arg(long, short, conflicts_with = "verbose")]
+    /// Print only failures and the verdict
+    ///
+    /// Progress is shown only if standard error is a terminal.
+    #[arg(long, short, conflicts_with = "verbose", help_heading = heading::REPORTS)]
     pub quiet: bool,
 }
 

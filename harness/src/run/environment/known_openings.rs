@@ -36,19 +36,55 @@ struct Opening {
     useless: Useless,
 }
 
-/// A request that leads nowhere.
+/// Why a case leads nowhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Useless {
-    /// The first case that sent it.
-    pub case: String,
-    /// Whether the agent answered with an error, instead of not at all.
-    pub is_refused: bool,
+pub enum Useless {
+    /// The agent refuses its `initialize`, or leaves it unanswered.
+    Opening {
+        /// The first case that sent it.
+        case: String,
+        /// Whether the agent answered with an error, instead of not at all.
+        is_refused: bool,
+    },
+    /// The agent answers no `session/new`.
+    NoSession {
+        /// The first case that sent it.
+        case: String,
+    },
+    /// The subject leaves requests unanswered in the context of the case.
+    Hangs {
+        /// The subject.
+        party: Party,
+        /// The context.
+        context: String,
+        /// The cases that show it.
+        cases: Vec<String>,
+    },
+}
+
+impl Useless {
+    /// Returns the first case that shows it.
+    #[must_use]
+    pub fn case(&self) -> &str {
+        match self {
+            Self::Opening { case, .. } | Self::NoSession { case } => case,
+            Self::Hangs { cases, .. } => cases.first().map(String::as_str).unwrap_or_default(),
+        }
+    }
 }
 
 impl fmt::Display for Useless {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.is_refused { "refused" } else { "did not answer" };
-        write!(f, "the agent {what} the same initialize in {}", self.case)
+        match self {
+            Self::Opening { case, is_refused } => {
+                let what = if *is_refused { "refused" } else { "did not answer" };
+                write!(f, "the agent {what} the same initialize in {case}")
+            }
+            Self::NoSession { case } => write!(f, "the agent did not answer session/new in {case} and in another case"),
+            Self::Hangs { party, cases, .. } => {
+                write!(f, "the {party} left a request unanswered in {}, in the same context", cases.join(" and "))
+            }
+        }
     }
 }
 
@@ -92,7 +128,7 @@ impl KnownOpenings {
                 params: params.clone(),
                 is_agreed,
                 failures: usize::from(!is_agreed),
-                useless: Useless { case: case.to_owned(), is_refused: taken == Taken::Refused },
+                useless: Useless::Opening { case: case.to_owned(), is_refused: taken == Taken::Refused },
             }),
         }
     }
@@ -211,7 +247,7 @@ mod tests {
             known.note(&params, "b", &by_client.events);
             assert_eq!(known.useless(&params), None, "one failure");
             known.note(&params, "c", &failing.events);
-            assert_eq!(known.useless(&params), Some(Useless { case: "a".to_owned(), is_refused }));
+            assert_eq!(known.useless(&params), Some(Useless::Opening { case: "a".to_owned(), is_refused }));
             assert_eq!(known.useless(&json!({})), None, "another request");
             known.note(&params, "d", &agrees().events);
             assert_eq!(known.useless(&params), None, "it agreed once");

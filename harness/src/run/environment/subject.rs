@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::known_calls::KnownCalls;
 use super::known_fences::KnownFences;
+use super::known_hangs::KnownHangs;
 use super::known_openings::KnownOpenings;
 use super::known_servers::KnownServers;
 use super::sandbox::{Cache, Sandbox};
-use crate::case::model::{Act, Case, UserPermission};
+use crate::case::model::{Act, Action, Case, Step, UserPermission};
 use crate::case::template::Bindings;
 use crate::manual::{AgentFolder, Person};
 use crate::profile::{Controls, Hints, Means, Profile, Setting, person, places};
@@ -69,6 +70,8 @@ pub struct Subject {
     pub is_first_start: bool,
     /// How it takes `initialize`, as observed in the run.
     pub openings: KnownOpenings,
+    /// Where it leaves requests unanswered, as observed in the run.
+    pub hangs: KnownHangs,
     /// Whether it uses MCP servers, as observed in the run.
     pub servers: KnownServers,
 }
@@ -106,6 +109,7 @@ impl Subject {
             exact_edition: false,
             is_first_start: false,
             openings: KnownOpenings::default(),
+            hangs: KnownHangs::default(),
             servers: KnownServers::default(),
         }
     }
@@ -338,6 +342,25 @@ impl Subject {
             args.extend(self.setting(Setting::Directories, &places)?);
         }
         Ok(args)
+    }
+
+    /// Whether options and profile describe all acts and settings that a case of a client needs.
+    #[must_use]
+    pub fn has_controls_for(&self, case: &Case) -> bool {
+        let has = |setting: Setting| self.controls.settings.contains_key(&setting);
+        let permission = match case.user.permission {
+            UserPermission::Allow => true,
+            UserPermission::Reject => has(Setting::PermissionReject),
+            UserPermission::Hold => has(Setting::PermissionHold),
+        };
+        let is_known = |step: &Step| match &step.action {
+            Action::Act(act) => self.means(act).is_some(),
+            _ => true,
+        };
+        permission
+            && (case.user.mcp_servers.is_empty() || has(Setting::McpServers))
+            && (case.user.directories.is_empty() || has(Setting::Directories))
+            && case.steps.iter().all(is_known)
     }
 
     fn setting(&self, setting: Setting, places: &Places) -> Result<Vec<String>, UnknownSetting> {

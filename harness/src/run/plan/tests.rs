@@ -1,7 +1,9 @@
 //! Checks which made-up cases share a conversation, and which built-in ones do.
 
-use super::{conversations, opening, quick_cases, repeated};
-use crate::case::model::Case;
+use std::collections::HashSet;
+
+use super::{conversations, opening, quick_cases, quick_cases_of_client, repeated};
+use crate::case::model::{Action, Case};
 use crate::case::{Includes, Vocabulary, embedded, load_text};
 use crate::edition::V1;
 use crate::requirement::Party;
@@ -133,6 +135,26 @@ fn quick_cases_cover_the_requirements_of_the_largest_conversation() {
     let should = about(&["init.agent-info"]);
     let cases = [poor, should, about(&[a]), about(&[b, c]), about(&[c]), about(&[a, d]), about(&[d])];
     assert_eq!(quick_cases(&cases), [3, 5]);
+}
+
+#[test]
+fn quick_cases_of_a_client_are_one_of_each_area() {
+    let (mut cases, _) = embedded(&V1);
+    cases.retain(|case| case.subject == Party::Client);
+    let areas_of = |indices: &[usize]| -> Vec<String> {
+        indices.iter().map(|&index| cases[index].id.split('/').nth(2).unwrap_or_default().to_owned()).collect()
+    };
+    let all: HashSet<String> = areas_of(&(0..cases.len()).collect::<Vec<_>>()).into_iter().collect();
+    let quick = quick_cases_of_client(&cases, false, |_| true);
+    let areas = areas_of(&quick);
+    assert_eq!((areas.len(), areas.into_iter().collect::<HashSet<_>>()), (all.len(), all.clone()));
+    // Without acts, only cases without acts are of use.
+    let acts = |case: &Case| case.steps.iter().any(|step| matches!(step.action, Action::Act(_)));
+    let few = quick_cases_of_client(&cases, false, |case| !acts(case));
+    assert!(!few.is_empty() && few.iter().all(|&index| !acts(&cases[index])));
+    // One conversation holds many cases for the price of a few.
+    let shared = quick_cases_of_client(&cases, true, |_| true);
+    assert!(shared.len() > quick.len() && areas_of(&shared).into_iter().collect::<HashSet<_>>() == all);
 }
 
 #[test]

@@ -49,7 +49,13 @@ impl<C: Channel> RunningCase<'_, C> {
                     examined = self.inbox.len();
                     deadline = self.begin_of_wait(line) + limit;
                 }
-                Found::Matched(result) | Found::Contradicted(result) => return result,
+                Found::Matched(result) | Found::Contradicted(result) => {
+                    let is_legal = matches!(line.body, IncomingBody::Result { .. });
+                    if let Some(request) = self.inbox.request_of(line).filter(|_| is_legal) {
+                        self.subject.hangs.note_answer(&request.method);
+                    }
+                    return result;
+                }
                 Found::NotYet => examined = self.inbox.len(),
             }
             let end = rest.deadline(self, line, deadline);
@@ -363,6 +369,10 @@ impl<C: Channel> RunningCase<'_, C> {
         if self.nothing_more(line) {
             let observed = Some(Observed::Ended(self.how_it_ended().await));
             return StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::Ended) };
+        }
+        // After an unmet step the case waits less.
+        if let Some(request) = request.filter(|_| self.unmet.is_none()) {
+            self.subject.hangs.note_silence(self.case, &request.method);
         }
         let observed = Some(Observed::TimedOut {
             after_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),

@@ -1,6 +1,7 @@
 //! Starting a program: the command, its environment, and the reasons for a failure.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -179,6 +180,11 @@ impl Launch {
     pub(in crate::transport) fn error(&self, source: io::Error) -> SpawnError {
         let program = Path::new(&self.program);
         let searched = !self.program.as_encoded_bytes().contains(&b'/');
+        if platform::is_wrong_format(&source) {
+            let start = if searched { None } else { std::fs::read(self.cwd.join(program)).ok() };
+            let what = start.as_deref().map_or(FileContents::Unknown, FileContents::of);
+            return SpawnError::WrongFormat { path: program.to_owned(), what };
+        }
         match source.kind() {
             io::ErrorKind::NotFound if searched => {
                 SpawnError::NotOnPath { name: self.program.to_string_lossy().into_owned() }
@@ -223,6 +229,14 @@ pub enum SpawnError {
         /// The program as given.
         path: PathBuf,
     },
+    /// The system cannot execute the contents of the file.
+    #[error("`{}` {what}", path.display())]
+    WrongFormat {
+        /// The program as given.
+        path: PathBuf,
+        /// What it contains.
+        what: FileContents,
+    },
     /// The working directory does not exist or is not a directory.
     #[error("working directory `{}` does not exist", cwd.display())]
     CwdMissing {
@@ -237,6 +251,45 @@ pub enum SpawnError {
         /// The error of the system.
         source: io::Error,
     },
+}
+
+/// The contents of a file that the system cannot execute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileContents {
+    /// It has none.
+    Empty,
+    /// A program for another machine or system.
+    ForeignProgram,
+    /// A text.
+    Script,
+    /// The file cannot be read, or only PATH leads to it.
+    Unknown,
+}
+
+impl FileContents {
+    /// The first bytes of programs: of Linux, Windows and macOS, there also of those for several machines.
+    const PROGRAMS: [&[u8]; 5] = [b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe"];
+
+    fn of(bytes: &[u8]) -> Self {
+        match bytes {
+            [] => Self::Empty,
+            _ if Self::PROGRAMS.iter().any(|start| bytes.starts_with(start)) => Self::ForeignProgram,
+            _ => Self::Script,
+        }
+    }
+}
+
+impl fmt::Display for FileContents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "is empty",
+            Self::ForeignProgram => "is a program for another kind of processor or system",
+            Self::Script => {
+                "is a script without a #! line; add one, such as #!/usr/bin/env node, or put its interpreter before it"
+            }
+            Self::Unknown => "is neither a program for this machine nor a script with a #! line",
+        })
+    }
 }
 
 impl SpawnError {
