@@ -76,15 +76,28 @@ impl Finding {
     }
 }
 
-/// Fields that differ at each occurrence of the same mistake.
-const ACCIDENTAL: [&str; 6] = ["id", "sessionId", "terminalId", "toolCallId", "messageId", "compactionId"];
+/// The fields that all occurrences of a mistake have in common; others hold ids, values and durations.
+const COMMON: [&str; 9] =
+    ["method", "methods", "pointer", "expected", "capability", "used", "variant", "party", "requirement"];
 
-/// Returns a name of a failure by its kind and fields, without ids of single sessions and without durations.
+/// Returns a name of a mistake by the kind and fields of its findings. Two steps that went otherwise than their cases
+/// expect are one mistake only if they expected and observed the same.
 #[must_use]
 pub fn signature(kind: &str, fields: &Map<String, Value>) -> String {
-    let stays = |(name, _): &(&String, &Value)| !ACCIDENTAL.contains(&name.as_str()) && !name.ends_with("Ms");
-    let fields: BTreeMap<_, _> = fields.iter().filter(stays).collect();
+    let is_of_step = fields.contains_key("observation");
+    let stays = |(name, _): &(&String, &Value)| is_of_step || COMMON.contains(&name.as_str());
+    let common = |(name, value): (&String, &Value)| match value.as_str().filter(|_| name == "pointer") {
+        Some(pointer) => (name.clone(), without_indexes(pointer).into()),
+        None => (name.clone(), value.clone()),
+    };
+    let fields: BTreeMap<String, Value> = fields.iter().filter(stays).map(common).collect();
     format!("{kind} {}", serde_json::to_string(&fields).unwrap_or_default())
+}
+
+/// Returns a pointer without the places in lists.
+fn without_indexes(pointer: &str) -> String {
+    let parts = pointer.split('/').filter(|part| part.parse::<usize>().is_err());
+    parts.collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]
@@ -157,12 +170,18 @@ mod tests {
     }
 
     #[test]
-    fn signatures_have_no_ids_and_durations() {
+    fn signatures_have_what_all_occurrences_of_a_mistake_have_in_common() {
         let name = |fact: crate::finding::Fact| signature(fact.kind, &fact.fields());
         let late = |session_id: &str, after_ms: u64, method: &str| {
             name(fact!("late", "{session_id} {after_ms} {method}", session_id, after_ms, method))
         };
         assert_eq!(late("a", 1, "session/new"), late("b", 2, "session/new"));
         assert_ne!(late("a", 1, "session/new"), late("a", 1, "session/load"));
+        let unmet = |observation: &str| {
+            name(fact!("contradicted", "{observed}", observed = observation; observation = observation))
+        };
+        assert_ne!(unmet("a"), unmet("b"), "steps have no fields that name the mistake");
+        let wrong = |pointer: &str| name(fact!("wrong-type", "it is wrong"; pointer = pointer));
+        assert_eq!(wrong("/update/content/0/type"), wrong("/update/content/1/type"));
     }
 }
