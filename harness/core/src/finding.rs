@@ -77,6 +77,11 @@ impl Fact {
         self.fields.iter().map(|(name, value)| (camel_case(name), value.clone())).collect()
     }
 
+    /// Whether a field holds a character in the place of bytes that could not be decoded.
+    pub(crate) fn has_damaged_text(&self) -> bool {
+        self.fields.iter().any(|(_, value)| value.to_string().contains(char::REPLACEMENT_CHARACTER))
+    }
+
     /// Renders the sentence: `the agent sent session/update, and the client did not …`, without a full stop.
     #[must_use]
     pub fn text(&self) -> String {

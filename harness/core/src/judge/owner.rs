@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::finding::{Finding, Tally};
-use crate::requirement::Catalogue;
+use crate::requirement::{Area, Catalogue, Level, Requirement};
 use crate::verdict::Verdict;
 
 /// A finding: the id of its requirement, and its place among the findings of that requirement.
@@ -30,6 +30,7 @@ pub(super) fn assign(tallies: &mut BTreeMap<String, Tally>, catalogue: &Catalogu
             owners.extend(binding.into_iter().next().map(|(_, owner)| (place, owner)));
         }
     }
+    owners.extend(damaged(tallies, catalogue).filter(|(place, _)| !owners.contains_key(place)).collect::<Vec<_>>());
     for place in owners.keys() {
         let mut owner = &owners[place];
         // A test of the catalogue ensures that no requirement refers to itself, even through others.
@@ -40,6 +41,24 @@ pub(super) fn assign(tallies: &mut BTreeMap<String, Tally>, catalogue: &Catalogu
             finding.same_as = Some(owner.0.clone());
         }
     }
+}
+
+/// Returns the findings on texts with damaged characters, with the violated requirement of the transport as their owner:
+/// whoever breaks characters also breaks the ids and values that contain them.
+fn damaged(tallies: &BTreeMap<String, Tally>, catalogue: &Catalogue) -> impl Iterator<Item = (Place, Place)> {
+    let is_transport = |requirement: &&Requirement| {
+        Area::of(&requirement.id) == Area::TRANSPORT && requirement.level == Level::Must
+    };
+    let transport = catalogue.iter().filter(is_transport);
+    let cause = transport
+        .filter_map(|requirement| failures(tallies, &requirement.id).next().map(|(at, _)| (requirement.id.clone(), at)))
+        .next();
+    let mut found = Vec::new();
+    for (id, _) in tallies.iter().filter(|(id, _)| Area::of(id) != Area::TRANSPORT) {
+        let broken = failures(tallies, id).filter(|(_, finding)| finding.fact.has_damaged_text());
+        found.extend(broken.filter_map(|(at, _)| Some(((id.clone(), at), cause.clone()?))));
+    }
+    found.into_iter()
 }
 
 fn failures<'t>(
@@ -53,18 +72,20 @@ fn failures<'t>(
 impl Finding {
     /// Returns whether this finding and one of a more specific requirement are at the same place: both have the same
     /// deciding event, and the pointer of one is that of the other or leads into it. A finding without a pointer
-    /// concerns the whole message; a specific one without a pointer shares only the mistake of a finding like this.
+    /// concerns the whole message; a specific one without a pointer shares only the mistake of a finding like this. If
+    /// neither has a pointer, it is enough that this finding rests on the deciding event of the other.
     #[must_use]
     pub fn is_same_mistake(&self, specific: &Self) -> bool {
         let is_within = |inner: &str, outer: &str| {
             inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.events.first() == specific.events.first()
-            && match (self.pointer(), specific.pointer()) {
-                (None, _) => true,
-                (Some(_), None) => false,
-                (Some(one), Some(other)) => is_within(one, other) || is_within(other, one),
-            }
+        let is_same_event = self.events.first() == specific.events.first();
+        match (self.pointer(), specific.pointer()) {
+            (None, None) => specific.events.first().is_some_and(|event| self.events.contains(event)),
+            (None, Some(_)) => is_same_event,
+            (Some(_), None) => false,
+            (Some(one), Some(other)) => is_same_event && (is_within(one, other) || is_within(other, one)),
+        }
     }
 
     /// Returns the pointer relative to the payload: some checks count from the message, and some from its params or
@@ -106,6 +127,7 @@ mod tests {
 
     use super::*;
     use crate::fact;
+    use crate::finding::Fact;
 
     fn catalogue(requirements: &[(&str, &str, &[&str])]) -> Catalogue {
         let entry = |(id, level, refers_to): &(&str, &str, &[&str])| {
@@ -153,6 +175,46 @@ mod tests {
         assert_eq!(owner(Some("/path"), None), None);
         let elsewhere = owners(&catalogue, &[("general", 3, None), ("specific", 4, None)]);
         assert_eq!(elsewhere, [None, None]);
+    }
+
+    #[test]
+    fn finding_that_rests_on_event_of_specific_one_is_same_mistake() {
+        let finding = |events: &[usize]| Finding {
+            verdict: Verdict::Fail,
+            fact: fact!("wrong", "it is wrong"),
+            doubt: None,
+            events: events.to_vec(),
+            stalled: false,
+            same_as: None,
+        };
+        assert!(finding(&[9, 3]).is_same_mistake(&finding(&[3, 5])));
+        assert!(!finding(&[9, 5]).is_same_mistake(&finding(&[3, 5])));
+    }
+
+    #[test]
+    fn broken_characters_explain_ids_with_them() {
+        let names = [("ids", "must", &[][..]), ("transport.split", "must", &[]), ("other", "must", &[])];
+        let catalogue = catalogue(&names);
+        let finding = |fact: Fact| Finding {
+            verdict: Verdict::Fail,
+            fact,
+            doubt: None,
+            events: vec![1],
+            stalled: false,
+            same_as: None,
+        };
+        let tally = |fact: Fact| Tally { findings: vec![finding(fact)], ..Tally::default() };
+        let broken = || tally(fact!("unknown-id", "{id}", id = "id-\u{fffd}-2"));
+        let whole = || tally(fact!("unknown-id", "{id}", id = "id-2"));
+        let owner = |transport: bool| {
+            let mut tallies = BTreeMap::from([("ids".to_owned(), broken()), ("other".to_owned(), whole())]);
+            tallies.extend(transport.then(|| ("transport.split".to_owned(), whole())));
+            assign(&mut tallies, &catalogue);
+            assert_eq!(tallies["other"].findings[0].same_as, None);
+            tallies["ids"].findings[0].same_as.clone()
+        };
+        assert_eq!(owner(true).as_deref(), Some("transport.split"));
+        assert_eq!(owner(false), None);
     }
 
     #[test]

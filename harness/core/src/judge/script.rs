@@ -62,9 +62,8 @@ pub(in crate::judge) fn judge_step(
             Outcome::TimedOut if was_passed_over(conversation, step, has(Flag::AnyRequest)) => {
                 let fact = fact!(
                     "unanswered-before-later",
-                    "{step}; the {party} did answer a later request",
-                    step = step_text(step, subject),
-                    party = subject;
+                    "{step}, but answered a later request",
+                    step = step_text(step, subject);
                     expectation = step.expected,
                     observation = step.observed
                 );

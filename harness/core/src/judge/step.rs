@@ -106,7 +106,11 @@ fn sentence(step: &StepEvent, subject: Party) -> Option<String> {
             format!("{}; expected {}", end_text(end, subject), message_text(message))
         }
         (Expected::FenceAnswer, Observed::Ended(end)) => {
-            format!("{}; expected it to read on and to answer", end_text(end, subject))
+            format!("{}; expected it to keep the connection open", end_text(end, subject))
+        }
+        (Expected::Reply(_) | Expected::AnyReply(_), Observed::Reply { text, repeats_prompt }) => {
+            let repeats = if *repeats_prompt { ", apart from the prompt, which it repeats" } else { "" };
+            format!("the {subject} replied {text}{repeats}; expected {}", expected_text(step, subject)?)
         }
         (Expected::ConnectionEnd, Observed::StillConnected { answers: true }) => {
             format!("the {subject} kept the connection open and answered a later request; expected it to close it")
