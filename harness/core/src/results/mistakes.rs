@@ -186,6 +186,8 @@ pub fn failed(requirement: &RequirementReport) -> impl Iterator<Item = &FindingR
 mod tests {
     use std::time::Duration;
 
+    use serde_json::json;
+
     use super::*;
     use crate::requirement::Party;
     use crate::results::{Collector, RunReport, join};
@@ -247,6 +249,57 @@ mod tests {
         assert_ne!(b.verdict, Verdict::Fail);
         let listed = report.reasons.iter().map(|reason| reason.cases.as_slice());
         assert_eq!(listed.collect::<Vec<_>>(), [["b", "c"]]);
+    }
+
+    /// Returns the verdicts on a case and its context, after another case failed for the same requirement; the case
+    /// has this verdict on it, and its context follows from that.
+    fn after_race(verdict: &str) -> Vec<CaseVerdict> {
+        let finding = |case: &str, verdict: &str| {
+            json!({"case": case, "verdict": verdict, "kind": verdict, "text": "", "party": "agent", "events": [], "lines": []})
+        };
+        let case = |id: &str, verdict: &str, cause: serde_json::Value| -> CaseReport {
+            let own = json!({"verdict": verdict, "reason": "x", "cause": cause});
+            let otherwise = if verdict == "fail" { own } else { json!(null) };
+            let case = json!({
+                "id": id, "verdict": verdict, "durationMs": 1, "requirements": ["r"], "reason": "x", "cause": cause,
+                "otherwise": otherwise,
+            });
+            serde_json::from_value(case).expect("a case")
+        };
+        let mut findings = vec![finding("a", "fail"), finding("b", verdict)];
+        let undecided = json!({"kind": "undecided", "requirements": ["r"]});
+        let mut cases = vec![case("a", "fail", json!(null))];
+        if verdict == "fail" {
+            findings.push(finding("b@again", verdict));
+            cases.extend([case("b", verdict, json!(null)), case("b@again", verdict, json!(null))]);
+        } else {
+            let skipped = json!({"kind": "skipped", "after": "b"});
+            cases.extend([case("b", verdict, undecided), case("b@again", "not-exercised", skipped)]);
+        }
+        let requirement = json!({
+            "id": "r", "party": "agent", "level": "must", "verdict": "fail", "text": "", "appliesWhen": "always",
+            "status": "checked", "source": "", "cases": [], "findings": findings,
+        });
+        let mut requirements = [serde_json::from_value(requirement).expect("a requirement")];
+        settle(&mut requirements, &mut cases);
+        let first = cases.clone();
+        settle(&mut requirements, &mut cases);
+        assert_eq!(cases, first, "settling again changes nothing");
+        let shown = |case: &CaseReport| CaseVerdict {
+            verdict: case.verdict,
+            reason: case.reason.clone(),
+            cause: case.cause.clone(),
+        };
+        cases.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn a_case_has_the_same_verdict_whether_a_race_left_it_undecided_or_not() {
+        let failed = after_race("fail");
+        assert_eq!(failed.iter().map(|case| case.verdict).collect::<Vec<_>>()[0], Verdict::Fail);
+        assert_eq!(failed[1], CaseVerdict::same_mistake("r", "a".to_owned()));
+        assert_eq!(failed[2], failed[1]);
+        assert_eq!(after_race("inconclusive"), failed);
     }
 
     #[test]
