@@ -74,7 +74,14 @@ pub(super) fn examples(requirement: &RequirementReport) -> Vec<Broken<'_>> {
     all.sort_by_key(|Broken { finding, .. }| {
         let is_elsewhere = area(&finding.case).split('/').next() != Some(own_area);
         let has_shape = case_id::has_shape(&finding.case);
-        (finding.counted_in.is_some(), finding.after.len(), is_elsewhere, has_shape, finding.lines.len(), finding.shared)
+        (
+            finding.counted_in.is_some(),
+            finding.after.len(),
+            is_elsewhere,
+            has_shape,
+            finding.lines.len(),
+            finding.shared,
+        )
     });
     all
 }

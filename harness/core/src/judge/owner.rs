@@ -46,9 +46,8 @@ pub(super) fn assign(tallies: &mut BTreeMap<String, Tally>, catalogue: &Catalogu
 /// Returns the findings on texts with damaged characters, with the violated requirement of the transport as their owner:
 /// whoever breaks characters also breaks the ids and values that contain them.
 fn damaged(tallies: &BTreeMap<String, Tally>, catalogue: &Catalogue) -> impl Iterator<Item = (Place, Place)> {
-    let is_transport = |requirement: &&Requirement| {
-        Area::of(&requirement.id) == Area::TRANSPORT && requirement.level == Level::Must
-    };
+    let is_transport =
+        |requirement: &&Requirement| Area::of(&requirement.id) == Area::TRANSPORT && requirement.level == Level::Must;
     let transport = catalogue.iter().filter(is_transport);
     let cause = transport
         .filter_map(|requirement| failures(tallies, &requirement.id).next().map(|(at, _)| (requirement.id.clone(), at)))

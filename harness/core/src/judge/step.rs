@@ -87,7 +87,11 @@ fn sentence(step: &StepEvent, subject: Party) -> Option<String> {
             format!("the {subject} {} with {actual}{place}; expected {expected}", sent_text(message))
         }
         (Expected::Message(ExpectedMessage::Result(answer)), Observed::Error(error)) => {
-            format!("{} the error {error}; expected {}", answered_with(answer, subject), pattern_text("a result", answer))
+            format!(
+                "{} the error {error}; expected {}",
+                answered_with(answer, subject),
+                pattern_text("a result", answer)
+            )
         }
         (Expected::Message(ExpectedMessage::Error(answer)), Observed::Result(result)) => {
             format!("{} the result {result}; expected {}", answered_with(answer, subject), error_text(answer))

@@ -38,12 +38,7 @@ pub(super) fn quote<'t>(event: &dyn Fn(usize) -> Option<&'t Event>, events: &[us
 
 /// Returns the messages between two events, or their number. A recording keeps only the events of findings, so these
 /// are unknown there.
-fn between<'t>(
-    event: &dyn Fn(usize) -> Option<&'t Event>,
-    before: &Event,
-    end: usize,
-    fact: &Fact,
-) -> Vec<String> {
+fn between<'t>(event: &dyn Fn(usize) -> Option<&'t Event>, before: &Event, end: usize, fact: &Fact) -> Vec<String> {
     let messages = (before.n + 1..end).filter_map(event).filter(|event| matches!(event.what, What::Line { .. }));
     let messages: Vec<&Event> = messages.collect();
     if messages.len() > MOST_BETWEEN {
@@ -54,11 +49,7 @@ fn between<'t>(
 
 /// Returns a sentence instead of the end of a process after the tester had closed its input: that proves nothing about
 /// the subject but the time that it had.
-fn closed_by_tester<'t>(
-    event: &dyn Fn(usize) -> Option<&'t Event>,
-    before: &Event,
-    end: &Event,
-) -> Option<String> {
+fn closed_by_tester<'t>(event: &dyn Fn(usize) -> Option<&'t Event>, before: &Event, end: &Event) -> Option<String> {
     if !matches!(end.what, What::Process(ProcessEvent::Exited { .. } | ProcessEvent::StdoutEnded)) {
         return None;
     }
@@ -137,7 +128,8 @@ mod tests {
     /// Returns the lines that prove a finding by these events of a trace.
     fn quoted(events: &[&str], by: &[usize]) -> Vec<String> {
         let head = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent"}"#;
-        let lines = events.iter().enumerate().map(|(n, event)| format!("{{\"n\":{n},\"us\":{},{event}}}\n", n * 1_000_000));
+        let lines =
+            events.iter().enumerate().map(|(n, event)| format!("{{\"n\":{n},\"us\":{},{event}}}\n", n * 1_000_000));
         let file = format!("{head}\n{}", lines.collect::<String>());
         let trace = Trace::read(file.as_bytes()).expect("a trace");
         quote(&|n| trace.event(n), by, &fact!("wrong", "it is wrong"))

@@ -163,7 +163,12 @@ fn follow_first_use(cases: &mut [CaseReport]) {
     let same: BTreeMap<String, CaseVerdict> = cases
         .iter()
         .filter(|case| matches!(case.cause, Some(Cause::SameMistake { .. })))
-        .map(|case| (case.id.clone(), CaseVerdict { cause: case.cause.clone(), reason: case.reason.clone(), verdict: case.verdict }))
+        .map(|case| {
+            (
+                case.id.clone(),
+                CaseVerdict { cause: case.cause.clone(), reason: case.reason.clone(), verdict: case.verdict },
+            )
+        })
         .collect();
     for case in cases {
         let first = match &case.own_verdict().cause {
@@ -254,9 +259,7 @@ mod tests {
     /// Returns the verdicts on a case and its context, after another case failed for the same requirement; the case
     /// has this verdict on it, and its context follows from that.
     fn after_race(verdict: &str) -> Vec<CaseVerdict> {
-        let finding = |case: &str, verdict: &str| {
-            json!({"case": case, "verdict": verdict, "kind": verdict, "text": "", "party": "agent", "events": [], "lines": []})
-        };
+        let finding = |case: &str, verdict: &str| json!({"case": case, "verdict": verdict, "kind": verdict, "text": "", "party": "agent", "events": [], "lines": []});
         let case = |id: &str, verdict: &str, cause: serde_json::Value| -> CaseReport {
             let own = json!({"verdict": verdict, "reason": "x", "cause": cause});
             let otherwise = if verdict == "fail" { own } else { json!(null) };
