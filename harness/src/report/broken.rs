@@ -66,8 +66,8 @@ pub(super) fn open_musts(report: &RunReport, whole: bool) -> Vec<OpenMusts<'_>> 
 }
 
 /// Returns the violations of [`failures`], the best example first: from a case that fails for it, with the fewest cases
-/// before it, in the requirement's own area, without a shape or context, with the fewest messages, and from a process of
-/// its own.
+/// before it, in the requirement's own area, without a shape or context, with the fewest messages, and from a process
+/// of its own.
 pub(super) fn examples(requirement: &RequirementReport) -> Vec<Broken<'_>> {
     let own_area = Area::of(&requirement.id).name();
     let mut all: Vec<_> = failures(requirement).collect();

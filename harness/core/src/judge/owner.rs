@@ -43,8 +43,8 @@ pub(super) fn assign(tallies: &mut BTreeMap<String, Tally>, catalogue: &Catalogu
     }
 }
 
-/// Returns the findings on texts with damaged characters, with the violated requirement of the transport as their owner:
-/// whoever breaks characters also breaks the ids and values that contain them.
+/// Returns the findings on texts with damaged characters, with the violated requirement of the transport as their
+/// owner: a program that breaks characters also breaks the ids and values that contain them.
 fn damaged(tallies: &BTreeMap<String, Tally>, catalogue: &Catalogue) -> impl Iterator<Item = (Place, Place)> {
     let is_transport =
         |requirement: &&Requirement| Area::of(&requirement.id) == Area::TRANSPORT && requirement.level == Level::Must;

@@ -301,7 +301,7 @@ fn request_text(answer: &ExpectedAnswer) -> String {
     answer.method.clone().unwrap_or_else(|| "a request".to_owned())
 }
 
-/// Describes an expected error: by its code if the case wants nothing else.
+/// Describes an expected error: by its code alone if the case wants only that.
 fn error_text(answer: &ExpectedAnswer) -> String {
     let code = answer.pattern.as_ref().and_then(|pattern| pattern.as_object()).filter(|members| members.len() == 1);
     match code.and_then(|members| members.get("code")).filter(|code| code.is_i64()) {

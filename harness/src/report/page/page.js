@@ -266,7 +266,7 @@ class View {
     this.open(at);
   }
 
-  /** Folds what needs no attention, unless a filter asks for it or nothing else is there. */
+  /** Folds what needs no attention, unless a filter asks for it or the list has only that. */
   fold(isFiltered, shown) {
     const buttons = FOLDED.map(([verdict, name]) => {
       const rows = this.rows.filter((row) => row.one.verdict === verdict && !row.body.hidden);
