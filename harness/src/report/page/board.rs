@@ -186,16 +186,21 @@ fn row(subject: &BoardSubject<'_>) -> Markup {
     }
 }
 
-/// Writes how many MUSTs fail now and did not in the run before, and the other way round.
+/// Writes how many MUSTs fail now and did not in the run before, and how many failed there and pass now.
 fn changes(subject: &BoardSubject<'_>) -> Markup {
-    let now = failed_musts(&subject.newest.report);
-    let before = subject.earlier.first().map(|run| failed_musts(&run.report));
+    let newest = &subject.newest.report;
+    let now = failed_musts(newest);
+    let passed = newest.requirements.iter().filter(|known| known.verdict == Verdict::Pass);
+    let passed: BTreeSet<&str> = passed.map(|known| known.id.as_str()).collect();
+    let counts = subject.earlier.first().map(|run| {
+        let before = failed_musts(&run.report);
+        (now.difference(&before).count(), before.intersection(&passed).count())
+    });
     html! {
-        @match before {
+        @match counts {
             None => span class="none" { "first run" },
-            Some(before) if before == now => span class="none" { "no change" },
-            Some(before) => {
-                @let (new, fixed) = (now.difference(&before).count(), before.difference(&now).count());
+            Some((0, 0)) => span class="none" { "no change" },
+            Some((new, fixed)) => {
                 @if new > 0 { span class="fail" { (new) " new" } " " }
                 @if fixed > 0 { span class="pass" { (fixed) " fixed" } }
             }
