@@ -22,7 +22,8 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(<?([^)\s>]+)>?\)")
 
 # Files of the repository that are not in docs/, with their pages.
 OTHERS = {
-    "README.md": "index.md",
+    "README.md": "about.md",
+    "docs/home.md": "index.md",
     "docs/README.md": "documentation.md",
     "cases/README.md": "case-format.md",
     "SECURITY.md": "security.md",
@@ -119,6 +120,10 @@ class Site:
     def copy_documentation(self):
         for source, page in self.pages.items():
             if source.endswith(".md"):
+                if page == "index.md":
+                    # The first page is for people who do not know their way yet, so it has no menu of its own.
+                    self.write(page, "---\nhide: [toc]\n---\n" + self.change_links(source, self.read(source)))
+                    continue
                 # A reader looks up requirements by name; without this, pages of cases come first in the results.
                 boost = "---\nsearch: { boost: 3 }\n---\n" if page.startswith("requirements/") else ""
                 self.write(page, boost + self.change_links(source, self.link_requirements(page, self.read(source))))
@@ -211,7 +216,7 @@ def main():
         title = re.match(r"# (.*)", index)[1]
         sections.append({title: [f"requirements/{major}/index.md", *({area: f"requirements/{major}/{area}.md"} for area in areas)]})
     navigation += [*sections, *site.write_cases(), {"File formats": site.write_formats()}]
-    project = [{"Security": "security.md"}, {"Contributing": "contributing.md"}, {"Architecture": "architecture.md"}, {"Changelog": "changelog.md"}]
+    project = [{"About": "about.md"}, {"Security": "security.md"}, {"Contributing": "contributing.md"}, {"Architecture": "architecture.md"}, {"Changelog": "changelog.md"}]
     navigation.append({"Project": project})
     if reports:
         subprocess.run([program, "board", *reports, "--docs", "..", "-o", str(docs / "board")], check=True)

@@ -9,6 +9,7 @@ pub(crate) use self::ruling::Unread;
 pub use self::ruling::{Doubt, Finding, Ruling, Tally};
 use crate::fact;
 use crate::protocol::{Problem, ProblemKind};
+use crate::requirement::Party;
 
 /// The observation of a check at one place: a stable kind, fields, and the template of the sentence.
 ///
@@ -32,16 +33,25 @@ impl Fact {
         Self { kind, template, fields }
     }
 
-    /// Returns the fact that a params or a result differs from the schema. The pointer begins at the root of the params
-    /// or the result.
-    pub(crate) fn of_problem(method: &str, is_result: bool, problem: &Problem) -> Self {
+    /// Returns the fact that a params or a result of a party differs from the schema. The pointer begins at the root of
+    /// the params or the result.
+    pub(crate) fn of_problem(party: Party, method: &str, is_result: bool, problem: &Problem) -> Self {
+        let name = problem.at.rsplit('/').next().filter(|name| name.parse::<usize>().is_err());
+        let name = name.map(|name| name.replace("~1", "/").replace("~0", "~")).unwrap_or_default();
+        let value = problem.value.as_deref().unwrap_or_default();
+        let sent = match problem.kind {
+            ProblemKind::Missing => format!("no {name}"),
+            _ => format!("{name} {value}").trim().to_owned(),
+        };
         let mut fact = fact!(
             "invalid-value",
-            "{part} of {method}, at {place}: {problem}",
-            part = if is_result { "result" } else { "params" },
-            method,
+            "the {party} sent {sent} in {part} at {place}; {problem}",
+            party,
+            sent,
+            part = if is_result { format!("the result of {method}") } else { method.to_owned() },
             place = place(&problem.at),
-            problem = problem.message;
+            problem = problem.wanted();
+            method = method,
             pointer = problem.at,
             expected = problem.expected,
             actual = problem.actual
@@ -65,6 +75,11 @@ impl Fact {
     #[must_use]
     pub fn fields(&self) -> Map<String, Value> {
         self.fields.iter().map(|(name, value)| (camel_case(name), value.clone())).collect()
+    }
+
+    /// Whether a field holds a character in the place of bytes that could not be decoded.
+    pub(crate) fn has_damaged_text(&self) -> bool {
+        self.fields.iter().any(|(_, value)| value.to_string().contains(char::REPLACEMENT_CHARACTER))
     }
 
     /// Renders the sentence: `the agent sent session/update, and the client did not …`, without a full stop.

@@ -66,14 +66,22 @@ pub(super) fn open_musts(report: &RunReport, whole: bool) -> Vec<OpenMusts<'_>> 
 }
 
 /// Returns the violations of [`failures`], the best example first: from a case that fails for it, with the fewest cases
-/// before it, in the requirement's own area, without a shape or context, and from a process of its own.
+/// before it, in the requirement's own area, without a shape or context, with the fewest messages, and from a process
+/// of its own.
 pub(super) fn examples(requirement: &RequirementReport) -> Vec<Broken<'_>> {
     let own_area = Area::of(&requirement.id).name();
     let mut all: Vec<_> = failures(requirement).collect();
     all.sort_by_key(|Broken { finding, .. }| {
         let is_elsewhere = area(&finding.case).split('/').next() != Some(own_area);
         let has_shape = case_id::has_shape(&finding.case);
-        (finding.counted_in.is_some(), finding.after.len(), is_elsewhere, has_shape, finding.shared)
+        (
+            finding.counted_in.is_some(),
+            finding.after.len(),
+            is_elsewhere,
+            has_shape,
+            finding.lines.len(),
+            finding.shared,
+        )
     });
     all
 }

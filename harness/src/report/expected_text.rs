@@ -55,11 +55,11 @@ pub(super) fn summary(expected: &ExpectedReport) -> String {
     if !expected.new.is_empty() {
         parts.push(format!("{} new, {known} known", count(expected.new.len(), "failure", "failures")));
     } else if known > 0 {
-        parts.push(format!("every failure that counts is expected, and the rest is {}", expected.otherwise.name()));
+        parts.push(format!("all failures that count are listed as expected; otherwise {}", expected.otherwise.name()));
     }
     let of = |standing| expected.entries.iter().filter(|entry| entry.standing == standing).count();
     for (standing, what) in
-        [(Standing::Stale, "stale"), (Standing::Expired, "expired"), (Standing::Open, "not told by this run")]
+        [(Standing::Stale, "stale"), (Standing::Expired, "expired"), (Standing::Open, "not decided by this run")]
     {
         let many = of(standing);
         parts.extend((many > 0).then(|| format!("{} {what}", count(many, "entry", "entries"))));

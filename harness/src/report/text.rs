@@ -371,8 +371,8 @@ impl<W: Write> TextReport<W> {
         }
         writeln!(self.out, "  requirements  {}", counts(&report.summary.requirements))?;
         if report.summary.same_as > 0 {
-            let many = count(report.summary.same_as, "more fails", "more fail");
-            writeln!(self.out, "                {many} only by the same mistakes")?;
+            let many = count(report.summary.same_as, "more requirement fails", "more requirements fail");
+            writeln!(self.out, "                {many} because of the same messages")?;
         }
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
         if let Some(repeated) = &report.repeated {

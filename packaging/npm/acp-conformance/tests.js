@@ -48,6 +48,7 @@ function result_of(one, failures, { again, inconclusive }) {
   if (failures.length > 0) return { result: 'skip', message: `expected to fail: ${failures[0].entry.reason}` };
   if (one.verdict === 'fail') return { result: 'fail', message: [reason, ...reproduce].join('\n\n') };
   if (one.verdict === 'pass') return { result: 'pass', message: '' };
+  if (one.cause?.kind === 'same-mistake') return { result: 'skip', message: `${one.cause.requirement}: ${reason}` };
   const undecided = one.verdict !== 'not-applicable' && inconclusive === 'fail';
   const message = `${one.verdict}: ${reason}`;
   return undecided ? { result: 'fail', message: [message, ...reproduce].join('\n\n') } : { result: 'skip', message };

@@ -86,7 +86,7 @@ fn result_without_owner(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
     let problems = edition.differences(definition, result).problems;
     let Some(problem) = problems.first() else { return };
     if known {
-        ruling.fail(Fact::of_problem(&exchange.method, true, problem), &[exchange.n]);
+        ruling.fail(Fact::of_problem(ctx.from, &exchange.method, true, problem), &[exchange.n]);
     } else {
         let fact = fact!(
             "invalid-result-of-unconfirmed-method",

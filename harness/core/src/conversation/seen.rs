@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Exchange, Outcome, Session};
 use crate::protocol::{Kind, Member, Parts, Problem, Update};
+use crate::requirement::Party;
 use crate::wire::{Content, LineEnd, Members, RpcId};
 
 /// A line on the protocol stream.
@@ -74,6 +75,8 @@ impl<'m> Answer<'m> {
 
 /// Params or a result of the protocol, with its definition in the schema.
 pub struct Payload<'m> {
+    /// The party that sent it.
+    pub from: Party,
     /// The method that it belongs to.
     pub method: &'m str,
     /// The variant of the update in it.

@@ -31,6 +31,13 @@ impl CaseVerdict {
         Self { verdict, reason: Some(reason.into()), cause: None }
     }
 
+    /// Returns the verdict on a case that shows the mistake for which another case fails.
+    #[must_use]
+    pub fn same_mistake(requirement: &str, failed: String) -> Self {
+        let cause = Cause::SameMistake { requirement: requirement.to_owned(), case: failed.clone() };
+        Self::new(Verdict::Inconclusive, format!("same mistake as {failed}")).because(cause)
+    }
+
     fn because(self, cause: Cause) -> Self {
         Self { cause: Some(cause), ..self }
     }

@@ -100,6 +100,13 @@ pub enum Cause {
         /// That case.
         after: String,
     },
+    /// The case shows a mistake for which another case fails, or could not decide it.
+    SameMistake {
+        /// The violated requirement, which the case names.
+        requirement: String,
+        /// The case that fails for it.
+        case: String,
+    },
     /// A kind from a later version.
     #[serde(other)]
     Other,
@@ -127,6 +134,7 @@ impl Cause {
             Self::NotExercised { .. } => "not-exercised",
             Self::RunEnded => "run-ended",
             Self::Skipped { .. } => "skipped",
+            Self::SameMistake { .. } => "same-mistake",
             Self::Other => "other",
         }
     }

@@ -527,6 +527,7 @@ impl Judge {
         let Differences { problems, drafts, of_other_revision } =
             edition.differences_with_members(definition, value, &parts);
         let payload = Payload {
+            from,
             method,
             variant: (method == "session/update")
                 .then(|| value.member("update")?.member("sessionUpdate")?.as_str())

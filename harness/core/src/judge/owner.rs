@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::finding::{Finding, Tally};
-use crate::requirement::Catalogue;
+use crate::requirement::{Area, Catalogue, Level, Requirement};
 use crate::verdict::Verdict;
 
 /// A finding: the id of its requirement, and its place among the findings of that requirement.
@@ -30,6 +30,7 @@ pub(super) fn assign(tallies: &mut BTreeMap<String, Tally>, catalogue: &Catalogu
             owners.extend(binding.into_iter().next().map(|(_, owner)| (place, owner)));
         }
     }
+    owners.extend(damaged(tallies, catalogue).filter(|(place, _)| !owners.contains_key(place)).collect::<Vec<_>>());
     for place in owners.keys() {
         let mut owner = &owners[place];
         // A test of the catalogue ensures that no requirement refers to itself, even through others.
@@ -40,6 +41,23 @@ pub(super) fn assign(tallies: &mut BTreeMap<String, Tally>, catalogue: &Catalogu
             finding.same_as = Some(owner.0.clone());
         }
     }
+}
+
+/// Returns the findings on texts with damaged characters, with the violated requirement of the transport as their
+/// owner: a program that breaks characters also breaks the ids and values that contain them.
+fn damaged(tallies: &BTreeMap<String, Tally>, catalogue: &Catalogue) -> impl Iterator<Item = (Place, Place)> {
+    let is_transport =
+        |requirement: &&Requirement| Area::of(&requirement.id) == Area::TRANSPORT && requirement.level == Level::Must;
+    let transport = catalogue.iter().filter(is_transport);
+    let cause = transport
+        .filter_map(|requirement| failures(tallies, &requirement.id).next().map(|(at, _)| (requirement.id.clone(), at)))
+        .next();
+    let mut found = Vec::new();
+    for (id, _) in tallies.iter().filter(|(id, _)| Area::of(id) != Area::TRANSPORT) {
+        let broken = failures(tallies, id).filter(|(_, finding)| finding.fact.has_damaged_text());
+        found.extend(broken.filter_map(|(at, _)| Some(((id.clone(), at), cause.clone()?))));
+    }
+    found.into_iter()
 }
 
 fn failures<'t>(
@@ -53,18 +71,20 @@ fn failures<'t>(
 impl Finding {
     /// Returns whether this finding and one of a more specific requirement are at the same place: both have the same
     /// deciding event, and the pointer of one is that of the other or leads into it. A finding without a pointer
-    /// concerns the whole message; a specific one without a pointer shares only the mistake of a finding like this.
+    /// concerns the whole message; a specific one without a pointer shares only the mistake of a finding like this. If
+    /// neither has a pointer, it is enough that this finding rests on the deciding event of the other.
     #[must_use]
     pub fn is_same_mistake(&self, specific: &Self) -> bool {
         let is_within = |inner: &str, outer: &str| {
             inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.events.first() == specific.events.first()
-            && match (self.pointer(), specific.pointer()) {
-                (None, _) => true,
-                (Some(_), None) => false,
-                (Some(one), Some(other)) => is_within(one, other) || is_within(other, one),
-            }
+        let is_same_event = self.events.first() == specific.events.first();
+        match (self.pointer(), specific.pointer()) {
+            (None, None) => specific.events.first().is_some_and(|event| self.events.contains(event)),
+            (None, Some(_)) => is_same_event,
+            (Some(_), None) => false,
+            (Some(one), Some(other)) => is_same_event && (is_within(one, other) || is_within(other, one)),
+        }
     }
 
     /// Returns the pointer relative to the payload: some checks count from the message, and some from its params or
@@ -76,15 +96,28 @@ impl Finding {
     }
 }
 
-/// Fields that differ at each occurrence of the same mistake.
-const ACCIDENTAL: [&str; 6] = ["id", "sessionId", "terminalId", "toolCallId", "messageId", "compactionId"];
+/// The fields that all occurrences of a mistake have in common; others hold ids, values and durations.
+const COMMON: [&str; 9] =
+    ["method", "methods", "pointer", "expected", "capability", "used", "variant", "party", "requirement"];
 
-/// Returns a name of a failure by its kind and fields, without ids of single sessions and without durations.
+/// Returns a name of a mistake by the kind and fields of its findings. Two steps that went otherwise than their cases
+/// expect are one mistake only if they expected and observed the same.
 #[must_use]
 pub fn signature(kind: &str, fields: &Map<String, Value>) -> String {
-    let stays = |(name, _): &(&String, &Value)| !ACCIDENTAL.contains(&name.as_str()) && !name.ends_with("Ms");
-    let fields: BTreeMap<_, _> = fields.iter().filter(stays).collect();
+    let is_of_step = fields.contains_key("observation");
+    let stays = |(name, _): &(&String, &Value)| is_of_step || COMMON.contains(&name.as_str());
+    let common = |(name, value): (&String, &Value)| match value.as_str().filter(|_| name == "pointer") {
+        Some(pointer) => (name.clone(), without_indexes(pointer).into()),
+        None => (name.clone(), value.clone()),
+    };
+    let fields: BTreeMap<String, Value> = fields.iter().filter(stays).map(common).collect();
     format!("{kind} {}", serde_json::to_string(&fields).unwrap_or_default())
+}
+
+/// Returns a pointer without the places in lists.
+fn without_indexes(pointer: &str) -> String {
+    let parts = pointer.split('/').filter(|part| part.parse::<usize>().is_err());
+    parts.collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]
@@ -93,6 +126,7 @@ mod tests {
 
     use super::*;
     use crate::fact;
+    use crate::finding::Fact;
 
     fn catalogue(requirements: &[(&str, &str, &[&str])]) -> Catalogue {
         let entry = |(id, level, refers_to): &(&str, &str, &[&str])| {
@@ -143,6 +177,46 @@ mod tests {
     }
 
     #[test]
+    fn finding_that_rests_on_event_of_specific_one_is_same_mistake() {
+        let finding = |events: &[usize]| Finding {
+            verdict: Verdict::Fail,
+            fact: fact!("wrong", "it is wrong"),
+            doubt: None,
+            events: events.to_vec(),
+            stalled: false,
+            same_as: None,
+        };
+        assert!(finding(&[9, 3]).is_same_mistake(&finding(&[3, 5])));
+        assert!(!finding(&[9, 5]).is_same_mistake(&finding(&[3, 5])));
+    }
+
+    #[test]
+    fn broken_characters_explain_ids_with_them() {
+        let names = [("ids", "must", &[][..]), ("transport.split", "must", &[]), ("other", "must", &[])];
+        let catalogue = catalogue(&names);
+        let finding = |fact: Fact| Finding {
+            verdict: Verdict::Fail,
+            fact,
+            doubt: None,
+            events: vec![1],
+            stalled: false,
+            same_as: None,
+        };
+        let tally = |fact: Fact| Tally { findings: vec![finding(fact)], ..Tally::default() };
+        let broken = || tally(fact!("unknown-id", "{id}", id = "id-\u{fffd}-2"));
+        let whole = || tally(fact!("unknown-id", "{id}", id = "id-2"));
+        let owner = |transport: bool| {
+            let mut tallies = BTreeMap::from([("ids".to_owned(), broken()), ("other".to_owned(), whole())]);
+            tallies.extend(transport.then(|| ("transport.split".to_owned(), whole())));
+            assign(&mut tallies, &catalogue);
+            assert_eq!(tallies["other"].findings[0].same_as, None);
+            tallies["ids"].findings[0].same_as.clone()
+        };
+        assert_eq!(owner(true).as_deref(), Some("transport.split"));
+        assert_eq!(owner(false), None);
+    }
+
+    #[test]
     fn must_owns_mistake_of_more_specific_should() {
         let catalogue = catalogue(&[("general", "must", &["specific"]), ("specific", "should", &[])]);
         let owners = owners(&catalogue, &[("general", 3, None), ("specific", 3, None)]);
@@ -157,12 +231,18 @@ mod tests {
     }
 
     #[test]
-    fn signatures_have_no_ids_and_durations() {
+    fn signatures_have_what_all_occurrences_of_a_mistake_have_in_common() {
         let name = |fact: crate::finding::Fact| signature(fact.kind, &fact.fields());
         let late = |session_id: &str, after_ms: u64, method: &str| {
             name(fact!("late", "{session_id} {after_ms} {method}", session_id, after_ms, method))
         };
         assert_eq!(late("a", 1, "session/new"), late("b", 2, "session/new"));
         assert_ne!(late("a", 1, "session/new"), late("a", 1, "session/load"));
+        let unmet = |observation: &str| {
+            name(fact!("contradicted", "{observed}", observed = observation; observation = observation))
+        };
+        assert_ne!(unmet("a"), unmet("b"), "steps have no fields that name the mistake");
+        let wrong = |pointer: &str| name(fact!("wrong-type", "it is wrong"; pointer = pointer));
+        assert_eq!(wrong("/update/content/0/type"), wrong("/update/content/1/type"));
     }
 }

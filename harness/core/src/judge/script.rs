@@ -57,14 +57,13 @@ pub(in crate::judge) fn judge_step(
                 None => ruling.fail(step_fact(step, subject), &step.events),
             },
             Outcome::Ended if conversation.initialized.is_some() && ended_unexplained(step, subject) => {
-                ruling.fail(step_fact(step, subject), &step.events);
+                ruling.fail(step_fact(step, subject), &with_cause_of_exit(conversation, step));
             }
             Outcome::TimedOut if was_passed_over(conversation, step, has(Flag::AnyRequest)) => {
                 let fact = fact!(
                     "unanswered-before-later",
-                    "{step}; the {party} answered a later request",
-                    step = step_text(step, subject),
-                    party = subject;
+                    "{step}, but answered a later request",
+                    step = step_text(step, subject);
                     expectation = step.expected,
                     observation = step.observed
                 );
@@ -91,6 +90,13 @@ pub(in crate::judge) fn judge_step(
             }
         }
     }
+}
+
+/// Returns the events of a step in which the subject exited, with those that may explain it: the last line that breaks
+/// the protocol on purpose, and the last lines on standard error.
+fn with_cause_of_exit(conversation: &Conversation, step: &StepEvent) -> Vec<usize> {
+    let bad = conversation.deliberate.last();
+    step.events.iter().chain(bad).chain(&conversation.stderr).copied().collect()
 }
 
 /// Whether the step shows that the subject does not know the method; then its answer to wrong params stays unknown.

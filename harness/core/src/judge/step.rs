@@ -64,9 +64,12 @@ pub(super) fn ended_unexplained(step: &StepEvent, subject: Party) -> bool {
         }
 }
 
-/// Returns the expectation and the observation of a step as one sentence fragment.
+/// Returns what the subject did in a step and what was expected instead, as one sentence fragment.
 #[must_use]
 pub fn step_text(step: &StepEvent, subject: Party) -> String {
+    if let Some(sentence) = sentence(step, subject) {
+        return sentence;
+    }
     let observed = observed_text(step, subject);
     match expected_text(step, subject) {
         None => observed,
@@ -74,26 +77,65 @@ pub fn step_text(step: &StepEvent, subject: Party) -> String {
     }
 }
 
-/// Returns the fact that a step did not go as expected: the expectation and the observation, in words and as recorded.
+/// Returns the sentence on a step for the usual expectations: first what the subject did.
+fn sentence(step: &StepEvent, subject: Party) -> Option<String> {
+    let (expected, observed) = (step.expected.as_ref()?, step.observed.as_ref()?);
+    let seconds = |ms: u64| Duration::from_millis(ms).as_secs_f64();
+    Some(match (expected, observed) {
+        (Expected::Message(message), Observed::Mismatch { pointer, expected, actual }) => {
+            let place = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
+            format!("the {subject} {} with {actual}{place}; expected {expected}", sent_text(message))
+        }
+        (Expected::Message(ExpectedMessage::Result(answer)), Observed::Error(error)) => {
+            format!(
+                "{} the error {error}; expected {}",
+                answered_with(answer, subject),
+                pattern_text("a result", answer)
+            )
+        }
+        (Expected::Message(ExpectedMessage::Error(answer)), Observed::Result(result)) => {
+            format!("{} the result {result}; expected {}", answered_with(answer, subject), error_text(answer))
+        }
+        (Expected::NoMessage(message), Observed::Message) => {
+            format!("the {subject} {}; expected that it does not", sent_text(message))
+        }
+        (Expected::Message(message), Observed::TimedOut { connected: true, after_ms, .. }) => {
+            format!("the {subject} {} within {} s", unsent_text(message), seconds(*after_ms))
+        }
+        (Expected::Message(message), Observed::Nothing) => format!("the {subject} {}", unsent_text(message)),
+        (Expected::Message(message), Observed::Passed) => {
+            format!("the turn continued, and the {subject} {}", unsent_text(message))
+        }
+        (Expected::Message(message), Observed::Ended(end)) => {
+            format!("{}; expected {}", end_text(end, subject), message_text(message))
+        }
+        (Expected::FenceAnswer, Observed::Ended(end)) => {
+            format!("{}; expected it to keep the connection open", end_text(end, subject))
+        }
+        (Expected::Reply(_) | Expected::AnyReply(_), Observed::Reply { text, repeats_prompt }) => {
+            let repeats = if *repeats_prompt { ", apart from the prompt, which it repeats" } else { "" };
+            format!("the {subject} replied {text}{repeats}; expected {}", expected_text(step, subject)?)
+        }
+        (Expected::ConnectionEnd, Observed::StillConnected { answers: true }) => {
+            format!("the {subject} kept the connection open and answered a later request; expected it to close it")
+        }
+        (Expected::ConnectionEnd, Observed::StillConnected { answers: false }) => {
+            format!("the {subject} kept the connection open until the time limit; expected it to close it")
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the fact that a step did not go as expected: in words and as recorded.
 pub(super) fn step_fact(step: &StepEvent, subject: Party) -> Fact {
-    let mut fact = match expected_text(step, subject) {
-        None => fact!(
-            "unmet",
-            "{observed}",
-            observed = observed_text(step, subject);
-            step = step.kind,
-            observation = step.observed
-        ),
-        Some(expected) => fact!(
-            "unmet",
-            "expected {expected}; {observed}",
-            expected,
-            observed = observed_text(step, subject);
-            step = step.kind,
-            expectation = step.expected,
-            observation = step.observed
-        ),
-    };
+    let mut fact = fact!(
+        "unmet",
+        "{sentence}",
+        sentence = step_text(step, subject);
+        step = step.kind,
+        expectation = step.expected,
+        observation = step.observed
+    );
     fact.kind = match step.outcome {
         Outcome::Done => "done",
         Outcome::Contradicted => "contradicted",
@@ -218,17 +260,53 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
 }
 
 fn message_text(message: &ExpectedMessage) -> String {
-    let request = |answer: &ExpectedAnswer| answer.method.clone().unwrap_or_else(|| "a request".to_owned());
     match message {
         ExpectedMessage::Request(method) => format!("a request {method}"),
         ExpectedMessage::Notification(method) => format!("a {method}"),
         ExpectedMessage::Result(answer) => {
-            format!("{} answered with {}", request(answer), pattern_text("a result", answer))
+            format!("{} answered with {}", request_text(answer), pattern_text("a result", answer))
         }
         ExpectedMessage::Error(answer) => {
-            format!("{} answered with {}", request(answer), pattern_text("an error", answer))
+            format!("{} answered with {}", request_text(answer), error_text(answer))
         }
-        ExpectedMessage::Answer(answer) => format!("an answer to {}", request(answer)),
+        ExpectedMessage::Answer(answer) => format!("an answer to {}", request_text(answer)),
+    }
+}
+
+/// Returns what a subject does that sends this message: `answered session/new`.
+fn sent_text(message: &ExpectedMessage) -> String {
+    match message {
+        ExpectedMessage::Request(method) | ExpectedMessage::Notification(method) => format!("sent {method}"),
+        ExpectedMessage::Result(answer) | ExpectedMessage::Error(answer) | ExpectedMessage::Answer(answer) => {
+            format!("answered {}", request_text(answer))
+        }
+    }
+}
+
+/// Returns what a subject does that does not send this message: `did not answer session/new`.
+fn unsent_text(message: &ExpectedMessage) -> String {
+    match message {
+        ExpectedMessage::Request(method) | ExpectedMessage::Notification(method) => format!("did not send {method}"),
+        ExpectedMessage::Result(answer) | ExpectedMessage::Error(answer) | ExpectedMessage::Answer(answer) => {
+            format!("did not answer {}", request_text(answer))
+        }
+    }
+}
+
+fn answered_with(answer: &ExpectedAnswer, subject: Party) -> String {
+    format!("the {subject} answered {} with", request_text(answer))
+}
+
+fn request_text(answer: &ExpectedAnswer) -> String {
+    answer.method.clone().unwrap_or_else(|| "a request".to_owned())
+}
+
+/// Describes an expected error: by its code alone if the case wants only that.
+fn error_text(answer: &ExpectedAnswer) -> String {
+    let code = answer.pattern.as_ref().and_then(|pattern| pattern.as_object()).filter(|members| members.len() == 1);
+    match code.and_then(|members| members.get("code")).filter(|code| code.is_i64()) {
+        Some(code) => format!("the error {code}"),
+        None => pattern_text("an error", answer),
     }
 }
 
@@ -243,22 +321,23 @@ fn pattern_text(kind: &str, answer: &ExpectedAnswer) -> String {
 }
 
 fn end_text(end: &SubjectEnd, subject: Party) -> String {
-    let how = match (&end.exit, &end.meaning) {
-        (Some(exit), None) => format!("ended ({exit})"),
-        (Some(exit), Some(meaning)) => format!("ended ({exit}: {meaning})"),
-        (None, _) if subject == Party::Agent => "closed its output".to_owned(),
-        (None, _) => "left its agent".to_owned(),
+    let meaning = end.meaning.as_ref().map_or_else(String::new, |meaning| format!(" ({meaning})"));
+    let how = match &end.exit {
+        Some(Exit::Code(code)) => format!("exited with code {code}{meaning}"),
+        Some(Exit::Signal(name)) => format!("was ended by {name}{meaning}"),
+        None if subject == Party::Agent => "closed its output".to_owned(),
+        None => "left its agent".to_owned(),
     };
     let why = match EndCause::of(end, subject) {
         EndCause::Flooded => return format!("the {subject} sent more than a case has room for, and was stopped"),
-        EndCause::InputClosed => "after its input was closed",
-        EndCause::NeverConnected => "and never started its agent",
-        EndCause::Idle => "when no turn was running",
-        EndCause::Waiting => "while it waited for an answer",
-        EndCause::InTurn => "in the middle of a turn",
-        EndCause::Unexplained => "without being asked to",
+        EndCause::InputClosed => " after its input was closed",
+        EndCause::NeverConnected => " and never started its agent",
+        EndCause::Idle => " when no turn was running",
+        EndCause::Waiting => " while it waited for an answer",
+        EndCause::InTurn => " in the middle of a turn",
+        EndCause::Unexplained => "",
     };
-    format!("the {subject} {how} {why}")
+    format!("the {subject} {how}{why}")
 }
 
 const fn state_text(running: bool) -> &'static str {
@@ -268,6 +347,35 @@ const fn state_text(running: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the sentence on a step with this expectation and observation, as in a trace.
+    fn text(expected: &str, observed: &str, subject: Party) -> String {
+        let step = format!(
+            r#"{{"kind":"must","line":9,"text":"","outcome":"contradicted","expected":{expected},"observed":{observed}}}"#
+        );
+        step_text(&serde_json::from_str(&step).expect("a step"), subject)
+    }
+
+    #[test]
+    fn a_sentence_begins_with_what_the_subject_did() {
+        let error = r#"{"message":{"error":{"method":"session/new","pattern":{"code":-32602}}}}"#;
+        assert_eq!(
+            text(error, r#"{"result":{"sessionId":"a"}}"#, Party::Agent),
+            r#"the agent answered session/new with the result {"sessionId":"a"}; expected the error -32602"#
+        );
+        let result = r#"{"message":{"result":{"method":"fs/read_text_file"}}}"#;
+        let mismatch = r#"{"mismatch":{"pointer":"/content","expected":"\"gamma\"","actual":"\"delta\""}}"#;
+        assert_eq!(
+            text(result, mismatch, Party::Client),
+            r#"the client answered fs/read_text_file with "delta" at /content; expected "gamma""#
+        );
+        let request = r#"{"message":{"request":"session/request_permission"}}"#;
+        assert_eq!(text(request, r#""nothing""#, Party::Agent), "the agent did not send session/request_permission");
+        assert_eq!(
+            text(r#""connection-end""#, r#"{"still-connected":{"answers":true}}"#, Party::Client),
+            "the client kept the connection open and answered a later request; expected it to close it"
+        );
+    }
 
     fn end(code: i32, unanswered: &[&str]) -> SubjectEnd {
         let unanswered = unanswered.iter().map(|&method| method.to_owned()).collect();

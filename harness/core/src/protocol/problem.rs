@@ -13,6 +13,8 @@ pub struct Problem {
     pub expected: Vec<String>,
     /// The JSON type of a value of the wrong type, and otherwise the start of the value; `None` if it is missing.
     pub actual: Option<String>,
+    /// The start of the value, as JSON; `None` if it is missing.
+    pub value: Option<String>,
     /// A sentence fragment for people, with our own words and not those of a dependency.
     pub message: String,
 }
@@ -24,7 +26,8 @@ impl Problem {
         let expected = set.iter().filter_map(|value| value.as_str()).map(str::to_owned).collect();
         let actual = shorten(value);
         let message = format!("{actual} is not one of {}", values.join(", "));
-        Self { at, kind: ProblemKind::NotInSet, expected, actual: Some(actual), message }
+        let value = Some(actual.clone());
+        Self { at, kind: ProblemKind::NotInSet, expected, actual: Some(actual), value, message }
     }
 
     /// A value that is not in a set to which a party may only add values with an underscore.
@@ -32,6 +35,29 @@ impl Problem {
         let mut problem = Self::not_in_set(at, value, set);
         problem.message.push_str("; a value of an implementation's own begins with `_`");
         problem
+    }
+
+    /// Returns what the schema allows here, as the end of a sentence about the value.
+    pub(crate) fn wanted(&self) -> String {
+        let subject = self.value.as_deref().unwrap_or_default();
+        let rest = || self.message.strip_prefix(subject).unwrap_or(&self.message).trim_start().to_owned();
+        match self.kind {
+            ProblemKind::Missing => "the schema requires it".to_owned(),
+            ProblemKind::NotInSet => match rest().strip_prefix("is not one of ") {
+                Some(set) if set.contains(',') => format!("expected one of {set}"),
+                Some(value) => format!("expected {value}"),
+                None => self.message.clone(),
+            },
+            ProblemKind::WrongType => {
+                let types = self.expected.iter().map(|name| match name.as_str() {
+                    "null" => "null".to_owned(),
+                    "array" | "integer" | "object" => format!("an {name}"),
+                    _ => format!("a {name}"),
+                });
+                format!("expected {}", types.collect::<Vec<_>>().join(" or "))
+            }
+            ProblemKind::Other => format!("it {}", rest()),
+        }
     }
 
     /// Whether this is a null capability of the client. Receivers use the default instead, so such a message is not a

@@ -182,6 +182,7 @@ fn narrow(error: &ValidationError<'_>, into: &mut Vec<Problem>) {
                 kind: ProblemKind::Missing,
                 expected: Vec::new(),
                 actual: None,
+                value: None,
                 message: format!("the member `{name}` is missing"),
             });
         }
@@ -200,8 +201,9 @@ fn narrow(error: &ValidationError<'_>, into: &mut Vec<Problem>) {
 fn wrong_type(at: String, kind: &TypeKind, value: &Value) -> Problem {
     let expected: Vec<String> = types(kind).map(|expected| expected.to_string()).collect();
     let actual = JsonType::from(value).to_string();
-    let message = format!("{} is of type {actual}; expected {}", shorten(value), expected.join(" or "));
-    Problem { at, kind: ProblemKind::WrongType, expected, actual: Some(actual), message }
+    let value = shorten(value);
+    let message = format!("{value} is of type {actual}; expected {}", expected.join(" or "));
+    Problem { at, kind: ProblemKind::WrongType, expected, actual: Some(actual), value: Some(value), message }
 }
 
 fn types(kind: &TypeKind) -> impl Iterator<Item = JsonType> {
@@ -219,7 +221,8 @@ fn other(at: String, error: &ValidationError<'_>) -> Problem {
         ValidationErrorKind::Maximum { limit } => format!("{actual} is above the maximum {limit}"),
         kind => format!("{actual} violates the keyword `{}` of the schema", kind.keyword()),
     };
-    Problem { at, kind: ProblemKind::Other, expected: Vec::new(), actual: Some(actual), message }
+    let value = Some(actual.clone());
+    Problem { at, kind: ProblemKind::Other, expected: Vec::new(), actual: Some(actual), value, message }
 }
 
 /// Chooses the branch that the sender meant: the one whose tag fits, or that was not refused at its root.

@@ -131,6 +131,7 @@ impl RunReport {
         let is_fine = |case: &CaseReport| match (case.verdict, &case.cause) {
             (Verdict::Pass | Verdict::NotApplicable, _) => true,
             (verdict, _) if is_excused(verdict) => true,
+            (_, Some(Cause::SameMistake { .. })) if is_excused(Verdict::Fail) => true,
             (Verdict::Inconclusive, Some(Cause::NotExercised { .. })) => {
                 case.requirements.iter().filter_map(verdict).max() == Some(Verdict::Pass)
             }
@@ -283,7 +284,8 @@ pub struct CaseReport {
     /// The requirements that it shows violated, for which another case fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// The verdict without the violated requirements that it does not name; only for a case with a violated MUST.
+    /// The verdict without the violated requirements that it does not name, and as if no other case showed the same
+    /// mistakes; only for a case with a violated MUST or with the mistake of another case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<CaseVerdict>,
     /// The gaps of a recording.

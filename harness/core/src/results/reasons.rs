@@ -84,6 +84,7 @@ fn subjects(cause: &Cause) -> Vec<String> {
         | Cause::Unconfirmed { requirements }
         | Cause::NotExercised { requirements } => requirements.clone(),
         Cause::Skipped { after } => vec![after.clone()],
+        Cause::SameMistake { requirement, .. } => vec![requirement.clone()],
         Cause::StepUnmet { .. }
         | Cause::SubjectEnded { .. }
         | Cause::NoneApplies
@@ -133,6 +134,7 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
         Cause::NotExercised { .. } => "nothing happened that the requirement is about".to_owned(),
         Cause::RunEnded => "the run ended during the case".to_owned(),
         Cause::Skipped { .. } => "skipped, because a similar case was not exercised; --thorough runs them".to_owned(),
+        Cause::SameMistake { .. } => "another case fails for the same mistake".to_owned(),
         Cause::Other => "another reason".to_owned(),
     }
 }

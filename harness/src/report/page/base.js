@@ -26,6 +26,9 @@ const words = (name) => name.replaceAll('-', ' ');
 
 const area = (id) => id.split('.')[0];
 
+/** A duration for people: milliseconds only below a second. */
+const seconds = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
 const data = JSON.parse(document.getElementById('data').textContent);
 
 /** Reads the chart with this name on demand; null for an unknown name. */

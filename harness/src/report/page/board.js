@@ -13,7 +13,8 @@ function columnHead(subject) {
     || 'harness-error';
   return el('th', { scope: 'col' }, el('a', { href: subject.page }, subject.version || '–'), el('small', {}, subject.date),
     data.subjects.some((other) => other.transport !== subject.transport) && el('small', {}, subject.transport),
-    el('span', { class: `verdict ${verdict}` }, words(subject.verdict)), subject.partial && el('small', { title: subject.partial }, 'partial'));
+    el('span', { class: `verdict ${verdict}` }, words(subject.verdict)), subject.partial && el('small', { title: subject.partial }, 'partial'),
+    subject.selection && el('small', { title: 'Not all cases were selected' }, 'selected cases'));
 }
 
 function cellLink(subject, id) {
@@ -61,6 +62,9 @@ class Group {
     this.sums.forEach((sum, column) => {
       const counted = ['pass', 'fail', 'inconclusive', 'harness-error']
         .map((verdict) => [verdict, wanted.filter((one) => one.verdicts[column] === verdict).length]).filter(([, count]) => count > 0);
+      // What was not exercised may apply, so it differs from what does not.
+      const idle = wanted.filter((one) => one.verdicts[column] === 'not-exercised').length;
+      if (counted.length === 0 && idle > 0) counted.push(['not-exercised', idle]);
       sum.replaceChildren(...counted.length === 0 ? [el('span', { class: 'none' }, '–')] : counted.map(([verdict, count]) => el('span', { class: verdict },
         el('span', { 'aria-hidden': 'true' }, SIGNS[verdict]), String(count), el('span', { class: 'hidden' }, ` ${words(verdict)} `))));
     });
@@ -164,3 +168,21 @@ main.append(
   el('p', { class: 'facts legend' }, VERDICTS.map((verdict) => verdictMark(verdict))), tables);
 addEventListener('hashchange', read);
 read();
+
+/** Sorts the rows of the list of subjects by the column of a button, and the other way round the next time. */
+function sortable(list) {
+  const value = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
+  [...list.tHead.rows[0].cells].forEach((head, column) => {
+    const sort = () => {
+      const isDown = head.getAttribute('aria-sort') === 'ascending';
+      for (const other of list.tHead.rows[0].cells) other.removeAttribute('aria-sort');
+      head.setAttribute('aria-sort', isDown ? 'descending' : 'ascending');
+      const rows = [...list.tBodies[0].rows];
+      rows.sort((a, b) => value(a, column).localeCompare(value(b, column), 'en', { numeric: true }) * (isDown ? -1 : 1));
+      list.tBodies[0].append(...rows);
+    };
+    head.replaceChildren(el('button', { type: 'button', class: 'sort', onclick: sort }, head.textContent));
+  });
+}
+
+sortable(document.querySelector('table.subjects'));

@@ -2,7 +2,7 @@
 //! Cells lead to the pages of the runs.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use maud::{Markup, html};
@@ -39,6 +39,8 @@ struct Subject<'b> {
     verdict: Conformance,
     /// The reason why the report lacks cases, if it does.
     partial: Option<String>,
+    /// Whether only selected cases ran.
+    selection: bool,
     page: &'b str,
     /// The result for each requirement, in the order of the catalogue.
     cells: Vec<Cell<'b>>,
@@ -96,6 +98,7 @@ fn subject<'b>(BoardSubject { newest, earlier }: &BoardSubject<'b>) -> Subject<'
         transport: &report.suite.transport,
         verdict: report.verdict,
         partial: report.partial.map(partial),
+        selection: report.selection,
         page: &newest.page,
         cells: report.requirements.iter().map(|known| cell(&known.id, known.verdict)).collect(),
     }
@@ -130,12 +133,15 @@ fn head(subjects: &[BoardSubject<'_>], docs: Option<&str>) -> Markup {
             ". Each cell of the table below leads to the findings and messages of its run."
             @if let Some(docs) = docs { " " a href={ (docs) "/" } { "Documentation" } }
         }
+        p class="facts" {
+            "The newest run of each subject. Score: the MUSTs that passed, of those that apply. "
+            "History: the number of failed MUSTs in each run, the oldest first."
+        }
         div class="scroll" tabindex="0" role="group" aria-label="Subjects" {
             table class="coverage subjects" {
-                caption { "The newest run of each subject. History: the number of failed MUSTs in each run, the oldest first" }
                 thead {
                     tr {
-                        @for name in ["Subject", "Version", "Run on", "Verdict", "MUST failed", "SHOULD failed", "History", "Protocol", "Transport", "Suite"] {
+                        @for name in ["Subject", "Version", "Run on", "Verdict", "Score", "Exercised", "MUST failed", "SHOULD failed", "Since the run before", "History", "Protocol", "Transport", "Suite"] {
                             th scope="col" { (name) }
                         }
                     }
@@ -150,6 +156,11 @@ fn row(subject: &BoardSubject<'_>) -> Markup {
     let report = &subject.newest.report;
     let edition = edition_label(&report.suite.edition);
     let failed = |level| broken(report, level).count();
+    let musts = || report.requirements.iter().filter(|known| known.level == Level::Must && known.same_as.is_empty());
+    let count = |verdict| musts().filter(|known| known.verdict == verdict).count();
+    let (passed, applicable) = (count(Verdict::Pass), musts().count() - count(Verdict::NotApplicable));
+    let exercised = passed + count(Verdict::Fail);
+    let score = 100 * passed / applicable.max(1);
     html! {
         tr data-party=(report.subject.kind.name()) data-edition=(visible(&edition)) data-transport=(visible(&report.suite.transport)) {
             th scope="row" {
@@ -160,15 +171,45 @@ fn row(subject: &BoardSubject<'_>) -> Markup {
             td {
                 span class=(class(report.verdict)) { (report.verdict.name().replace('-', " ")) }
                 @if let Some(cut) = report.partial { " " small title=(partial(cut)) { "partial" } }
+                @if report.selection { " " small title="Not all cases were selected" { "selected cases" } }
             }
+            td data-value=(score) { (score) " %" }
+            td { (exercised) " of " (applicable) }
             td { (failed(Level::Must)) }
             td { (failed(Level::Should)) }
+            td { (changes(subject)) }
             td { (trend(subject)) }
             td { (visible(&edition)) }
             td { (visible(&report.suite.transport)) }
             td { (visible(&report.suite.version)) }
         }
     }
+}
+
+/// Writes how many MUSTs fail now and did not in the run before, and how many failed there and pass now.
+fn changes(subject: &BoardSubject<'_>) -> Markup {
+    let newest = &subject.newest.report;
+    let now = failed_musts(newest);
+    let passed = newest.requirements.iter().filter(|known| known.verdict == Verdict::Pass);
+    let passed: BTreeSet<&str> = passed.map(|known| known.id.as_str()).collect();
+    let counts = subject.earlier.first().map(|run| {
+        let before = failed_musts(&run.report);
+        (now.difference(&before).count(), before.intersection(&passed).count())
+    });
+    html! {
+        @match counts {
+            None => span class="none" { "first run" },
+            Some((0, 0)) => span class="none" { "no change" },
+            Some((new, fixed)) => {
+                @if new > 0 { span class="fail" { (new) " new" } " " }
+                @if fixed > 0 { span class="pass" { (fixed) " fixed" } }
+            }
+        }
+    }
+}
+
+fn failed_musts(report: &RunReport) -> BTreeSet<&str> {
+    broken(report, Level::Must).map(|known| known.id.as_str()).collect()
 }
 
 /// Writes the number of failed MUSTs of each run, the oldest first.

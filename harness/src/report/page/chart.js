@@ -41,7 +41,7 @@ function parsed(text) {
   }
 }
 
-const milliseconds = (us) => `${(us / 1000).toFixed(us < 100000 ? 1 : 0)} ms`;
+const since = (us) => (us < 100000 ? `${(us / 1000).toFixed(1)} ms` : seconds(us / 1000));
 
 const cutNote = (event) => event.cut && el('p', { class: 'facts' }, `${event.cut.toLocaleString('en')} more bytes are left out`);
 
@@ -173,7 +173,7 @@ function row(event, asked, lines, findings) {
   const failed = here.some(({ finding }) => finding.verdict === 'fail');
   const boxes = some(here, 4, ({ id, finding }) => el('p', { class: `finding ${finding.verdict}` }, verdictMark(finding.verdict), ' ', el('b', {}, id), ' ', prose(finding.text)));
   return el('li', { class: `row${failed ? ' broke' : proves ? ' proves' : ''}`, 'data-n': event.n, tabindex: '-1' },
-    el('span', { class: 'time' }, el('span', { class: 'n' }, `#${event.n}`), ` ${milliseconds(event.us)}`),
+    el('span', { class: 'time' }, el('span', { class: 'n' }, `#${event.n}`), ` ${since(event.us)}`),
     el('div', { class: 'lane' }, content, boxes));
 }
 
@@ -182,7 +182,7 @@ function chart({ events, of, header }, findings) {
   const asked = new Map();
   const lines = new Map(events.map((event) => [event.n, event]));
   const list = el('ol', { class: 'chart', 'aria-label': 'What happened, in order' });
-  const gap = (count) => count > 0 && list.append(el('li', { class: 'gap' }, `${count.toLocaleString('en')} events are left out`));
+  const gap = (count) => count > 0 && list.append(el('li', { class: 'gap' }, count === 1 ? '1 event is left out' : `${count.toLocaleString('en')} events are left out`));
   let next = 0;
   let connection = 0;
   for (const event of events) {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::data::Reported;
-use crate::report::broken::{Broken, failures, unconfirmed, worst_first};
+use crate::report::broken::{Broken, examples, unconfirmed, worst_first};
 use crate::report::visible::visible;
 use crate::report::words::{name as bare_name, outcome, partial, protocol};
 use crate::report::{count, expected_text};
 use crate::requirement::{Level, Party};
-use crate::results::{Driven, RequirementReport, RunReport, SubjectInfo};
+use crate::results::{Driven, FindingReport, RequirementReport, RunReport, SubjectInfo};
 use crate::verdict::{Conformance, Verdict};
 
 /// Returns the title of the page.
@@ -75,9 +75,9 @@ pub(super) const fn class(verdict: Conformance) -> &'static str {
 
 fn coverage(report: &RunReport) -> Markup {
     html! {
+        p class="facts" { "Requirements that were exercised, of those that apply" }
         div class="scroll" tabindex="0" role="group" aria-label="Coverage" {
             table class="coverage" {
-                caption { "Requirements that were exercised, of those that apply" }
                 thead {
                     tr {
                         th scope="col" { "Level" }
@@ -179,15 +179,24 @@ fn undecided(report: &RunReport) -> Markup {
     }
 }
 
+/// Returns the address of the deciding message in the chart of a case.
+fn messages(finding: &FindingReport) -> String {
+    let event = finding.events.first().map_or_else(String::new, |event| format!("&event={event}"));
+    format!("#view=cases&case={}{event}", finding.case)
+}
+
 fn broken_one(requirement: &RequirementReport, report: &RunReport) -> Markup {
     let RequirementReport { id, level, text, .. } = requirement;
     // Unexpected failures come first, since they are new.
-    let first = failures(requirement).min_by_key(|broken| broken.expected(report).is_some());
+    let first = examples(requirement).into_iter().min_by_key(|broken| broken.expected(report).is_some());
     html! {
         a href={ "#requirement=" (id) } { (id) } " " small { (level.name().to_uppercase()) } " " (visible(text))
         @if let Some(broken) = first {
             p class="seen" { (visible(&broken.finding.text)) }
-            p class="seen" { "case: " (visible(&broken.finding.case_name())) }
+            p class="seen" {
+                "case: " (visible(&broken.finding.case_name())) " · "
+                a href=(messages(broken.finding)) { "show the messages" }
+            }
             @if let Some(also) = requirement.also() { p class="seen" { (visible(&also)) } }
             @if let Some(entry) = broken.expected(report) {
                 p class="seen" { "expected to fail: " (visible(&entry.reason)) }

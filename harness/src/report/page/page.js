@@ -65,14 +65,24 @@ function findingBox(id, finding) {
     el('p', {}, verdictMark(finding.verdict), ' in ', caseLink(finding.case, finding.events[0])),
     el('p', {}, prose(finding.text)),
     finding.sameAs && el('p', { class: 'note' }, 'The same mistake violates ', requirementLink(finding.sameAs), ', where it counts.'),
-    finding.countedIn && el('p', { class: 'note' }, 'Other cases show it too; it counts in ', caseLink(finding.countedIn), '.'),
+    finding.countedIn && el('p', { class: 'note' }, 'Counted once, in ', caseLink(finding.countedIn), '.'),
     expectation(id, finding), evidence(finding),
     finding.verdict === 'fail' && reproduction(finding.party, finding.case));
 }
 
+/** Findings of one kind: the one that counts, and the other cases that show the same. */
+function findingGroup(id, [first, ...others]) {
+  const also = (finding) => el('li', {}, verdictMark(finding.verdict), ' in ', caseLink(finding.case, finding.events[0]),
+    finding.text !== first.text && el('p', { class: 'facts' }, prose(finding.text)));
+  const cases = new Set(others.map((finding) => finding.case)).size;
+  return [findingBox(id, first), others.length > 0 && el('details', {},
+    el('summary', {}, cases === 1 ? '1 more case' : `${cases} more cases`), el('ul', { class: 'more' }, some(others, 20, also)))].filter(Boolean);
+}
+
 function requirementDetails(requirement) {
-  const worst = (finding) => (finding.verdict === 'fail' ? 0 : 1);
+  const worst = (finding) => (finding.verdict === 'fail' ? 0 : 2) + (finding.countedIn || finding.sameAs ? 1 : 0);
   const findings = [...requirement.findings].sort((a, b) => worst(a) - worst(b));
+  const groups = [...Map.groupBy(findings, (finding) => `${finding.verdict} ${finding.kind} ${finding.sameAs || ''}`).values()];
   return el('div', {},
     lore(requirement.id),
     requirement.hints && el('div', { class: 'hints' }, el('p', {}, 'With the official SDKs:'),
@@ -80,9 +90,17 @@ function requirementDetails(requirement) {
     data.catalogue[requirement.id]?.exchange && el('details', { class: 'exchange' }, el('summary', {}, 'A correct exchange'),
       el('pre', { tabindex: '0' }, data.catalogue[requirement.id].exchange.join('\n'))),
     requirement.notes?.length > 0 && el('ul', { class: 'facts' }, requirement.notes.map((note) => el('li', {}, note))),
-    some(findings, 8, (finding) => findingBox(requirement.id, finding)),
+    some(groups, 8, (group) => el('div', {}, findingGroup(requirement.id, group))),
     requirement.cases.length > 0 && el('details', {}, el('summary', {}, `Cases that exercised it (${requirement.cases.length})`),
       el('ul', { class: 'cases' }, requirement.cases.map((id) => el('li', {}, caseLink(id))))));
+}
+
+/** Explains why a case with violations did not fail. */
+function whyNotFailed(one, report, broken) {
+  const levelOf = new Map(report.requirements.map((requirement) => [requirement.id, requirement.level]));
+  const musts = broken.filter(({ id }) => levelOf.get(id) === 'must');
+  if (musts.length === 0) return `The case is “${words(one.verdict)}”, since a violated SHOULD does not fail a case.`;
+  return `The case is “${words(one.verdict)}”: the violations below are counted once, in other cases.`;
 }
 
 function caseDetails(report, one) {
@@ -96,12 +114,15 @@ function caseDetails(report, one) {
     expectation(id, finding));
   return el('div', {},
     one.notes?.map((note) => el('p', { class: 'facts' }, note)),
+    one.verdict !== 'fail' && broken.length > 0 && el('p', { class: 'note' }, whyNotFailed(one, report, broken)),
     broken.length > 0 && el('ul', { class: 'broken' }, some(broken, 8, jump)),
     reproduction(report.subject.kind, one.id),
     data?.header?.requirements?.length > 0 && el('details', {}, el('summary', {}, `Requirements of the case (${data.header.requirements.length})`),
       el('ul', { class: 'cases' }, data.header.requirements.map((id) => el('li', {}, requirementLink(id))))),
     data?.case && caseFile(data.case),
     one.trace && el('p', { class: 'facts' }, 'trace ', el('code', {}, one.trace)),
+    one.stderr?.length > 0 && el('figure', { class: 'stderr' }, el('figcaption', {}, `The ${report.subject.kind} exited; its standard error ends with`),
+      el('pre', { tabindex: '0' }, one.stderr.join('\n'))),
     told);
 }
 
@@ -135,7 +156,7 @@ const VIEWS = {
     id: (one) => one.id,
     facts: (one) => ({ party: one.report.subject.kind, area: one.id.split('/')[2] || 'recording', verdict: one.verdict }),
     text: (one) => [one.title, one.reason].filter(Boolean).join(' – '),
-    side: (one) => `${reports.length > 1 ? `${one.report.subject.kind} · ` : ''}${one.durationMs} ms`,
+    side: (one) => `${reports.length > 1 ? `${one.report.subject.kind} · ` : ''}${seconds(one.durationMs)}`,
     more: () => '',
     details: (one) => caseDetails(one.report, one),
   },
@@ -150,6 +171,9 @@ const VIEWS = {
     details: probeDetails,
   },
 };
+
+/** The verdicts whose rows are folded at first, each with its verb. */
+const FOLDED = [['pass', 'passed'], ['not-applicable', 'do not apply']];
 
 const FILTERS = ['party', 'level', 'area', 'verdict'];
 
@@ -174,6 +198,7 @@ class Row {
   }
 
   toggle(open) {
+    if (open) this.body.classList.remove('folded');
     if (open && !this.details) {
       this.details = el('tr', { class: 'details' }, el('td', { colspan: '3' }, this.view.details(this.one)));
       this.body.append(this.details);
@@ -203,7 +228,9 @@ class View {
       this.selects.map(({ label }) => label), this.count,
       el('button', { type: 'button', onclick: clear }, 'Clear'));
     const table = el('table', { class: 'list', 'aria-label': name }, this.rows.map(({ body }) => body));
-    this.element = el('section', { 'aria-label': name }, form, this.none, table);
+    this.unfolded = new Set();
+    this.folds = el('p', { class: 'folds' });
+    this.element = el('section', { 'aria-label': name }, form, this.none, table, this.folds);
   }
 
   select(key) {
@@ -235,7 +262,20 @@ class View {
     }
     this.count.textContent = `${shown} of ${this.rows.length}`;
     this.none.hidden = shown > 0;
+    this.fold(searched.length > 0 || Boolean(wanted.verdict), shown);
     this.open(at);
+  }
+
+  /** Folds what needs no attention, unless a filter asks for it or the list has only that. */
+  fold(isFiltered, shown) {
+    const buttons = FOLDED.map(([verdict, name]) => {
+      const rows = this.rows.filter((row) => row.one.verdict === verdict && !row.body.hidden);
+      const folds = !isFiltered && !this.unfolded.has(verdict) && rows.length > 10 && rows.length < shown;
+      for (const row of rows) row.body.classList.toggle('folded', folds && !row.isOpen);
+      const unfold = () => { this.unfolded.add(verdict); this.fold(isFiltered, shown); };
+      return folds && el('button', { type: 'button', onclick: unfold }, `Show the ${rows.length} that ${name}`);
+    });
+    this.folds.replaceChildren(...buttons.filter(Boolean));
   }
 
   /** Opens the item in the address. */

@@ -65,6 +65,9 @@ def _result(case, failures, again, inconclusive):
         return "fail", "\n\n".join([reason, *reproduce])
     if case["verdict"] == "pass":
         return "pass", ""
+    cause = case.get("cause") or {}
+    if cause.get("kind") == "same-mistake":
+        return "skip", f"{cause['requirement']}: {reason}"
     message = f"{case['verdict']}: {reason}"
     if inconclusive == "fail" and case["verdict"] != "not-applicable":
         return "fail", "\n\n".join([message, *reproduce])

@@ -17,6 +17,10 @@ from .report import CaseTest, tests
 #: Options that select cases.
 _SELECTION = ("--case", "--requirement", "--skip", "--shard")
 
+#: Options with and without a value that leave all cases selected.
+_VALUES = ("--act", "--env", "--expected", "--format", "--html", "--jobs", "--setting", "--trace-dir")
+_FLAGS = ("--allow-incomplete", "--strict")
+
 
 class ConformanceError(Exception):
     """The suite could not run: the program is missing, the subject does not start, or the options are wrong."""
@@ -47,14 +51,40 @@ class Suite:
     ):
         profile_words = [] if profile is None else ["--profile", profile]
         self._words = [*([subject] if subject else []), *profile_words, *options]
+        self._subject, self._options = subject, list(options)
         self._command = ["--", *command] if command else []
         self._cwd, self._env, self._inconclusive = cwd, env, inconclusive
 
-    def run(self) -> dict[str, Any]:
-        """Runs the cases and returns the report; ``acp-conformance schema report`` prints its schema."""
+    def cases(self) -> Optional[dict[str, str]]:
+        """Returns the titles of all cases by id, without running them; ``None`` if the options select cases."""
+        if self._subject is None or not self._runs_all():
+            return None
+        words = [binary(), "list", "--party", self._subject, "--format", "json"]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode != 0:
+            raise ConformanceError(f"acp-conformance list failed\n{done.stderr.decode(errors='replace').strip()}")
+        return {case["id"]: case["title"] for case in json.loads(done.stdout)["cases"]}
+
+    def _runs_all(self):
+        words = iter(self._options)
+        for word in words:
+            name, has_value, _ = word.partition("=")
+            if name in _VALUES:
+                if not has_value:
+                    next(words, None)
+            elif name not in _FLAGS:
+                return False
+        return True
+
+    def run(self, only: Optional[Sequence[str]] = None) -> dict[str, Any]:
+        """Runs the cases and returns the report; ``acp-conformance schema report`` prints its schema.
+
+        :param only: The ids of the cases to run; ``None`` means all that the options select.
+        """
         with tempfile.TemporaryDirectory(prefix="acp-conformance-") as folder:
             file = Path(folder) / "report.json"
-            words = [binary(), *self._words, "--quiet", "--format", f"json={file}", *self._command]
+            chosen = [word for case in only or () for word in ("--case", case)]
+            words = [binary(), *self._words, *chosen, "--quiet", "--format", f"json={file}", *self._command]
             env = {**os.environ, **(self._env or {})}
             done = subprocess.run(
                 words, cwd=self._cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -72,7 +102,11 @@ class Suite:
 
     def tests(self) -> list[CaseTest]:
         """Runs the cases and returns their results as tests."""
-        return tests(self.run(), self._again, self._inconclusive)
+        return self.tests_of(self.run())
+
+    def tests_of(self, report: dict[str, Any]) -> list[CaseTest]:
+        """Returns the results of a run as tests."""
+        return tests(report, self._again, self._inconclusive)
 
     def _again(self, case):
         words = self._words
@@ -100,21 +134,28 @@ def Project(**options: Any) -> Suite:
 
 
 def binary() -> str:
-    """Returns the path of the program: that in ``ACP_CONFORMANCE_BINARY``, else that of this package.
+    """Returns the path of the program: that in ``ACP_CONFORMANCE_BINARY``, else that of this package, else that in
+    ``PATH``.
 
     :raises ConformanceError: It is missing.
     """
     own = os.environ.get("ACP_CONFORMANCE_BINARY")
+    if own:
+        if Path(own).is_file():
+            return own
+        raise ConformanceError(f"cannot find the program in ACP_CONFORMANCE_BINARY: {own}")
     folders = [Path(sysconfig.get_path("scripts", scheme)) for scheme in _schemes()]
     # With `pip install --target DIR`, the commands are in DIR/bin.
     folders.append(Path(__file__).parent.parent / "bin")
-    for path in [Path(own)] if own else [folder / "acp-conformance" for folder in folders]:
-        if path.is_file():
-            return str(path)
-    found = None if own else shutil.which("acp-conformance")
+    packaged = next((path for path in (folder / "acp-conformance" for folder in folders) if path.is_file()), None)
+    found = packaged or shutil.which("acp-conformance")
     if found is None:
-        raise ConformanceError(f"cannot find the program {own or 'acp-conformance'}; install acp-conformance again")
-    return found
+        raise ConformanceError(
+            "cannot find the program acp-conformance: ACP_CONFORMANCE_BINARY is not set, "
+            f"it is not in the package ({', '.join(str(folder) for folder in folders)}), and not in PATH\n"
+            "help: install acp-conformance again, or set ACP_CONFORMANCE_BINARY to the path of the program"
+        )
+    return str(found)
 
 
 def _schemes():

@@ -305,7 +305,8 @@ fn is_capability(payload: &Payload<'_>, problem: &Problem) -> bool {
 }
 
 fn fail(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usize, tallies: &mut Tallies) {
-    tallies.ruling(requirement, event).fail(Fact::of_problem(payload.method, payload.is_result, problem), &[]);
+    let fact = Fact::of_problem(payload.from, payload.method, payload.is_result, problem);
+    tallies.ruling(requirement, event).fail(fact, &[]);
 }
 
 /// Whether the member holds a value of a party's own in an open set.

@@ -173,7 +173,7 @@ pub struct FindingReport {
     /// The more specific requirement that owns the mistake, if another one also fails by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
-    /// The case that fails for this violation, if other cases show it too and this case does not name the requirement.
+    /// The case that fails for this violation, if another case shows it too and fails for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_in: Option<String>,
 }
