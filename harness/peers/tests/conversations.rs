@@ -113,7 +113,7 @@ const MOST_STARTS_IN_VERSION_2: usize = 25;
 const MOST_STARTS: usize = 38;
 
 /// The same for a client. Cases of which something stays unanswered need a process each.
-const MOST_CLIENT_STARTS: usize = 125;
+const MOST_CLIENT_STARTS: usize = 128;
 
 /// One of this many faults is tested in every run. `-- --include-ignored` tests all, which takes minutes.
 const SAMPLE: usize = 10;

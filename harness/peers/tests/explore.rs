@@ -131,6 +131,10 @@ fn found(program: Program, fault: &str, requirements: &str) -> Result<(), Failed
     let mutant = program.mutant(fault);
     // The fault must not show after the cases of a shared conversation.
     let mut args = vec!["--explore", MOST_WALKS, "--seed", "1", "--fail-fast", "--trace-dir", "traces", "--isolate"];
+    if program == OF_AGENT {
+        // It cancels a turn in a session that it loaded, so it finds a fault alone.
+        args.extend(["--skip", "v1/agent/tool/ids"]);
+    }
     if program == V2_OF_AGENT {
         // It sends a prompt after a refused one, so it finds one of the faults alone.
         args.extend(["--skip", "v2/agent/prompt/key-after-refusal"]);
@@ -235,7 +239,7 @@ fn tiny(folder: &Path, before_session: &str, cases: &[&str]) -> std::io::Result<
 const KNOWN_SESSION: &str = "update.session-known";
 
 /// Cases that share a conversation, with one session each.
-const IN_ONE_CONVERSATION: [&str; 4] = ["prompt/text", "prompt/resource-link", "prompt/meta", "prompt/next-turn"];
+const IN_ONE_CONVERSATION: [&str; 4] = ["prompt/text", "prompt/resource-link", "prompt/meta", "prompt/many-blocks"];
 
 fn sequence() -> Result<(), Failed> {
     let folder = TempDir::new()?;

@@ -256,7 +256,7 @@ fn wait_exits_last() {
         let status = session.0.wait().expect("it exits");
         assert_eq!(status.code(), Some(0));
         assert!(!failed(&desk.reports()[0]).is_empty());
-        assert!(desk.read("page.html").ends_with(b"</html>\n"));
+        assert!(desk.read("page.html").trim_ascii_end().ends_with(b"</html>"));
         let errors = String::from_utf8(desk.read("errors")).expect("text");
         assert!(errors.contains("acp-conformance: the agent"), "{errors}");
     }

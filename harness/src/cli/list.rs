@@ -16,7 +16,7 @@ use crate::edition::{Bundle, Editions};
 use crate::plan::{built_in_profiles, end_of};
 use crate::profile::Profile;
 use crate::report::count;
-use crate::requirement::{Difference, Level, Party, Requirement};
+use crate::requirement::{Difference, Level, Party, Requirement, Status};
 
 /// Runs the command.
 pub(super) fn run(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
@@ -128,6 +128,10 @@ fn requirements(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<()> 
         OutputFormat::Json => {
             let entry = |(r, difference): &Row| {
                 let mut entry = json!({ "id": r.id, "party": r.party, "level": r.level, "status": r.status, "text": r.text, "source": r.source, "link": bundle.link(r) });
+                // The reason why a program does not decide it.
+                if let (Status::Human | Status::Planned, Some(remark)) = (r.status, &r.remark) {
+                    entry["remark"] = json!(remark);
+                }
                 if let Some(difference) = difference {
                     entry["change"] = json!(difference.kind.name());
                     entry["why"] = json!(difference.why);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::timestamp::timestamp;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{Answer, CallSeen, Conversation, Opening, ToolCall, UpdateSeen};
+use crate::conversation::{Answer, CallSeen, Conversation, Opening, Session, ToolCall, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::protocol::{Feature, Kind};
@@ -15,8 +15,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.new.returns-id", On::Response(returns_id)).alone().only(&["session/new"]),
     Check::agent("session.new.unique-id", On::Response(unique_id)).only(&["session/new"]),
     Check::agent("session.new.independent", On::Response(independent)).only(&["session/load", "session/resume"]),
-    Check::agent("session.new.independent", On::End(question_elsewhere)),
-    Check::agent("session.independent", On::End(question_elsewhere)),
+    Check::agent("session.new.independent", On::CaseEnd(question_elsewhere)),
+    Check::agent("session.independent", On::CaseEnd(question_elsewhere)),
     Check::agent("session.unknown-id", On::Response(unknown_id)).only(&[
         "session/prompt",
         "session/set_mode",
@@ -143,11 +143,17 @@ fn independent(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 fn question_elsewhere(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let sessions = &ctx.conversation.sessions;
     let mut tools = sessions.iter().flat_map(|(_, session)| session.tools.values());
-    if !tools.any(|tool| tool.reported && !tool.permissions.is_empty()) {
+    let is_of_case = |tool: &ToolCall| tool.permissions.iter().any(|question| ctx.conversation.is_of_case(question.n));
+    if !tools.any(|tool| tool.reported && is_of_case(tool)) {
         return;
     }
+    // Without a turn elsewhere, no question can go to a wrong session.
+    let has_turn = |session: &&Session| session.log.as_ref().is_some_and(|log| ctx.conversation.is_of_case(log.n));
+    if sessions.values().filter(has_turn).count() > 1 {
+        ruling.pass();
+    }
     for (id, session) in sessions {
-        for (tool_call_id, asked) in session.tools.iter().filter(|(_, tool)| !tool.reported) {
+        for (tool_call_id, asked) in session.tools.iter().filter(|(_, tool)| !tool.reported && is_of_case(tool)) {
             let Some(question) = asked.permissions.first() else { continue };
             let is_alike = |tool: &ToolCall| asked.title.is_empty() || tool.title == asked.title;
             let is_its_own =

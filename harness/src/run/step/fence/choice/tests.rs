@@ -50,7 +50,7 @@ fn offers_only_what_the_subject_advertises_and_the_case_is_not_about() {
         ("v1/client/update/in-one-write", 2, vec![]),
         ("v1/client/update/in-one-write", 1, vec![]),
         ("v1/client/fs/read", 5, vec![ask]),
-        ("v1/client/permission/decided", 5, vec![read]),
+        ("v1/client/permission/decided@never", 5, vec![read]),
         ("v1/agent/prompt/text", 5, vec!["session/list", "session/new"]),
         ("v1/agent/prompt/text", 1, vec![]),
         ("v1/agent/list/all", 5, vec![]),
