@@ -142,7 +142,7 @@ fn independent(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 /// session never reports it although the agent reported another call for which it asked.
 fn question_elsewhere(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let sessions = &ctx.conversation.sessions;
-    let mut tools = sessions.iter().flat_map(|(_, session)| session.tools.values());
+    let mut tools = sessions.values().flat_map(|session| session.tools.values());
     let is_of_case = |tool: &ToolCall| tool.permissions.iter().any(|question| ctx.conversation.is_of_case(question.n));
     if !tools.any(|tool| tool.reported && is_of_case(tool)) {
         return;
