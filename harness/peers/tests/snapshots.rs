@@ -132,11 +132,17 @@ fn report(name: &str, run: &Run, render: Render) -> Result<(), Failed> {
 
 /// Renumbers the events of a finding, since the number of other events between them is random.
 fn renumber(finding: &mut FindingReport) {
+    let number = |line: &String| line.strip_prefix('#')?.split(' ').next()?.parse().ok();
     let mut order = finding.events.clone();
+    // The lines also show the messages between the events.
+    order.extend(finding.lines.iter().filter_map(number));
     order.sort_unstable();
+    order.dedup();
     let rank = |n: usize| order.iter().position(|known| *known == n).unwrap_or_default();
-    for (line, n) in finding.lines.iter_mut().zip(&order) {
-        *line = line.replacen(&format!("#{n} "), &format!("#{} ", rank(*n)), 1);
+    for line in &mut finding.lines {
+        if let Some(n) = number(line) {
+            *line = line.replacen(&format!("#{n} "), &format!("#{} ", rank(n)), 1);
+        }
     }
     finding.events = finding.events.iter().map(|&n| rank(n)).collect();
 }
