@@ -16,7 +16,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.new.unique-id", On::Response(unique_id)).only(&["session/new"]),
     Check::agent("session.new.independent", On::Response(independent)).only(&["session/load", "session/resume"]),
     Check::agent("session.new.independent", On::CaseEnd(question_elsewhere)),
-    Check::agent("session.independent", On::CaseEnd(question_elsewhere)),
     Check::agent("session.unknown-id", On::Response(unknown_id)).only(&[
         "session/prompt",
         "session/set_mode",
