@@ -264,11 +264,11 @@ fn wait_exits_last() {
 
 fn wait_forwards() {
     let desk = Desk::new();
-    let script = "trap 'echo told; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
+    let script = "trap 'echo stopping; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
     let mut session = desk.start(&["--wait"], &["sh", "-c", script]);
     assert_eq!(session.hear_line(), "ready\n");
     kill_process(session.pid(), Signal::TERM).expect("it runs");
-    assert_eq!(session.hear_line(), "told\n");
+    assert_eq!(session.hear_line(), "stopping\n");
     assert_eq!(session.end().0.code(), Some(9));
     let (status, _) = desk.start(&["--wait"], &["sh", "-c", "kill -KILL $$"]).end();
     assert_eq!(status.code(), Some(128 + 9));
@@ -311,11 +311,11 @@ fn process(what: What) -> Option<ProcessEvent> {
 
 fn signalled() {
     let desk = Desk::new();
-    let script = "trap 'echo told; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
+    let script = "trap 'echo stopping; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
     let mut session = desk.start(&[], &["sh", "-c", script]);
     assert_eq!(session.hear_line(), "ready\n");
     kill_process(session.pid(), Signal::TERM).expect("it runs");
-    assert_eq!(session.hear_line(), "told\n");
+    assert_eq!(session.hear_line(), "stopping\n");
     assert_eq!(session.end().0.code(), Some(9));
 }
 
