@@ -23,7 +23,7 @@ use super::{
 /// Time that a client gets to answer a request after it cancelled the turn.
 const GRACE: Duration = Duration::from_secs(1);
 /// Largest size of one text chunk, in bytes.
-const CHUNK: usize = 2048;
+const CHUNK: usize = 256;
 
 /// The turn was cancelled and does nothing more.
 #[derive(Debug)]
