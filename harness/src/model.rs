@@ -8,6 +8,7 @@
 
 pub mod answer;
 pub mod ask;
+mod content;
 pub mod dialect;
 pub mod exchange;
 mod fill;

@@ -14,8 +14,8 @@ use crate::protocol::{
     CONFIGURED, Edition, NotBase64, WITHDRAWN_MEMBERS, alias_in, is_respelt, not_base64, plain_name,
 };
 use crate::trace::{
-    CaseMark, Event, Excerpt, Expected, ExpectedMessage, ExpectedText, Lack, McpEvent, McpWhat, Observed, ProcessEvent,
-    StepEvent, Trace, What,
+    CaseMark, Event, Excerpt, Expected, ExpectedMessage, ExpectedText, Lack, McpEvent, McpWhat, ModelRequest,
+    ModelText, Observed, ProcessEvent, StepEvent, Trace, What,
 };
 use crate::wire::{Content, read_line};
 
@@ -243,6 +243,14 @@ impl<'e> Redactor<'e> {
             What::Model(model) => {
                 let (kept, tools) = model.split_tools();
                 model.did = kept.to_owned() + &mask(tools);
+                model.request.iter_mut().for_each(|request| self.model_request(request));
+                if let Some(answer) = &mut model.answer {
+                    redact_model_text(&mut answer.text);
+                    for call in &mut answer.calls {
+                        call.name = self.numbered(&call.name);
+                        redact_model_text(&mut call.arguments);
+                    }
+                }
             }
             What::Step(step) => redact_step(step, self.is_own_case),
             What::Case(CaseMark::Begins(case)) => {
@@ -252,6 +260,14 @@ impl<'e> Redactor<'e> {
             }
             What::Case(CaseMark::Ends) => {}
         }
+    }
+
+    /// Replaces the content of a request to the model. A digest of a short content would reveal it.
+    fn model_request(&mut self, request: &mut ModelRequest) {
+        request.tools.iter_mut().for_each(|tool| *tool = self.numbered(tool));
+        request.messages.iter_mut().for_each(redact_model_text);
+        let digests = request.media.iter_mut().map(|media| &mut media.content).chain(&mut request.results);
+        digests.chain([&mut request.instructions]).for_each(|digest| digest.sha256.clear());
     }
 
     fn process(&mut self, process: &mut ProcessEvent) {
@@ -558,6 +574,12 @@ fn redact_step(step: &mut StepEvent, is_own: bool) {
         }
         _ => {}
     }
+}
+
+fn redact_model_text(text: &mut ModelText) {
+    text.text = text.text.as_deref().map(mask);
+    text.digest.iter_mut().for_each(|digest| digest.sha256.clear());
+    text.intents.clear();
 }
 
 fn expected_text(text: &mut ExpectedText) {

@@ -4,16 +4,21 @@ mod case;
 mod event;
 mod file_name;
 mod jsonl;
+mod model;
 mod parts;
 mod step;
 
 pub use case::{CaseInfo, CaseMark};
 pub use event::{
-    AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, MARK, McpEvent, McpTransport, McpWhat, ModelEvent,
-    OTHERS, Precedence, ProcessEvent, SCRATCH, Visit, What,
+    AgentStart, Aside, CALL_MCP_TOOL, Event, FENCE, INVENTED, McpEvent, McpTransport, McpWhat, ProcessEvent, SCRATCH,
+    Visit, What,
 };
 pub use file_name::file_name;
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
+pub use model::{
+    Digest, INTENT_MARKER, MARK, MOST_ENTRIES, ModelCall, ModelEvent, ModelMedia, ModelOutput, ModelRequest, ModelText,
+    OTHERS, Precedence, intents_in,
+};
 pub use step::{
     Excerpt, Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, StepKind,
     SubjectEnd,

@@ -127,7 +127,7 @@ impl Vocabulary {
 }
 
 /// Begins the line of a prompt with its intent as JSON, for subjects that obey without a model.
-pub const MARKER: &str = "acp-intent: ";
+pub const MARKER: &str = crate::trace::INTENT_MARKER;
 
 /// Every intent that a prompt can have.
 pub const INTENTS: [&str; 30] = [

@@ -64,6 +64,6 @@ fn greet(origin: &str) -> io::Result<()> {
 }
 
 fn line(exchange: &ModelExchange) -> String {
-    let ModelExchange { n, method, path, status, did, .. } = exchange;
-    format!("{n:>4}  {status}  {method} {path}  {did}")
+    let ModelExchange { n, method, path, status, event, .. } = exchange;
+    format!("{n:>4}  {status}  {method} {path}  {}", event.did)
 }

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::trace::Precedence;
+use crate::trace::ModelEvent;
 
 /// A request to the model and its answer, one line of a `.model.ndjson` file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -18,14 +18,9 @@ pub struct ModelExchange {
     pub method: String,
     /// The path, with the query.
     pub path: String,
-    /// The API that it belongs to, such as `chat completions`; absent for an unknown route.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub api: Option<&'static str>,
-    /// The action of the model in a few words, without content of the case.
-    pub did: String,
-    /// The place of the mark of a case in the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub marked: Option<Precedence>,
+    /// The part for the trace; the record holds the rest in full.
+    #[serde(flatten, serialize_with = "without_content")]
+    pub event: ModelEvent,
     /// The body of the request: JSON, or text.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub request: Value,
@@ -46,4 +41,11 @@ impl ModelExchange {
         line.push(b'\n');
         to.write_all(&line)
     }
+}
+
+/// Writes an event without the content, which the bodies show.
+fn without_content<S: Serializer>(event: &ModelEvent, serializer: S) -> Result<S::Ok, S::Error> {
+    let ModelEvent { api, did, marked, .. } = event;
+    let event = ModelEvent { api: api.clone(), did: did.clone(), marked: *marked, ..ModelEvent::default() };
+    event.serialize(serializer)
 }

@@ -10,13 +10,14 @@ use tokio::task::JoinSet;
 
 use super::answer::{ModelAnswer, Reply, tokens};
 use super::ask::Ask;
+use super::content;
 use super::dialect::chat::Chat;
 use super::dialect::{Dialect, StreamPiece};
 use super::exchange::ModelExchange;
 use super::routes::{Route, route};
 use super::script;
 use crate::profile::Hints;
-use crate::trace::Precedence;
+use crate::trace::{ModelEvent, ModelOutput};
 use crate::transport::web::{Web, WebReply, WebRequest};
 use crate::wire::read_line;
 
@@ -74,11 +75,17 @@ async fn serve(mut web: Web, desk: Arc<Desk>) {
 
 /// An answer before it is sent.
 struct Draft {
-    api: Option<&'static str>,
-    did: String,
-    marked: Option<Precedence>,
+    event: ModelEvent,
     status: u16,
     body: Body,
+}
+
+impl Draft {
+    /// Creates an answer that is not one of the model.
+    fn fixed(did: &str, status: u16, body: Value) -> Self {
+        let event = ModelEvent { did: did.to_owned(), ..ModelEvent::default() };
+        Self { event, status, body: Body::Whole(body) }
+    }
 }
 
 enum Body {
@@ -103,9 +110,7 @@ impl Desk {
             us,
             method: request.method,
             path: request.path,
-            api: draft.api,
-            did: draft.did,
-            marked: draft.marked,
+            event: draft.event,
             request: body,
             status: draft.status,
             answer,
@@ -118,21 +123,12 @@ impl Desk {
             Route::Answer { dialect, stream } => self.of_model(n, dialect, stream, body),
             Route::Count(written) => {
                 let count = written(tokens(body.to_string().len()));
-                Draft {
-                    api: None,
-                    did: "counted tokens".to_owned(),
-                    marked: None,
-                    status: 200,
-                    body: Body::Whole(count),
-                }
+                Draft::fixed("counted tokens", 200, count)
             }
-            Route::Fixed { did, body } => {
-                Draft { api: None, did: did.to_owned(), marked: None, status: 200, body: Body::Whole(body) }
-            }
+            Route::Fixed { did, body } => Draft::fixed(did, 200, body),
             Route::Unknown => {
                 let message = format!("the scripted model does not know {method} {path}");
-                let body = Body::Whole(Chat.failure(404, &message));
-                Draft { api: None, did: "an unknown route".to_owned(), marked: None, status: 404, body }
+                Draft::fixed("an unknown route", 404, Chat.failure(404, &message))
             }
         }
     }
@@ -142,12 +138,23 @@ impl Desk {
         ask.number = n;
         ask.stream = stream.unwrap_or(ask.stream);
         let script::Move { reply, did } = script::answer(&ask, &self.hints);
+        let written: Option<ModelOutput> = match &reply {
+            Reply::Answer(answer) => Some(content::of_answer(answer)),
+            Reply::Failure { .. } => None,
+        };
+        let event = ModelEvent {
+            api: Some(dialect.name().to_owned()),
+            did,
+            marked: ask.marked(),
+            request: Some(content::of_request(&ask, body)),
+            answer: written,
+        };
         let (status, body) = match reply {
             Reply::Failure { status, message } => (status, Body::Whole(dialect.failure(status, &message))),
             Reply::Answer(answer) if ask.stream => (200, Body::Stream(dialect.stream(&ask, &answer), answer)),
             Reply::Answer(answer) => (200, Body::Late(dialect.whole(&ask, &answer), answer)),
         };
-        Draft { api: Some(dialect.name()), did, marked: ask.marked(), status, body }
+        Draft { event, status, body }
     }
 }
 

@@ -258,7 +258,7 @@ impl Conversation {
     }
 
     fn model_asked(&mut self, asked: ModelEvent) {
-        self.state.recorder.record_aside(Aside::Model, asked.did.len(), What::Model(asked));
+        self.state.recorder.record_aside(Aside::Model, asked.size(), What::Model(asked));
     }
 
     fn visited(&mut self, request: WebRequest) {
@@ -354,6 +354,8 @@ impl Conversation {
         if self.state.connections[connection].is_login {
             return self.typed(connection, frame);
         }
+        // The agent asks its model before it reports what the model wrote, so that stands first in the trace as well.
+        self.take_in_model();
         let content = read_line(&frame.bytes);
         let line = What::Line { from: self.state.subject, bytes: frame.bytes, end: frame.end, deliberate: false };
         let n = self.state.recorder.record_on(connection, line);

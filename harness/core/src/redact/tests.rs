@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::requirement::Party;
-use crate::trace::{AgentStart, CaseInfo, Header, McpTransport, ModelEvent, OTHERS, Outcome, StepKind, Visit};
+use crate::trace::{
+    AgentStart, CaseInfo, Header, McpTransport, ModelCall, ModelEvent, ModelOutput, ModelRequest, ModelText, OTHERS,
+    Outcome, StepKind, Visit,
+};
 use crate::wire::LineEnd;
 
 /// The secrets in the trace; the number stands where only numbers can.
@@ -75,7 +78,23 @@ fn private() -> Trace {
         mcp(McpWhat::FromAgent(call.to_string())),
         mcp(McpWhat::ToAgent("secret".to_owned())),
         What::Visit(visit),
-        What::Model(ModelEvent { api: None, did: format!("read-file{OTHERS}secret, alice"), marked: None }),
+        What::Model(ModelEvent {
+            did: format!("read-file{OTHERS}secret, alice"),
+            request: Some(ModelRequest {
+                messages: vec![
+                    ModelText::new("acp-intent: {\"secret\":\"hunter2\"}", 64),
+                    ModelText::new("acp-intent: {\"secret\":\"hunter2\"}", 0),
+                ],
+                tools: vec!["secret".to_owned()],
+                ..ModelRequest::default()
+            }),
+            answer: Some(ModelOutput {
+                text: ModelText::new("hunter2", 64),
+                calls: vec![ModelCall { name: "alice".to_owned(), arguments: ModelText::new("secret", 64) }],
+                finished: true,
+            }),
+            ..ModelEvent::default()
+        }),
         client(
             json!({ "id": 0, "method": "initialize", "params": { "clientCapabilities": { "_meta": { "alice": 4711 } } } }),
         ),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::case::CaseMark;
+use super::model::ModelEvent;
 use super::step::StepEvent;
 use crate::requirement::Party;
 use crate::wire::LineEnd;
@@ -197,46 +198,6 @@ pub struct Visit {
     pub headers: Vec<(String, String)>,
 }
 
-/// A request to the scripted model of the case; the trace has only its result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ModelEvent {
-    /// The API of the request; absent if it did not ask for an answer of the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub api: Option<String>,
-    /// The action of the model, such as `read-file: called Read`. It contains only the names of the intent and of
-    /// tools, and no other text of the case or of the agent.
-    pub did: String,
-    /// The place of a text with [`MARK`] in the request, the highest if there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub marked: Option<Precedence>,
-}
-
-/// The weight of a text in a request to a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Precedence {
-    /// A turn of the user.
-    User,
-    /// The instructions for the model, or a message of the system or the developer.
-    System,
-}
-
-impl ModelEvent {
-    /// Whether the model called a tool for this intent.
-    #[must_use]
-    pub fn has_called(&self, intent: &str) -> bool {
-        self.split_tools().0.strip_prefix(intent) == Some(CALLED)
-    }
-
-    /// Returns the action of the model up to the names of the called or offered tools, and the rest.
-    #[must_use]
-    pub fn split_tools(&self) -> (&str, &str) {
-        let end = |words: &str| self.did.find(words).map(|at| at + words.len());
-        self.did.split_at([CALLED, OTHERS].into_iter().filter_map(end).min().unwrap_or(self.did.len()))
-    }
-}
-
 /// Serde requires a reference.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 pub(super) const fn is_first(number: &usize) -> bool {
@@ -283,17 +244,8 @@ pub const SCRATCH: &str = "acp-case-";
 /// The prefix of the methods that the tester invented; no subject can know them.
 pub const INVENTED: &str = "_acp-conformance/";
 
-/// The text in [`ModelEvent::did`] between the intent and the names of the called tools.
-pub const CALLED: &str = ": called ";
-
-/// The words of a [`ModelEvent`] before the names of the offered tools, of which none was suitable.
-pub const OTHERS: &str = "; the others are ";
-
 /// The intent of a prompt that asks for a tool of an MCP server.
 pub const CALL_MCP_TOOL: &str = "call-mcp-tool";
-
-/// The text in a `systemPrompt` of a case by which the scripted model finds it in its requests.
-pub const MARK: &str = "acp-mark:";
 
 /// The method of the request that is tried first as a fence. No program knows it, and JSON-RPC requires an answer to
 /// every request. If it gets none, requests of the protocol follow; see [`What::Fence`].

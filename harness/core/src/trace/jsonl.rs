@@ -9,7 +9,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::case::CaseMark;
-use super::event::{Event, McpEvent, ModelEvent, ProcessEvent, Visit, What, is_first};
+use super::event::{Event, McpEvent, ProcessEvent, Visit, What, is_first};
+use super::model::ModelEvent;
 use super::step::StepEvent;
 use crate::requirement::Party;
 use crate::wire::LineEnd;

@@ -61,16 +61,16 @@ impl CaseModel {
     /// Waits for the next request that it answered. Cancelling the wait loses nothing.
     pub async fn next(&mut self) -> Option<ModelEvent> {
         let exchange = self.exchanges.recv().await?;
-        Some(self.noted(&exchange))
+        Some(self.noted(exchange))
     }
 
     /// Returns an answered request that was not read yet.
     pub fn left(&mut self) -> Option<ModelEvent> {
         let exchange = self.exchanges.try_recv().ok()?;
-        Some(self.noted(&exchange))
+        Some(self.noted(exchange))
     }
 
-    fn noted(&mut self, exchange: &ModelExchange) -> ModelEvent {
+    fn noted(&mut self, exchange: ModelExchange) -> ModelEvent {
         if let Some(record) = &mut self.record
             && exchange.write(record).is_err()
         {
@@ -78,7 +78,7 @@ impl CaseModel {
             // because of this.
             self.record = None;
         }
-        ModelEvent { api: exchange.api.map(str::to_owned), did: exchange.did.clone(), marked: exchange.marked }
+        exchange.event
     }
 }
 
