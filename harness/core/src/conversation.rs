@@ -7,6 +7,7 @@ mod fence;
 mod forget;
 mod history;
 mod login;
+mod model_log;
 mod notifications;
 mod open;
 mod options;
@@ -33,13 +34,15 @@ pub use self::forget::{Holes, Memory};
 pub use self::history::{History, message_of, text_of_content};
 pub use self::login::LoginProcess;
 pub(crate) use self::login::Logins;
+pub(crate) use self::model_log::words_of;
+pub use self::model_log::{Block, IntentPrompt, ModelAsked, ModelLog, Reported};
 pub use self::notifications::PendingNotifications;
 pub use self::open::OpenRequests;
 pub use self::options::{current_values, option_id, option_text, option_values};
 pub use self::outcome::Outcome;
 pub use self::seen::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};
 pub use self::services::{Refusal, Write};
-pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn};
+pub use self::session::{Decision, Ended, Opening, Permission, Session, ToolCall, Turn, is_final};
 pub use self::terminal::{Terminal, TerminalExit};
 pub use self::trials::{StoppedBy, Trial, Trials, has_entries};
 pub use self::turn_log::{After, AtCancel, CancelRequest, Login, Refused, SideEffect, TurnLog};
@@ -101,6 +104,12 @@ pub struct Conversation {
     pub sessions: BTreeMap<String, Session>,
     /// The sessions of the agent's earlier processes, by id, until the client opens them again.
     earlier_sessions: BTreeMap<String, Session>,
+    /// The digests of the instructions in requests to the model, each with the first event.
+    pub instructions: BTreeMap<String, usize>,
+    /// The last request to the model that belongs to no prompt, or to one of several.
+    pub other_model_request: Option<usize>,
+    /// A request to the model that held the earlier prompt of a session which was not opened again in between.
+    pub passes_history: Option<usize>,
     /// The entries of MCP servers that the client has named for its sessions.
     pub mcp_servers: Vec<Value>,
     /// The terminals that the client made, by id.
@@ -209,6 +218,9 @@ impl Conversation {
             other_version: None,
             sessions: BTreeMap::new(),
             earlier_sessions: BTreeMap::new(),
+            instructions: BTreeMap::new(),
+            other_model_request: None,
+            passes_history: None,
             mcp_servers: Vec::new(),
             terminals: BTreeMap::new(),
             unreleased: BTreeSet::new(),
@@ -261,7 +273,7 @@ impl Conversation {
         }
         // The client may show the children of these sessions again, before the agent announces them again.
         let announced_sessions = self.children.keys().chain(&self.announced_sessions).cloned().collect();
-        Self { earlier_sessions, announced_sessions, ..next }
+        Self { earlier_sessions, announced_sessions, passes_history: self.passes_history, ..next }
     }
 
     /// Whether its client may open sessions of an earlier process of the agent.

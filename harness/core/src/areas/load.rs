@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::common::{decide_continues, decide_implemented, is_history, note_null, plain, proper, repeats_history};
+use crate::areas::remembered::decide_remembers;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{Answer, Opening, Session, UpdateSeen};
+use crate::conversation::{Answer, Opening, Session, UpdateSeen, is_final};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::Feature;
@@ -13,7 +14,9 @@ use crate::wire::Members;
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.implemented", On::Response(implemented)).alone().only(&[LOAD]),
     Check::agent("load.replay-complete", On::Response(replay_complete)).only(&[LOAD]),
+    Check::agent("load.replay-complete", On::Response(tools_as_they_ended)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(replay_order)).only(&[LOAD]),
+    Check::agent("load.replay-order", On::Response(replayed_once)).only(&[LOAD]),
     Check::agent("load.replay-before-response", On::Update(replay_before_response)),
     Check::agent("load.replay-before-response", On::Response(replay_then_response)).only(&[LOAD]),
     Check::agent("load.replay-session-id", On::Update(replay_session_id)),
@@ -173,6 +176,58 @@ fn replay_order(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     }
 }
 
+/// As above: each message of the conversation comes once.
+///
+/// Correct but unusual: a message that came several times in the conversation, or is a part of another one; the agent
+/// replays a short line as the heading of something else. So only a message of which each longer line comes more often
+/// than it was sent fails.
+fn replayed_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    /// Shorter lines occur by chance.
+    const SHORTEST: usize = 24;
+    let Some(session) = loaded(ctx, answer).filter(|session| !has_commands(session)) else { return };
+    let of = |pieces: &[(String, String)], variant: &str| {
+        let texts = pieces.iter().filter(|(other, _)| other == variant).map(|(_, text)| plain(text));
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    for variant in [USER, AGENT] {
+        let (spoken, replayed) = (of(&session.spoken, variant), of(&session.replay, variant));
+        let is_repeated =
+            |line: &String| replayed.matches(line.as_str()).count() > spoken.matches(line.as_str()).count();
+        for (_, text) in history(session).filter(|(other, _)| *other == variant) {
+            let lines: Vec<String> = text.lines().map(plain).filter(|line| line.len() >= SHORTEST).collect();
+            if !lines.is_empty() && lines.iter().all(is_repeated) {
+                let fact = fact!(
+                    "message-replayed-twice",
+                    "the agent replayed `{text}` more often than it was sent; expected each message once",
+                    text = beginning(text); kind = variant
+                );
+                return ruling.fail(fact, &[]);
+            }
+        }
+    }
+}
+
+/// As in [`replay_complete`]: a tool call ends in the replay as it ended in the conversation.
+///
+/// Correct but unusual: the replay leaves out tool calls, their content, or their status; a call that the user refused
+/// has another status; a call that the agent still runs. So only `completed` for `failed`, or the reverse, fails.
+fn tools_as_they_ended(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = loaded(ctx, answer).filter(|session| !session.has_denied) else { return };
+    for (id, before) in session.earlier_tools.iter().filter(|(_, status)| is_final(status)) {
+        let Some(tool) = session.tools.get(id).filter(|tool| tool.is_final() && tool.status != *before) else {
+            continue;
+        };
+        let fact = fact!(
+            "tool-call-ended-otherwise",
+            "the agent replayed the tool call `{tool_call_id}` as {actual}; expected {expected}, as it ended",
+            tool_call_id = id,
+            actual = tool.status,
+            expected = before
+        );
+        ruling.fail(fact, &[tool.n]);
+    }
+}
+
 /// "When all the conversation entries have been streamed to the Client, the Agent MUST respond": no history follows.
 ///
 /// Correct but unusual: a live greeting follows, in pieces as short as a word, or another client of the same session
@@ -262,7 +317,7 @@ fn replay_valid(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
             );
             let begun = !session.replay.is_empty() || !session.tools.is_empty();
             match session.earlier_tools.get(id) {
-                Some(is_final) if !begun || !is_final => ruling.inconclusive(fact, &[]),
+                Some(status) if !begun || !is_final(status) => ruling.inconclusive(fact, &[]),
                 _ => ruling.fail(fact, &[]),
             }
         }
@@ -364,7 +419,8 @@ fn result_shape(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 
 /// "The Client can then continue sending prompts as if the session was never interrupted."
 ///
-/// See [`decide_continues`] for the unusual cases.
+/// See [`decide_continues`] and [`decide_remembers`] for the unusual cases.
 fn continues(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     decide_continues(ctx, answer, Opening::Load, ruling);
+    decide_remembers(ctx, answer, Opening::Load, ruling);
 }

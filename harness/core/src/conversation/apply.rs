@@ -128,6 +128,9 @@ impl Conversation {
     }
 
     fn apply_prompt(&mut self, exchange: &Exchange) {
+        let id = exchange.session().unwrap_or_default();
+        let is_alone = !exchange.deliberate && self.session(id).is_some_and(|session| session.turn.is_none());
+        self.log_intent(id, exchange.n, &exchange.params, is_alone);
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
         if let Some(turn) = session.turn.as_mut() {
             turn.overlapped = true;
@@ -156,7 +159,7 @@ impl Conversation {
         // text.
         let text: String = texts.map(|text| format!("{text}\n")).collect();
         session.last_chunk = None;
-        session.say("user_message_chunk", &text);
+        session.say_prompt(text);
     }
 
     fn apply_reopening(&mut self, exchange: &Exchange) {
@@ -177,7 +180,7 @@ impl Conversation {
         if opening == Opening::Load && !during_load {
             // The replay repeats the whole history, so its tool calls are checked from the start.
             let tools = std::mem::take(&mut known.tools);
-            known.earlier_tools = tools.into_iter().map(|(id, tool)| (id, tool.is_final())).collect();
+            known.earlier_tools = tools.into_iter().map(|(id, tool)| (id, tool.status)).collect();
             known.compactions.clear();
             known.replay.clear();
             known.message_ids.clear();
@@ -414,6 +417,9 @@ impl Conversation {
         }
         if content {
             session.learn_replay(update);
+        }
+        if session.turn.is_some() && !session.model.is_uncertain {
+            session.model.learn_update(update, output);
         }
         session.note_settings(n, update.variant);
         if !self.edition.adapter.response_ends_turn() {

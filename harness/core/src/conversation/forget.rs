@@ -144,6 +144,9 @@ impl Session {
             self.replay.clear();
             self.uneven = true;
         }
+        if self.model.size() > memory.text {
+            self.model.forget();
+        }
         forgot | ids
     }
 }

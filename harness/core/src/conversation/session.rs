@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use super::model_log::ModelLog;
 use super::services::{Refusal, Write};
 use super::turn_log::{Refused, TurnLog};
 use super::work::Work;
@@ -63,8 +64,8 @@ pub struct Session {
     pub tools: BTreeMap<String, ToolCall>,
     /// The tool calls that were created since the last prompt, and are still known.
     pub new_tools: BTreeSet<String>,
-    /// The tool calls that were known when the last `session/load` was sent, with whether each was over.
-    pub earlier_tools: BTreeMap<String, bool>,
+    /// The status of each tool call that was known when the last `session/load` was sent, by id.
+    pub earlier_tools: BTreeMap<String, String>,
     /// The titles of notices that were shown in the turn of a prompt which contains the title.
     pub notices: BTreeSet<String>,
     /// The status of each reported compaction, by id.
@@ -142,6 +143,8 @@ pub struct Session {
     pub mode_set: Option<ModeSet>,
     /// What the agent reported about its work; empty in version 1.
     pub work: Work,
+    /// What the agent asked the scripted model for it.
+    pub model: ModelLog,
     /// The log of the running turn, or of the last one since the session was opened.
     pub log: Option<TurnLog>,
     /// The client's last request about the session other than a prompt, since it was opened.
@@ -232,6 +235,14 @@ impl Session {
             && !text.ends_with('\n')
         {
             text.push('\n');
+        }
+    }
+
+    /// Records a prompt, which is a message of its own even if no other text was in between.
+    pub(super) fn say_prompt(&mut self, text: String) {
+        self.has_history = true;
+        if self.spoken.len() < MOST_SPOKEN {
+            self.spoken.push(("user_message_chunk".to_owned(), text));
         }
     }
 
@@ -346,6 +357,12 @@ pub struct ToolCall {
     pub permissions: Vec<Permission>,
 }
 
+/// Whether a tool call with this status has finished.
+#[must_use]
+pub fn is_final(status: &str) -> bool {
+    matches!(status, "completed" | "failed")
+}
+
 impl ToolCall {
     fn unannounced(n: usize, turn: usize) -> Self {
         Self { n, turn, status: "pending".to_owned(), ..Self::default() }
@@ -354,7 +371,7 @@ impl ToolCall {
     /// Whether it was reported as finished.
     #[must_use]
     pub fn is_final(&self) -> bool {
-        matches!(self.status.as_str(), "completed" | "failed")
+        is_final(&self.status)
     }
 
     /// Whether the client allowed it in every request about it.

@@ -182,6 +182,7 @@ impl Judge {
                     self.conversation.note_tool_report(event.n);
                 }
                 self.observe(Party::Agent, Seen::Model(model));
+                self.conversation.apply_model(event.n, model);
             }
             What::Fence(_) => self.fences.announce(event.connection),
             What::Process(process) => self.process(process),

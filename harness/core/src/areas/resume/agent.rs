@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, decide_continues, decide_implemented, is_history, proper, repeats_history};
+use crate::areas::remembered::decide_remembers;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Opening, Outcome, Trial, UpdateSeen};
 use crate::fact;
@@ -77,9 +78,11 @@ fn result_not_null(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// It "returns once the session is ready to continue". See [`decide_continues`] for the unusual cases.
+/// It "returns once the session is ready to continue". See [`decide_continues`] and
+/// [`decide_remembers`] for the unusual cases.
 fn continues(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     decide_continues(ctx, answer, Opening::Resume, ruling);
+    decide_remembers(ctx, answer, Opening::Resume, ruling);
 }
 
 /// `mcpServers` is optional in this request.

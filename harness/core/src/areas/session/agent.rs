@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::areas::remembered::decide_own_history;
 use crate::areas::timestamp::timestamp;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Conversation, Opening, Session, ToolCall, UpdateSeen};
@@ -16,6 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.new.unique-id", On::Response(unique_id)).only(&["session/new"]),
     Check::agent("session.new.independent", On::Response(independent)).only(&["session/load", "session/resume"]),
     Check::agent("session.new.independent", On::CaseEnd(question_elsewhere)),
+    Check::agent("session.new.independent", On::Response(decide_own_history)).only(&["session/prompt"]),
     Check::agent("session.unknown-id", On::Response(unknown_id)).only(&[
         "session/prompt",
         "session/set_mode",

@@ -1,0 +1,171 @@
+//! Damage to a text on its way: what no rendering, trimming or summary of it explains.
+
+/// The difference of a text from the original.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Damage {
+    /// It lacks this part from the middle.
+    Missing(String),
+    /// It has this part of the middle twice.
+    Doubled(String),
+    /// It has these two neighbouring parts of the middle in the other order.
+    Swapped(String, String),
+    /// It has replacement characters in place of others.
+    Replaced,
+    /// It lacks the blank after this word.
+    Unspaced(String),
+}
+
+/// The least number of characters of an original, without white space.
+const SHORTEST: usize = 8;
+
+/// The least number of characters on each side of a damaged part, without white space.
+const EDGE: usize = 3;
+
+/// The least number of letters and digits in a damaged part.
+const LETTERS: usize = 3;
+
+impl Damage {
+    /// Compares a text with the original; `None` if they are equal, or if the difference may be intended.
+    ///
+    /// White space only counts between two words of a line, where it was a single blank. Text before and after the
+    /// original is allowed, and so is a text that differs in more than one place, or in markup.
+    pub fn of(original: &str, text: &str) -> Option<Self> {
+        let [from, to] = [original, text].map(|it| it.chars().filter(|c| !c.is_whitespace()).collect::<Vec<char>>());
+        if from.len() < SHORTEST {
+            return None;
+        }
+        if from == to {
+            return unspaced(original, text);
+        }
+        if to.contains(&char::REPLACEMENT_CHARACTER) {
+            return is_replaced(&from, &to).then_some(Self::Replaced);
+        }
+        let begin = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
+        let shorter = from.len().min(to.len()) - begin;
+        let end = from.iter().rev().zip(to.iter().rev()).take(shorter).take_while(|(one, other)| one == other).count();
+        let part = |chars: &[char]| chars.iter().collect::<String>();
+        let (lost, found) = (&from[begin..from.len() - end], &to[begin..to.len() - end]);
+        match (lost, found) {
+            _ if begin < EDGE || end < EDGE => None,
+            (lost, [])
+                if is_plain(lost) && !occurs(lost, &from[..begin]) && !occurs(lost, &from[begin + lost.len()..]) =>
+            {
+                Some(Self::Missing(part(lost)))
+            }
+            ([], found) if is_plain(found) && begin >= found.len() + EDGE => {
+                let size = found.len();
+                let is_neighbour = from[begin - size..begin] == *found;
+                // A text may begin or end with a repetition.
+                let begins = to[..size] == to[size..2 * size];
+                let ends = to[to.len() - 2 * size..to.len() - size] == to[to.len() - size..];
+                (is_neighbour && !begins && !ends).then(|| Self::Doubled(part(found)))
+            }
+            (lost, found) if lost.len() == found.len() => {
+                let (one, other) = (1..lost.len()).map(|at| lost.split_at(at)).find(|(one, other)| {
+                    found.starts_with(other) && found.ends_with(one) && is_plain(one) && is_plain(other)
+                })?;
+                Some(Self::Swapped(part(one), part(other)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a part is words, without markup that a rendering may drop.
+fn is_plain(part: &[char]) -> bool {
+    let is_usual = |c: &char| c.is_alphanumeric() || ".,:;!?'\"-/".contains(*c);
+    part.iter().all(is_usual) && part.iter().filter(|c| c.is_alphanumeric()).count() >= LETTERS
+}
+
+fn occurs(part: &[char], within: &[char]) -> bool {
+    within.windows(part.len()).any(|window| window == part)
+}
+
+/// Whether the text is the original apart from replacement characters in the place of characters beyond ASCII.
+fn is_replaced(from: &[char], to: &[char]) -> bool {
+    let mut rest = from;
+    for (position, piece) in to.split(|c| *c == char::REPLACEMENT_CHARACTER).enumerate() {
+        if position > 0 && piece.is_empty() {
+            continue;
+        }
+        let most = if position == 0 { 0 } else { rest.iter().take_while(|c| !c.is_ascii()).count() };
+        let least = usize::from(position > 0);
+        let Some(skipped) = (least..=most).find(|&skipped| rest[skipped..].starts_with(piece)) else { return false };
+        rest = &rest[skipped + piece.len()..];
+    }
+    rest.iter().all(|c| !c.is_ascii()) && !from.contains(&char::REPLACEMENT_CHARACTER)
+}
+
+/// Compares texts that are equal apart from white space.
+fn unspaced(original: &str, text: &str) -> Option<Damage> {
+    let mut after = text.chars().peekable();
+    let mut before = original.chars().peekable();
+    let mut word = String::new();
+    while let Some(c) = before.next() {
+        if c.is_whitespace() {
+            continue;
+        }
+        word.push(c);
+        while after.next_if(|c| c.is_whitespace()).is_some() {}
+        after.next();
+        let mut gap = before.clone();
+        let is_blank = gap.next() == Some(' ');
+        let is_word_next = is_blank && gap.next().is_some_and(|c| c.is_ascii_alphanumeric());
+        if is_word_next && c.is_ascii_alphanumeric() && after.peek().is_some_and(|c| !c.is_whitespace()) {
+            return Some(Damage::Unspaced(word));
+        }
+        if before.peek().is_some_and(|c| c.is_whitespace()) {
+            word.clear();
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sees_damage_and_allows_other_forms() {
+        let text = "One two three, four: grüße five six.\nSeven eight\n";
+        let missing = |part: &str| Some(Damage::Missing(part.to_owned()));
+        let table = [
+            (text, None),
+            ("  One two three,\nfour: grüße five six.  Seven eight", None),
+            ("Here it is: One two three, four: grüße five six.\nSeven eight\nDone.", None),
+            ("One two three, grüße five six.\nSeven eight\n", missing("four:")),
+            ("One two three, four: grüße six.\nSeven eight\n", missing("five")),
+            ("One two three, four: grüße five five six.\nSeven eight\n", Some(Damage::Doubled("five".to_owned()))),
+            (
+                "One three, two four: grüße five six.\nSeven eight\n",
+                Some(Damage::Swapped("two".to_owned(), "three,".to_owned())),
+            ),
+            ("One two three, four: gr\u{fffd}\u{fffd}ße five six.\nSeven eight\n", Some(Damage::Replaced)),
+            ("One two three, four: gr\u{fffd}\u{fffd}\u{fffd}e five six.\nSeven eight\n", Some(Damage::Replaced)),
+            ("One two three, four: gr\u{fffd}e five six.\nSeven eight\n", Some(Damage::Replaced)),
+            ("One twothree, four: grüße five six.\nSeven eight\n", Some(Damage::Unspaced("two".to_owned()))),
+            // The end is missing, or the beginning: perhaps it was cut off.
+            ("One two three, four:", None),
+            ("Seven eight", None),
+            ("I counted from one to eight.", None),
+            ("One two […] Seven eight", None),
+            ("One two three, four: grüße five six.Seven eight", None),
+            ("One One two three, four: grüße five six.\nSeven eight\n", None),
+            ("One two three, four: gr?\u{fffd}e five six.\nSeven eight\n", None),
+        ];
+        for (other, damage) in table {
+            assert_eq!(Damage::of(text, other), damage, "{other}");
+        }
+        let whole = format!("{text}{text}");
+        assert_eq!(Damage::of(text, &whole), None);
+        for (original, other) in [
+            ("a **bold** word and more", "a bold** word and more"),
+            ("a <br> word and more", "a  word and more"),
+            ("Tom &amp; Jerry and more", "Tom & Jerry and more"),
+            ("to do\nto do\nto do\nand more", "to do\nto do\nand more"),
+            ("Hello.", "Hlo."),
+        ] {
+            assert_eq!(Damage::of(original, other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The history of a session as its model gets it: the requests to the scripted model show it.
+
+use crate::areas::CheckContext;
+use crate::areas::support::Finish;
+use crate::conversation::{Answer, IntentPrompt, ModelAsked, Opening, Session};
+use crate::fact;
+use crate::finding::Ruling;
+use crate::trace::ModelRequest;
+
+/// The first turn after a load or a resume: "The Client can then continue sending prompts as if the session was never
+/// interrupted", so the model gets the earlier prompts.
+///
+/// Correct but unusual: an agent that passes no history to its model at all, or only a summary of it, in another
+/// message, in the instructions, or after a request of its own to the model. So this fails only if the agent passed an
+/// earlier prompt to its model in a session that was not opened again, and a request after the load is no longer than
+/// that of the session's first prompt. A failed turn, a compaction and a slash command excuse a gap.
+pub(super) fn decide_remembers(ctx: &CheckContext<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
+    /// The bytes by which two requests without a history may differ, such as by the date.
+    const TOLERANCE: usize = 64;
+    let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.turn.after == Some(after)) else { return };
+    let (session, log) = (finish.session, &finish.session.model);
+    let Some(contrast) = ctx.conversation.passes_history.filter(|_| finish.reason() == Some("end_turn")) else {
+        return;
+    };
+    let (Some((prompt, earlier)), Some((bytes, tools))) = (log.prompts.split_last(), log.baseline) else { return };
+    let is_whole = session.opening == Opening::New && !session.uneven && !log.is_cut && !log.is_uncertain;
+    let is_command = |prompt: &IntentPrompt| prompt.text.as_ref().is_none_or(|text| text.trim_start().starts_with('/'));
+    let ended = session.ended.as_ref().map_or(0, |ended| ended.n);
+    let asked_otherwise = ctx.conversation.other_model_request.is_some_and(|n| n > ended);
+    if !is_whole || asked_otherwise || log.prompts.iter().any(is_command) {
+        return;
+    }
+    let lacks_history = |asked: &ModelAsked| {
+        let Some(request) = &asked.event.request else { return false };
+        let history = history_of(request);
+        let is_as_short = request.bytes.saturating_sub(prompt.bytes) <= bytes + TOLERANCE;
+        let holds = |earlier: &IntentPrompt| history.contains(&earlier.intent.as_str());
+        is_as_short && request.tools.len() == tools && !request.cut && !earlier.iter().any(holds)
+    };
+    if !earlier.is_empty() && !log.requests.is_empty() && log.requests.iter().all(lacks_history) {
+        let fact = fact!(
+            "history-not-in-model-request",
+            "the agent asked its model without the earlier prompts of the session after {method}; expected them, as \
+            without {method}",
+            method = after.method();
+            prompts = earlier.len()
+        );
+        ruling.fail(fact, &[log.requests[0].n, contrast]);
+    }
+}
+
+/// Returns the intents before the last one.
+fn history_of(request: &ModelRequest) -> Vec<&str> {
+    let mut intents: Vec<&str> = request.intents().collect();
+    intents.pop();
+    intents
+}
+
+/// "Each session maintains its own context, conversation history": no message of the user in it is the prompt of
+/// another session.
+///
+/// Correct but unusual: the same prompt in both sessions; a fork; a memory that quotes other sessions in its
+/// instructions or within a message; a session from before this conversation. Only a message that is exactly the text
+/// of another session's prompt fails.
+pub(super) fn decide_own_history(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(finish) = Finish::of(ctx, answer) else { return };
+    let (session, log) = (finish.session, &finish.session.model);
+    let conversation = ctx.conversation;
+    let is_known = session.opening == Opening::New && !log.is_cut && !log.is_uncertain && !log.requests.is_empty();
+    if !is_known || !conversation.whole || conversation.may_open_otherwise() {
+        return;
+    }
+    let text_of = |prompt: &IntentPrompt| prompt.text.as_ref().map(|text| text.trim().to_owned());
+    let is_own = |text: &str| log.prompts.iter().any(|prompt| text_of(prompt).is_none_or(|own| own == text));
+    let others = conversation.sessions.iter().filter(|(id, _)| finish.exchange.session() != Some(id.as_str()));
+    let prompts =
+        others.flat_map(|(id, other): (&String, &Session)| other.model.prompts.iter().map(move |prompt| (id, prompt)));
+    let foreign: Vec<_> = prompts.filter_map(|(id, prompt)| Some((id, prompt.n, text_of(prompt)?))).collect();
+    for asked in &log.requests {
+        let messages = asked.event.request.iter().flat_map(|request| &request.messages);
+        for text in messages.filter_map(|message| message.text.as_deref()).map(str::trim) {
+            let found = foreign.iter().find(|(_, _, prompt)| prompt == text && !is_own(text));
+            if let Some((id, prompt, _)) = found {
+                let fact = fact!(
+                    "prompt-of-other-session",
+                    "the agent sent its model a prompt of the session `{other}` in the history of `{session_id}`; \
+                    expected only prompts of that session",
+                    other = id,
+                    session_id = finish.exchange.session()
+                );
+                return ruling.fail(fact, &[asked.n, *prompt]);
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What the agent asked the scripted model for a session, and what it reported of the answers.
+//!
+//! A request to a model names no session. Its last intent tells for which prompt it is, as long as only one session has
+//! that prompt at work.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Conversation;
+use crate::protocol::Update;
+use crate::trace::{ModelEvent, intents_in};
+use crate::wire::Members;
+
+/// The prompts of a session, and the requests to the model for the last one.
+#[derive(Debug, Clone, Default)]
+pub struct ModelLog {
+    /// The prompts with an intent, in order.
+    pub prompts: Vec<IntentPrompt>,
+    /// Whether earlier prompts are missing here.
+    pub is_cut: bool,
+    /// The requests for the last prompt, in order.
+    pub requests: Vec<ModelAsked>,
+    /// Whether a request for the last prompt may be missing here, or may belong to another session.
+    pub is_uncertain: bool,
+    /// The text that the agent reported since the last prompt.
+    pub reported: Reported,
+    /// The first prompt's request with the most tools: its bytes without the prompt, and the number of its tools.
+    pub baseline: Option<(usize, usize)>,
+}
+
+/// A prompt with an intent.
+#[derive(Debug, Clone)]
+pub struct IntentPrompt {
+    /// The event of the prompt.
+    pub n: usize,
+    /// Its last intent, as JSON.
+    pub intent: String,
+    /// Its text, if it is a single text block.
+    pub text: Option<String>,
+    /// The bytes of its text blocks.
+    pub bytes: usize,
+    /// The words of each of its blocks that a request with the block must contain any of; see [`Block`].
+    pub blocks: Vec<Block>,
+}
+
+/// A block of a prompt.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// Its type.
+    pub kind: String,
+    /// The distinctive words of a text, or of the URI and the names of a link, in lower case.
+    pub words: BTreeSet<String>,
+}
+
+/// A request to the model.
+#[derive(Debug, Clone)]
+pub struct ModelAsked {
+    /// Its event.
+    pub n: usize,
+    /// Its content and the answer.
+    pub event: ModelEvent,
+}
+
+/// The text of a turn.
+#[derive(Debug, Clone, Default)]
+pub struct Reported {
+    /// The texts of the agent's messages, joined; a line end is between two messages.
+    pub text: String,
+    /// Whether something else is or may be between the pieces, such as a thought, a tool call or a link.
+    pub is_mixed: bool,
+    message: Option<String>,
+}
+
+/// The most prompts of a session, and the most requests for one prompt.
+const MOST: usize = 64;
+
+/// The bytes of the longest text that is remembered.
+const MOST_TEXT: usize = 256 << 10;
+
+/// The shortest distinctive word, in characters.
+const SHORTEST_WORD: usize = 5;
+
+impl IntentPrompt {
+    /// Reads the params of a prompt; `None` without an intent.
+    fn of(n: usize, params: &Value) -> Option<Self> {
+        let blocks = params.member("prompt")?.as_array()?;
+        let text_of = |block: &Value| block.member("text").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let texts: Vec<String> = blocks.iter().map(text_of).filter(|text| !text.is_empty()).collect();
+        let intent = texts.iter().flat_map(|text| intents_in(text)).last()?.to_owned();
+        let bytes = texts.iter().map(String::len).sum();
+        let text = texts.into_iter().next().filter(|text| blocks.len() == 1 && text.len() <= MOST_TEXT);
+        Some(Self { n, intent, text, bytes, blocks: blocks.iter().map(Block::of).collect() })
+    }
+}
+
+impl Block {
+    fn of(block: &Value) -> Self {
+        let kind = block.member("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let members: &[&str] = match kind.as_str() {
+            "text" => &["text"],
+            "resource_link" => &["uri", "name", "title", "description"],
+            _ => &[],
+        };
+        let texts = members.iter().filter_map(|name| block.member(name)?.as_str());
+        Self { kind, words: texts.flat_map(words_of).take(MOST).collect() }
+    }
+}
+
+/// Returns the distinctive words of a text, in lower case.
+pub(crate) fn words_of(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| word.chars().count() >= SHORTEST_WORD).map(str::to_lowercase)
+}
+
+impl ModelLog {
+    fn begin(&mut self, prompt: Option<IntentPrompt>) {
+        let is_uncertain = prompt.is_none();
+        (self.requests, self.reported, self.is_uncertain) = (Vec::new(), Reported::default(), is_uncertain);
+        if self.prompts.len() == MOST {
+            self.prompts.remove(0);
+            self.is_cut = true;
+        }
+        self.is_cut |= is_uncertain;
+        self.prompts.extend(prompt);
+    }
+
+    fn learn_request(&mut self, n: usize, event: &ModelEvent) {
+        if self.requests.len() == MOST {
+            self.is_uncertain = true;
+            return;
+        }
+        let request = event.request.as_ref().filter(|_| self.prompts.len() == 1);
+        if let Some((prompt, request)) = self.prompts.first().zip(request) {
+            let known = (request.bytes.saturating_sub(prompt.bytes), request.tools.len());
+            self.baseline = self.baseline.filter(|(_, tools)| *tools >= known.1).or(Some(known));
+        }
+        self.requests.push(ModelAsked { n, event: event.clone() });
+    }
+
+    /// Reads an update during a turn.
+    pub(super) fn learn_update(&mut self, update: &Update<'_>, is_content: bool) {
+        let reported = &mut self.reported;
+        match (update.variant, update.text()) {
+            ("user_message_chunk", _) => {}
+            ("agent_message_chunk", Some(text)) if reported.text.len() + text.len() <= MOST_TEXT => {
+                let id = update.body.member("messageId").and_then(Value::as_str);
+                if reported.message.as_deref() != id && !reported.text.is_empty() {
+                    reported.text.push('\n');
+                }
+                reported.message = id.map(str::to_owned);
+                reported.text.push_str(text);
+            }
+            _ => reported.is_mixed |= is_content,
+        }
+    }
+
+    /// Returns the bytes of its texts.
+    pub(super) fn size(&self) -> usize {
+        let prompts = self.prompts.iter().map(|prompt| prompt.intent.len() + prompt.bytes).sum::<usize>();
+        prompts + self.reported.text.len() + self.requests.iter().map(|asked| asked.event.size()).sum::<usize>()
+    }
+
+    /// Forgets everything.
+    pub(super) fn forget(&mut self) {
+        *self = Self { is_cut: true, is_uncertain: true, ..Self::default() };
+    }
+}
+
+impl Conversation {
+    /// Processes a prompt of a known session; `is_alone` unless it is one of several at once.
+    pub(super) fn log_intent(&mut self, session: &str, n: usize, params: &Value, is_alone: bool) {
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.model.begin(IntentPrompt::of(n, params).filter(|_| is_alone));
+        }
+    }
+
+    /// Processes a request to the model.
+    pub(crate) fn apply_model(&mut self, n: usize, event: &ModelEvent) {
+        let Some(request) = &event.request else { return };
+        let digest = &request.instructions.sha256;
+        if self.instructions.len() < MOST && !self.instructions.contains_key(digest) {
+            self.instructions.insert(digest.clone(), n);
+        }
+        let intents: Vec<&str> = request.intents().collect();
+        let is_ended_by_response = self.edition.adapter.response_ends_turn();
+        let asks = |id: &String| {
+            let session = &self.sessions[id];
+            let at_work = session.turn.is_some() || !is_ended_by_response;
+            let prompt = session.model.prompts.last().filter(|_| at_work && event.serves_intent());
+            prompt.is_some_and(|prompt| Some(&prompt.intent.as_str()) == intents.last())
+        };
+        let ids: Vec<String> = self.sessions.keys().filter(|id| asks(id)).cloned().collect();
+        let [id] = ids.as_slice() else {
+            let asking = self.sessions.iter_mut().filter(|(id, _)| ids.contains(id));
+            asking.for_each(|(_, session)| session.model.is_uncertain = true);
+            self.other_model_request = Some(n);
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let (earlier, opened) =
+            (session.model.prompts.len() > 1, session.turn.as_ref().is_some_and(|turn| turn.after.is_none()));
+        if let Some([.., before, _]) = Some(session.model.prompts.as_slice()).filter(|_| earlier && opened) {
+            let history = intents.split_last().map_or(&[][..], |(_, history)| history);
+            if history.contains(&before.intent.as_str()) {
+                self.passes_history = self.passes_history.or(Some(n));
+            }
+        }
+        session.model.learn_request(n, event);
+    }
+}
