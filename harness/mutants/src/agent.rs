@@ -5,6 +5,7 @@ mod initialize;
 mod jsonrpc;
 mod layers;
 mod mcp;
+mod model;
 mod permission;
 mod prompt;
 mod session;

@@ -1,7 +1,7 @@
 //! The history of a session as its model gets it: the requests to the scripted model show it.
 
 use crate::areas::CheckContext;
-use crate::areas::support::Finish;
+use crate::areas::support::{Finish, leave_redacted};
 use crate::conversation::{Answer, IntentPrompt, ModelAsked, Opening, Session};
 use crate::fact;
 use crate::finding::Ruling;
@@ -18,6 +18,9 @@ pub(super) fn decide_remembers(ctx: &CheckContext<'_>, answer: &Answer<'_>, afte
     /// The bytes by which two requests without a history may differ, such as by the date.
     const TOLERANCE: usize = 64;
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.turn.after == Some(after)) else { return };
+    if leave_redacted(ctx, finish.exchange.n, ruling) {
+        return;
+    }
     let (session, log) = (finish.session, &finish.session.model);
     let Some(contrast) = ctx.conversation.passes_history.filter(|_| finish.reason() == Some("end_turn")) else {
         return;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::areas::CheckContext;
 use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::conversation::{Answer, Conversation, Exchange, Outcome, Session, Turn, TurnLog, UpdateSeen};
+use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
@@ -85,6 +86,18 @@ impl<'m> Finish<'m> {
         let gave_up = self.turn.refused.iter().find(|refusal| refusal.code == Some(-32800)).map(|refusal| refusal.n);
         self.log.disturbed.or(self.turn.permission_refused).or(gave_up).or(set)
     }
+}
+
+/// Leaves a requirement undecided if the trace was redacted and the agent asked the scripted model after this event: the
+/// requests no longer show for which prompt they were. Returns whether it did.
+pub(crate) fn leave_redacted(ctx: &CheckContext<'_>, since: usize, ruling: &mut Ruling<'_>) -> bool {
+    let asked = ctx.conversation.other_model_request.filter(|&n| ctx.conversation.is_redacted && n > since);
+    if let Some(asked) = asked {
+        let fact =
+            fact!("model-request-redacted", "the agent asked its model, and the redacted trace does not show for what");
+        ruling.inconclusive(fact, &[asked]);
+    }
+    asked.is_some()
 }
 
 /// Returns the turn that was over when this content of a turn came; `None` while a turn runs or a history is replayed.

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use super::model::{AsksModel, Lapse};
 use super::{cancel, initialize, jsonrpc, mcp, permission, prompt, session};
 use crate::{
     framing,
@@ -47,6 +48,13 @@ pub(crate) const LAYERS: &[Layered] = &[
     messages("cancel-sticky", || Box::new(cancel::Sticky::default())),
     messages("cancel-all-sessions", || Box::new(cancel::AllSessions)),
     messages("command-outlives-cancel", || Box::new(cancel::TurnAbandoned::default())),
+    // The model
+    messages("asks-model", || AsksModel::with(Lapse::Nothing)),
+    messages("asks-model-without-other-texts", || AsksModel::with(Lapse::OtherTexts)),
+    messages("asks-model-without-links", || AsksModel::with(Lapse::Links)),
+    messages("asks-model-without-history-after-load", || AsksModel::with(Lapse::HistoryAfter("session/load"))),
+    messages("asks-model-without-history-after-resume", || AsksModel::with(Lapse::HistoryAfter("session/resume"))),
+    messages("asks-model-with-one-history", || AsksModel::with(Lapse::OneHistory)),
     // Permission
     messages("act-before-permission", || Box::new(permission::AskedAfterwards::default())),
     messages("report-afterwards", || Box::new(permission::ReportedAfterwards::default())),

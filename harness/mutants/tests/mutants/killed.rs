@@ -162,7 +162,10 @@ impl Broken {
     ) {
         let mut options = vec!["--fault".to_owned(), fault.path.display().to_string()];
         options.extend(effects.into_iter().flat_map(|file| ["--effects".to_owned(), file.display().to_string()]));
-        let subject = reference::subject(fault.party, &options);
+        let mut subject = reference::subject(fault.party, &options);
+        if fault.options().iter().any(|option| option.starts_with("asks-model")) {
+            subject.env.insert("ACP_MODEL".to_owned(), "{model}".to_owned());
+        }
         for case in cases {
             let case = Case { limits: case.limits.with(&limits), ..(*case).clone() };
             self.add(bundle, &judge(&run_case(&case, &subject), bundle.edition()), (fault.party, &case.id));

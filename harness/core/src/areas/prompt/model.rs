@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::areas::damage::Damage;
-use crate::areas::support::{Finish, fail_in_case};
+use crate::areas::support::{Finish, fail_in_case, leave_redacted};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, IntentPrompt, ModelLog, UpdateSeen, words_of};
 use crate::fact;
@@ -31,6 +33,9 @@ pub(super) const CHECKS: &[Check] = &[
 fn output_damaged(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let log = &finish.session.model;
+    if leave_redacted(ctx, finish.exchange.n, ruling) {
+        return;
+    }
     if finish.was_cancelled() || finish.other_reason().is_some() || log.is_uncertain || log.reported.is_mixed {
         return;
     }
@@ -89,6 +94,11 @@ fn shortened(text: &str) -> String {
 /// holds only the text blocks.
 fn block_dropped(ctx: &CheckContext<'_>, answer: &Answer<'_>, kind: &str, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+    let blocks = finish.exchange.params.member("prompt").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let is_meant = |block: &Value| block.member("type").is_some_and(|other| other == kind);
+    if blocks.len() < 2 || !blocks.iter().any(is_meant) || leave_redacted(ctx, finish.exchange.n, ruling) {
+        return;
+    }
     if !finish.was_cancelled() && finish.other_reason().is_none() {
         decide_dropped(ctx, &finish.session.model, &[kind], ruling);
     }
@@ -100,6 +110,9 @@ fn block_dropped(ctx: &CheckContext<'_>, answer: &Answer<'_>, kind: &str, ruling
 fn block_dropped_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let is_idle = update.body.member("state").is_some_and(|state| state == "idle");
     let Some(session) = update.known.filter(|_| is_idle) else { return };
+    if leave_redacted(ctx, 0, ruling) {
+        return;
+    }
     let is_calm = session.work.ending.is_none() && session.resuming.is_none() && session.turn.is_none();
     let prompt = session.model.prompts.last().map(|prompt| prompt.n);
     if is_calm && prompt.is_some_and(|n| !session.has_other_prompt(n)) {
