@@ -1,5 +1,7 @@
 //! Damage to a text on its way: what no rendering, trimming or summary of it explains.
 
+use std::ops::Range;
+
 /// The difference of a text from the original.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Damage {
@@ -61,9 +63,7 @@ impl Damage {
                 (is_neighbour && !begins && !ends).then(|| Self::Doubled(part(found)))
             }
             (lost, found) if lost.len() == found.len() => {
-                let (one, other) = (1..lost.len()).map(|at| lost.split_at(at)).find(|(one, other)| {
-                    found.starts_with(other) && found.ends_with(one) && is_plain(one) && is_plain(other)
-                })?;
+                let (one, other) = swapped(&from, &to, begin..from.len() - end)?;
                 Some(Self::Swapped(part(one), part(other)))
             }
             _ => None,
@@ -73,12 +73,33 @@ impl Damage {
 
 /// Whether a part is words, without markup that a rendering may drop.
 fn is_plain(part: &[char]) -> bool {
-    let is_usual = |c: &char| c.is_alphanumeric() || ".,:;!?'\"-/".contains(*c);
+    let is_usual = |c: &char| c.is_alphanumeric() || ".,:!?'\"-/".contains(*c);
     part.iter().all(is_usual) && part.iter().filter(|c| c.is_alphanumeric()).count() >= LETTERS
 }
 
 fn occurs(part: &[char], within: &[char]) -> bool {
     within.windows(part.len()).any(|window| window == part)
+}
+
+/// Returns the two parts of a range that stand there in the other order. The range may be too short, since the parts may
+/// begin or end alike.
+fn swapped<'c>(from: &'c [char], to: &[char], range: Range<usize>) -> Option<(&'c [char], &'c [char])> {
+    const MOST_ALIKE: usize = 8;
+    const LONGEST: usize = 1 << 12;
+    if range.len() > LONGEST {
+        return None;
+    }
+    let shifts = (0..=MOST_ALIKE).flat_map(|before| (0..=MOST_ALIKE).map(move |after| (before, after)));
+    shifts.filter(|(before, after)| before + EDGE <= range.start && range.end + after + EDGE <= from.len()).find_map(
+        |(before, after)| {
+            let range = range.start - before..range.end + after;
+            let (lost, found) = (&from[range.clone()], &to[range]);
+            let is_swapped = |(one, other): &(&[char], &[char])| {
+                found.starts_with(other) && found.ends_with(one) && is_plain(one) && is_plain(other)
+            };
+            (1..lost.len()).map(|at| lost.split_at(at)).find(is_swapped)
+        },
+    )
 }
 
 /// Whether the text is the original apart from replacement characters in the place of characters beyond ASCII.
