@@ -55,9 +55,9 @@ pub fn of_answer(answer: &ModelAnswer) -> ModelOutput {
 
 /// Drops the oldest entries of a list that is too long; returns whether it did.
 fn keep_last<T>(list: &mut Vec<T>) -> bool {
-    let surplus = list.len().saturating_sub(MOST_ENTRIES);
-    list.drain(..surplus);
-    surplus > 0
+    let excess = list.len().saturating_sub(MOST_ENTRIES);
+    list.drain(..excess);
+    excess > 0
 }
 
 /// Adds the media in a part of a request. The APIs write them as data URLs, or as Base64 next to a MIME type or a

@@ -81,8 +81,8 @@ fn occurs(part: &[char], within: &[char]) -> bool {
     within.windows(part.len()).any(|window| window == part)
 }
 
-/// Returns the two parts of a range that stand there in the other order. The range may be too short, since the parts may
-/// begin or end alike.
+/// Returns the two parts of a range that stand there in the other order. The range may be too short, since the parts
+/// may begin or end alike.
 fn swapped<'c>(from: &'c [char], to: &[char], range: Range<usize>) -> Option<(&'c [char], &'c [char])> {
     const MOST_ALIKE: usize = 8;
     const LONGEST: usize = 1 << 12;

@@ -179,8 +179,8 @@ fn replay_order(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// As above: each message of the conversation comes once.
 ///
 /// Correct but unusual: a message that came several times in the conversation, or is a part of another one; the agent
-/// replays a short line as the heading of something else. So only a message of which each longer line comes more often
-/// than it was sent fails.
+/// replays a short line as the heading of something else. So only a message fails of which each longer line that the
+/// other party never wrote comes more often than it was sent.
 fn replayed_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     /// Shorter lines occur by chance.
     const SHORTEST: usize = 24;
@@ -191,10 +191,13 @@ fn replayed_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     };
     for variant in [USER, AGENT] {
         let (spoken, replayed) = (of(&session.spoken, variant), of(&session.replay, variant));
+        let elsewhere = of(&session.spoken, if variant == USER { AGENT } else { USER });
         let is_repeated =
             |line: &String| replayed.matches(line.as_str()).count() > spoken.matches(line.as_str()).count();
         for (_, text) in history(session).filter(|(other, _)| *other == variant) {
-            let lines: Vec<String> = text.lines().map(plain).filter(|line| line.len() >= SHORTEST).collect();
+            let lines = text.lines().map(plain);
+            let lines: Vec<String> =
+                lines.filter(|line| line.len() >= SHORTEST && !elsewhere.contains(line.as_str())).collect();
             if !lines.is_empty() && lines.iter().all(is_repeated) {
                 let fact = fact!(
                     "message-replayed-twice",

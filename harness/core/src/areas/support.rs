@@ -88,8 +88,8 @@ impl<'m> Finish<'m> {
     }
 }
 
-/// Leaves a requirement undecided if the trace was redacted and the agent asked the scripted model after this event: the
-/// requests no longer show for which prompt they were. Returns whether it did.
+/// Leaves a requirement undecided if the trace was redacted and the agent asked the scripted model after this event:
+/// the requests no longer show for which prompt they were. Returns whether it did.
 pub(crate) fn leave_redacted(ctx: &CheckContext<'_>, since: usize, ruling: &mut Ruling<'_>) -> bool {
     let asked = ctx.conversation.other_model_request.filter(|&n| ctx.conversation.is_redacted && n > since);
     if let Some(asked) = asked {

@@ -178,7 +178,7 @@ impl ModelText {
         found.into_iter().chain(self.intents.iter().map(String::as_str))
     }
 
-    /// Returns the bytes that it takes in a trace.
+    /// Returns the bytes that it needs in a trace.
     fn size(&self) -> usize {
         let texts = self.text.iter().chain(&self.intents).map(String::len);
         texts.sum::<usize>() + self.digest.as_ref().map_or(0, |_| SHA256_BYTES)
