@@ -28,8 +28,8 @@ pub(super) const CHECKS: &[Check] = &[
 /// The agent reports the text that its model wrote complete and in order, if it reports its beginning and its end.
 ///
 /// Correct but unusual: an agent that wraps, trims or renders the text, leaves out its beginning or its end, repeats
-/// all of it, adds text of its own, or summarises it. Two different answers of the model, tool calls, thoughts and links
-/// between the pieces, a cancel, and another act of the client decide nothing.
+/// all of it, adds text of its own, or summarises it. Two different answers of the model, tool calls, thoughts and
+/// links between the pieces, a cancel, and another act of the client decide nothing.
 fn output_damaged(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let log = &finish.session.model;
