@@ -34,7 +34,7 @@ enum Program {
     /// The reference client, with a fault
     Client {
         #[command(flatten)]
-        options: client::Options,
+        options: Box<client::Options>,
         #[command(flatten)]
         faults: FaultArgs,
     },
@@ -133,11 +133,11 @@ impl Command {
                 let faults = faults.read(Party::Client, client_layers::LAYERS)?;
                 if faults.is_empty() {
                     let launcher = client::launcher(&options, client::DialRules::default());
-                    return Ok(client::run(options, launcher));
+                    return Ok(client::run(*options, launcher));
                 }
                 let launcher = FaultyLauncher::new(&options, faults);
                 launcher.prepare().map_err(|error| format!("standard input cannot be replaced: {error}"))?;
-                Ok(client::run(options, Arc::new(launcher)))
+                Ok(client::run(*options, Arc::new(launcher)))
             }
             Program::List { filter, table } => {
                 kill_table::print(filter.as_deref(), table)?;

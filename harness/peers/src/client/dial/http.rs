@@ -285,7 +285,8 @@ impl Connection {
             return Ok(response);
         }
         let body = response.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-        let body: String = String::from_utf8_lossy(&body).trim().chars().take(QUOTED).collect();
+        let words: Vec<_> = String::from_utf8_lossy(&body).split_whitespace().map(str::to_owned).collect();
+        let body: String = words.join(" ").chars().take(QUOTED).collect();
         let reason = format!("{what}: {status}{}{body}", if body.is_empty() { "" } else { ": " });
         Err(Failure { status: Some(status), reason })
     }
