@@ -1,5 +1,7 @@
 //! The layers in Rust by name.
 
+use acp_conformance_peers::{agent::ListenRules, client::DialRules};
+
 use crate::{
     client::Launch,
     fault::{EditFile, inject::Injector},
@@ -26,6 +28,10 @@ pub(crate) enum Kind {
     EndAtBadInput,
     /// In the start of the client's agent, or of its login.
     Launch(Launch),
+    /// In the server of an agent on HTTP and WebSocket.
+    Listen(fn(&mut ListenRules)),
+    /// In the requests of a client that dials its agent.
+    Dial(fn(&mut DialRules)),
     /// In the messages.
     Messages(fn() -> Box<dyn Layer>),
 }
@@ -50,6 +56,28 @@ impl Faults {
     /// Whether one of the layers is this one.
     pub(crate) fn launches(&self, launch: Launch) -> bool {
         self.layers.iter().any(|layer| matches!(layer.kind, Kind::Launch(kind) if kind == launch))
+    }
+
+    /// Returns the rules of a server with these faults.
+    pub(crate) fn listen_rules(&self) -> ListenRules {
+        let mut rules = ListenRules::default();
+        for layer in &self.layers {
+            if let Kind::Listen(break_rule) = layer.kind {
+                break_rule(&mut rules);
+            }
+        }
+        rules
+    }
+
+    /// Returns the rules of a client that dials with these faults.
+    pub(crate) fn dial_rules(&self) -> DialRules {
+        let mut rules = DialRules::default();
+        for layer in &self.layers {
+            if let Kind::Dial(break_rule) = layer.kind {
+                break_rule(&mut rules);
+            }
+        }
+        rules
     }
 
     /// Creates the injector of a connection, if there are edits.

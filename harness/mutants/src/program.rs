@@ -34,7 +34,7 @@ enum Program {
     /// The reference client, with a fault
     Client {
         #[command(flatten)]
-        options: client::Options,
+        options: Box<client::Options>,
         #[command(flatten)]
         faults: FaultArgs,
     },
@@ -113,20 +113,31 @@ impl Command {
                 if faults.is_empty() {
                     return Ok(agent::run(&options));
                 }
-                Ok(agent::block_on(async move {
-                    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-                    relay::run(&faults, input, output, |transport| agent::serve(&options, transport)).await
-                }))
+                let Some(address) = options.listen else {
+                    return Ok(agent::block_on(async move {
+                        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+                        relay::run(&faults, input, output, |transport| agent::serve(&options, transport)).await
+                    }));
+                };
+                let rules = faults.listen_rules();
+                let converse: agent::Converse = Arc::new(move |stream| {
+                    let (options, faults) = (options.clone(), faults.clone());
+                    Box::pin(async move {
+                        let (input, output) = tokio::io::split(stream);
+                        relay::run(&faults, input, output, |transport| agent::serve(&options, transport)).await
+                    })
+                });
+                Ok(agent::block_on(agent::listen(address, rules, converse)))
             }
             Program::Client { options, faults } => {
                 let faults = faults.read(Party::Client, client_layers::LAYERS)?;
-                let program = client::AgentProgram::new(&options);
                 if faults.is_empty() {
-                    return Ok(client::run(options, Arc::new(program)));
+                    let launcher = client::launcher(&options, client::DialRules::default());
+                    return Ok(client::run(*options, launcher));
                 }
-                let launcher = FaultyLauncher::new(program, faults);
+                let launcher = FaultyLauncher::new(&options, faults);
                 launcher.prepare().map_err(|error| format!("standard input cannot be replaced: {error}"))?;
-                Ok(client::run(options, Arc::new(launcher)))
+                Ok(client::run(*options, Arc::new(launcher)))
             }
             Program::List { filter, table } => {
                 kill_table::print(filter.as_deref(), table)?;

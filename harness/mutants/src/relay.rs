@@ -94,7 +94,7 @@ impl Relay {
                 Kind::Bytes(read) => relay.bytes.push(read),
                 Kind::EndAtBadInput => relay.ends_at_bad_input = true,
                 Kind::Messages(layer) => relay.chain.add(layer()),
-                Kind::Launch(_) => {}
+                Kind::Launch(_) | Kind::Listen(_) | Kind::Dial(_) => {}
             }
         }
         relay

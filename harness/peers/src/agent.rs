@@ -4,7 +4,7 @@
 //! every requirement on agents can be exercised repeatedly. Reading order:
 //!
 //! 1. `server` connects the SDK to `v1` and `v2`, which translate between a version of the protocol and this agent
-//!    (`wire`);
+//!    (`wire`); `listen` does so for each connection over HTTP or WebSocket;
 //! 2. `requests` answers the client;
 //! 3. `auth`, `sessions` and `settings` are the areas of the protocol outside of turns;
 //! 4. `prompt` runs a `turn` of a `session`, which obeys an `intent` through `obey`;
@@ -19,6 +19,7 @@ mod errors;
 mod extension;
 mod files;
 mod intent;
+mod listen;
 mod mcp;
 mod obey;
 mod options;
@@ -43,5 +44,6 @@ mod v1;
 mod v2;
 mod wire;
 
+pub use listen::{Converse, ListenRules, listen};
 pub use options::Options;
 pub use server::{block_on, run, serve};

@@ -4,7 +4,8 @@
 //! messages of the protocol. Reading order:
 //!
 //! - `options` and `act`: the user's settings and acts
-//! - `run`, `launch`, `transport` and `end`: the agent's process, and the connection to it by the SDK
+//! - `run`, `launch`, `transport` and `end`: the agent's process, and the connection to it by the SDK; `dial`: the agent
+//!   behind a URL instead
 //! - `major`, with `v1` and `v2`: what differs between the versions of the protocol. Each version reads the requests
 //!   and updates of the agent, and hands them to the rest of the client, which is the same for both
 //! - `state`, with `connection`, `session` and `question`: the client's state
@@ -18,6 +19,7 @@ mod authenticate;
 mod config_options;
 mod connection;
 mod content;
+mod dial;
 mod end;
 mod errors;
 mod form;
@@ -38,7 +40,8 @@ mod user;
 mod v1;
 mod v2;
 
-pub use launch::{AgentProcess, AgentProgram, Launcher, Pipes};
+pub use dial::{DialRules, Dialer};
+pub use launch::{AgentProcess, AgentProgram, Launcher, Pipes, launcher};
 pub use major::TerminalLogin;
 pub use options::{Feature, Options, Permission};
 pub use run::run;

@@ -19,6 +19,7 @@ mod monitor;
 mod page;
 mod program;
 mod reference;
+mod remote;
 mod reproduce;
 mod selections;
 mod shards;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         means::trials(),
         monitor::trials(),
         page::trials(),
+        remote::trials(),
         reproduce::trials(),
         selections::trials(),
         shards::trials(),

@@ -2,6 +2,9 @@
 
 use std::io::Write as _;
 
+use acp_conformance_peers::agent::ListenRules;
+use hyper::StatusCode;
+
 use super::model::{AsksModel, Lapse};
 use super::{cancel, initialize, jsonrpc, mcp, permission, prompt, session};
 use crate::{
@@ -17,6 +20,10 @@ const fn messages(name: &'static str, layer: fn() -> Box<dyn Layer>) -> Layered 
 
 const fn bytes(name: &'static str, read: fn(Vec<u8>) -> Vec<u8>) -> Layered {
     Layered { name, kind: Kind::Bytes(read) }
+}
+
+const fn listen(name: &'static str, break_rule: fn(&mut ListenRules)) -> Layered {
+    Layered { name, kind: Kind::Listen(break_rule) }
 }
 
 pub(crate) const LAYERS: &[Layered] = &[
@@ -61,6 +68,22 @@ pub(crate) const LAYERS: &[Layered] = &[
     messages("write-outside", || Box::new(permission::WriteOutside::default())),
     // Elicitation
     messages("visited-at-consent", || Box::new(prompt::VisitedAtConsent)),
+    // Streamable HTTP and WebSocket
+    listen("http-initialize-accepted", |rules| rules.initialized = StatusCode::ACCEPTED),
+    listen("http-no-connection-id", |rules| rules.names_connection = false),
+    listen("http-post-ok", |rules| rules.accepted = StatusCode::OK),
+    listen("http-opens-on-session-stream", |rules| rules.opens_on_connection = false),
+    listen("http-one-stream", |rules| rules.separates_sessions = false),
+    listen("http-any-content-type", |rules| rules.checks_content_type = false),
+    listen("http-any-accept", |rules| rules.checks_accept = false),
+    listen("http-connection-optional", |rules| rules.requires_connection = false),
+    listen("http-unknown-connection-400", |rules| rules.unknown_connection = StatusCode::BAD_REQUEST),
+    listen("http-session-optional", |rules| rules.requires_session = false),
+    listen("http-delete-ignored", |rules| rules.ends_deleted = false),
+    listen("ws-no-connection-id", |rules| rules.names_connection = false),
+    listen("ws-binary-served", |rules| rules.ignores_binary = false),
+    listen("ws-close-ignored", |rules| rules.ends_closed = false),
+    listen("ws-initialize-optional", |rules| rules.requires_initialize = false),
 ];
 
 fn log_bytes() {

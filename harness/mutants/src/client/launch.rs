@@ -15,7 +15,7 @@ use tokio::{
     process::Command,
 };
 
-use acp_conformance_peers::client::{AgentProcess, AgentProgram, Launcher, Pipes, TerminalLogin};
+use acp_conformance_peers::client::{AgentProcess, AgentProgram, Dialer, Launcher, Options, Pipes, TerminalLogin};
 
 use crate::{
     layer::{Layer, Onward},
@@ -56,15 +56,17 @@ pub(crate) enum Launch {
     LoginKeepsConnection,
 }
 
-/// Starts the agent with faults.
+/// Starts the agent with faults, or dials it.
 pub(crate) struct FaultyLauncher {
     program: AgentProgram,
+    dialer: Option<Dialer>,
     faults: Faults,
 }
 
 impl FaultyLauncher {
-    pub(crate) const fn new(program: AgentProgram, faults: Faults) -> Self {
-        Self { program, faults }
+    pub(crate) fn new(options: &Options, faults: Faults) -> Self {
+        let dialer = options.url.clone().map(|url| Dialer::new(url, faults.dial_rules()));
+        Self { program: AgentProgram::new(options), dialer, faults }
     }
 
     /// Prepares the client before it starts.
@@ -152,12 +154,18 @@ impl Launcher for FaultyLauncher {
             let shell = ["sh", "-c", r#"exec "$0" "$@" 2>&1"#].map(str::to_owned);
             program.command.splice(0..0, shell);
         }
-        let (process, pipes) = program.start()?;
+        let (process, pipes) = match &self.dialer {
+            Some(dialer) => dialer.start()?,
+            None => program.start()?,
+        };
         Ok((process, self.relayed(pipes)))
     }
 
     fn log_in<'a>(&'a self, login: &'a TerminalLogin) -> BoxFuture<'a, io::Result<()>> {
-        Box::pin(self.run_login(login))
+        match &self.dialer {
+            Some(dialer) => dialer.log_in(login),
+            None => Box::pin(self.run_login(login)),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The list of all layers of the client.
 
+use acp_conformance_peers::client::DialRules;
+
 use super::{
     cancel, content, elicitation, fs, initialize,
     jsonrpc::{self, Reject},
@@ -24,6 +26,10 @@ const fn bytes(name: &'static str, read: fn(Vec<u8>) -> Vec<u8>) -> Layered {
 
 const fn launch(name: &'static str, launch: Launch) -> Layered {
     Layered { name, kind: Kind::Launch(launch) }
+}
+
+const fn dial(name: &'static str, break_rule: fn(&mut DialRules)) -> Layered {
+    Layered { name, kind: Kind::Dial(break_rule) }
 }
 
 pub(crate) const LAYERS: &[Layered] = &[
@@ -81,4 +87,13 @@ pub(crate) const LAYERS: &[Layered] = &[
     // Elicitation
     messages("url-fetched", || Box::new(elicitation::VisitFirst)),
     messages("url-opened-anyway", || Box::new(elicitation::VisitAnyway)),
+    // Streamable HTTP and WebSocket
+    dial("http-no-connection-header", |rules| rules.names_connection = false),
+    dial("http-no-session-header", |rules| rules.names_session = false),
+    dial("http-no-session-header-in-answers", |rules| rules.names_session_in_answers = false),
+    dial("http-no-session-stream", |rules| rules.opens_sessions = false),
+    dial("http-accepts-anything", |rules| rules.accepts_events = false),
+    dial("http-posts-text", |rules| rules.posts_json = false),
+    dial("http-cookies-dropped", |rules| rules.returns_cookies = false),
+    dial("ws-initialize-second", |rules| rules.initializes_first = false),
 ];

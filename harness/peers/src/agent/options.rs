@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::net::SocketAddr;
+
 const INTENTS: &str = "\
 Intents (the last line of this form in a prompt's text blocks is obeyed):
   acp-intent: {\"intent\":\"read-file\",\"path\":\"notes.txt\"}
@@ -33,8 +35,8 @@ pub enum Protocol {
 }
 
 /// Raw arguments of `acp-reference-agent`.
-#[derive(Debug, Default, clap::Args)]
-#[command(about = "A conforming ACP agent on stdio that obeys intents instead of a model", after_help = INTENTS)]
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(about = "A conforming ACP agent that obeys intents instead of a model", after_help = INTENTS)]
 pub struct Options {
     /// Answer -32000 to session requests until `authenticate`, and again after `logout`
     #[arg(long)]
@@ -42,4 +44,7 @@ pub struct Options {
     /// Serve only this version of the protocol
     #[arg(long, value_enum)]
     pub protocol: Option<Protocol>,
+    /// Serve HTTP and WebSocket at /acp of a loopback address instead of stdio; a draft. With port 0, any free port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
 }

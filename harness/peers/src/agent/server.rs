@@ -1,28 +1,42 @@
 //! The connection from its start to its end.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{fmt::Display, process::ExitCode, sync::Arc};
 
-use agent_client_protocol::{Agent as AgentRole, ConnectTo, Error, Stdio};
+use agent_client_protocol::{Agent as AgentRole, ByteStreams, ConnectTo, Error, Stdio};
+use futures::future::BoxFuture;
+use tokio::io::DuplexStream;
+use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
 use super::{
     errors::log,
+    listen::{ListenRules, listen},
     options::{Options, Protocol},
     requests::Agent,
     v1, v2,
 };
 
-/// Runs the agent on stdin and stdout until stdin ends or a signal stops the process.
+/// Runs the agent on stdin and stdout until stdin ends, or where the options say, until a signal stops the process.
 #[must_use]
 pub fn run(options: &Options) -> ExitCode {
-    block_on(serve(options, Stdio::new()))
+    let Some(address) = options.listen else { return block_on(serve(options, Stdio::new())) };
+    let options = options.clone();
+    let converse = move |stream: DuplexStream| {
+        let options = options.clone();
+        let served = async move {
+            let (input, output) = tokio::io::split(stream);
+            serve(&options, ByteStreams::new(output.compat_write(), input.compat())).await
+        };
+        Box::pin(served) as BoxFuture<'static, Result<(), Error>>
+    };
+    block_on(listen(address, ListenRules::default(), Arc::new(converse)))
 }
 
-/// Waits for the end of a connection, and converts it to an exit code.
+/// Waits for the end of a connection or of all, and converts it to an exit code.
 #[must_use]
-pub fn block_on(connection: impl Future<Output = Result<(), Error>>) -> ExitCode {
+pub fn block_on(served: impl Future<Output = Result<(), impl Display>>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let served = runtime.map_err(Error::into_internal_error).and_then(|runtime| {
-        let served = runtime.block_on(connection);
+    let served = runtime.map_err(|error| error.to_string()).and_then(|runtime| {
+        let served = runtime.block_on(served).map_err(|error| error.to_string());
         // This does not wait for threads that still read from a pipe.
         runtime.shutdown_background();
         served
@@ -59,6 +73,16 @@ pub async fn serve(options: &Options, transport: impl ConnectTo<AgentRole>) -> R
     first.shut_down().await;
     second.shut_down().await;
     served
+}
+
+/// Waits for SIGHUP, SIGTERM or SIGINT.
+pub(super) async fn hangup_or_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return stop_signal().await };
+    tokio::select! {
+        _ = hangup.recv() => {}
+        () = stop_signal() => {}
+    }
 }
 
 /// Waits for SIGTERM or SIGINT.

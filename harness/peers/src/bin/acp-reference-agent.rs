@@ -1,4 +1,4 @@
-//! The reference agent: a conforming ACP agent on stdio that obeys intents instead of a model.
+//! The reference agent: a conforming ACP agent that obeys intents instead of a model.
 
 use std::process::ExitCode;
 

@@ -1,12 +1,12 @@
 //! The reference client: a conforming ACP client without a user interface, which does what its options and acts say.
 
-use std::{process::ExitCode, sync::Arc};
+use std::process::ExitCode;
 
-use acp_conformance_peers::client::{self, AgentProgram, Options};
+use acp_conformance_peers::client::{self, DialRules, Options};
 use clap::Parser;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let program = AgentProgram::new(&options);
-    client::run(options, Arc::new(program))
+    let launcher = client::launcher(&options, DialRules::default());
+    client::run(options, launcher)
 }

@@ -1,19 +1,30 @@
-//! The agent's program: started as the agent, and again for a login in a terminal.
+//! The agent's program: started as the agent, and again for a login in a terminal. An agent behind a URL is dialled
+//! instead.
 
 use std::{
     io::{self, Write as _},
     process::{ExitStatus, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
-use futures::future::BoxFuture;
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite},
     process::Command,
+    task::JoinHandle,
     time::timeout,
 };
+use tokio_util::task::AbortOnDropHandle;
 
-use super::{major::TerminalLogin, options::Options};
+use super::{
+    dial::{DialRules, Dialer},
+    major::TerminalLogin,
+    options::Options,
+};
 use crate::group::Group;
 
 /// Time for the agent to exit after its input was closed.
@@ -40,6 +51,15 @@ pub struct Pipes {
     pub to_agent: Box<dyn AsyncWrite + Send + Unpin>,
     /// The agent's stdout.
     pub from_agent: Box<dyn AsyncRead + Send + Unpin>,
+}
+
+/// Returns what starts the agent of the options, or dials it.
+#[must_use]
+pub fn launcher(options: &Options, rules: DialRules) -> Arc<dyn Launcher> {
+    match &options.url {
+        Some(url) => Arc::new(Dialer::new(url.clone(), rules)),
+        None => Arc::new(AgentProgram::new(options)),
+    }
 }
 
 /// The agent's program in the client's command line.
@@ -79,7 +99,7 @@ impl Launcher for AgentProgram {
         let mut group = Group::start(self.command().stdin(Stdio::piped()).stdout(Stdio::piped()))?;
         let to_agent = Box::new(group.child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?);
         let from_agent = Box::new(group.child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?);
-        Ok((AgentProcess { group }, Pipes { to_agent, from_agent }))
+        Ok((AgentProcess(Running::Here(group)), Pipes { to_agent, from_agent }))
     }
 
     fn log_in<'a>(&'a self, login: &'a TerminalLogin) -> BoxFuture<'a, io::Result<()>> {
@@ -104,22 +124,42 @@ async fn run_in_terminal(command: Command) -> io::Result<ExitStatus> {
     child.wait().await
 }
 
-/// The running agent; dropping it kills its whole process group.
+/// The running agent; dropping it kills its whole process group, or ends the connection to it.
 #[derive(Debug)]
-pub struct AgentProcess {
-    group: Group,
+pub struct AgentProcess(Running);
+
+#[derive(Debug)]
+enum Running {
+    Here(Group),
+    /// The end of the connection to an agent behind a URL.
+    Elsewhere(Shared<BoxFuture<'static, String>>),
 }
 
 impl AgentProcess {
-    /// Waits for the exit of the agent.
-    pub(super) async fn exited(&mut self) -> Option<ExitStatus> {
-        self.group.child.wait().await.ok()
+    /// Returns an agent behind a URL, with the task that serves the connection to it.
+    pub(super) fn dialled(connection: JoinHandle<Result<(), String>>) -> Self {
+        let connection = AbortOnDropHandle::new(connection);
+        let ended = connection.map(|ended| match ended {
+            Ok(Ok(())) => "the connection ended".to_owned(),
+            Ok(Err(reason)) => reason,
+            Err(error) => error.to_string(),
+        });
+        Self(Running::Elsewhere(ended.boxed().shared()))
+    }
+
+    /// Waits for the exit of the agent, or the end of the connection to it; returns how it ended.
+    pub(super) async fn exited(&mut self) -> Option<String> {
+        match &mut self.0 {
+            Running::Here(group) => group.child.wait().await.ok().map(|status| status.to_string()),
+            Running::Elsewhere(ended) => Some(ended.clone().await),
+        }
     }
 
     /// Gives the agent time to exit by itself, then kills the rest of its group.
     pub(super) async fn end(mut self) {
         let exited = timeout(EXIT_LIMIT, self.exited()).await;
-        self.group.kill();
+        let Running::Here(group) = &self.0 else { return };
+        group.kill();
         if exited.is_err() {
             // This reaps the killed process.
             let _ = timeout(EXIT_LIMIT, self.exited()).await;

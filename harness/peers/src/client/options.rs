@@ -4,6 +4,9 @@ use std::path::{self, PathBuf};
 
 use agent_client_protocol::v1::schema::McpServer;
 use serde_json::{Value, json};
+use url::Url;
+
+use super::dial::parse_url;
 
 const ACTS: &str = "\
 Acts, one JSON object a line on standard input with --acts:
@@ -56,8 +59,11 @@ pub struct Options {
     /// Environment variables of the agent in addition to the client's own
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     pub env: Vec<(String, String)>,
+    /// Dial the agent at this http or ws URL instead of starting one; a draft
+    #[arg(long, value_name = "URL", value_parser = parse_url, conflicts_with_all = ["agent", "env"])]
+    pub url: Option<Url>,
     /// Command that starts the agent
-    #[arg(last = true, required = true, value_name = "AGENT")]
+    #[arg(last = true, required_unless_present = "url", value_name = "AGENT")]
     pub agent: Vec<String>,
 }
 
@@ -118,7 +124,9 @@ impl Options {
     pub fn with(&self, feature: Feature) -> bool {
         let is_mode = matches!(feature, Feature::ElicitationForm | Feature::ElicitationUrl);
         let whole = if is_mode { Feature::Elicitation } else { feature };
-        !self.without.contains(&feature) && !self.without.contains(&whole)
+        // The program of an agent behind a URL cannot be started for a login.
+        let is_elsewhere = feature == Feature::AuthTerminal && self.url.is_some();
+        !is_elsewhere && !self.without.contains(&feature) && !self.without.contains(&whole)
     }
 
     /// Makes the paths absolute.
