@@ -12,6 +12,7 @@ pub use shard::Shard;
 use crate::case::LimitOverrides;
 use crate::case::file::parse_duration;
 use crate::profile::Controls;
+use crate::requirement::Transport;
 
 /// The groups of the options in the help.
 pub(crate) mod heading {
@@ -154,6 +155,21 @@ pub struct StartOptions {
     /// `acp-conformance list --profiles` shows the built-in profiles.
     #[arg(long, value_name = "FILE|NAME", help_heading = heading::SUBJECT)]
     pub profile: Option<String>,
+    /// How the agent serves, or how the client reaches its agent: `stdio`, `http` or `ws` (drafts) [default: stdio]
+    ///
+    /// `http` is Streamable HTTP, `ws` is WebSocket. An agent gets a free port where its command line says {port}; a
+    /// client gets the address of its agent where it says {url}.
+    #[arg(long, value_name = "KIND", value_parser = transport, help_heading = heading::SUBJECT, hide_short_help = true)]
+    pub transport: Option<Transport>,
+    /// The address at which an agent serves [default: http://127.0.0.1:{port}/acp]
+    ///
+    /// Without a command line, the agent is already running there. ws:// implies `--transport ws`.
+    #[arg(long, value_name = "URL", help_heading = heading::SUBJECT, hide_short_help = true)]
+    pub url: Option<String>,
+    /// A header of every HTTP request to the agent, such as a token; may be repeated
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(help_heading = heading::SUBJECT, hide_short_help = true)]
+    pub headers: Vec<(String, String)>,
     /// An environment variable for the program; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = heading::SUBJECT)]
     pub env: Vec<(String, String)>,
@@ -255,6 +271,11 @@ fn duration(text: &str) -> Result<Duration, String> {
         |_| parse_duration(text),
         |seconds| Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
     )
+}
+
+/// Parses the name of a transport.
+fn transport(text: &str) -> Result<Transport, &'static str> {
+    Transport::named(text).ok_or("expected stdio, http or ws")
 }
 
 /// Parses `NAME=VALUE`.

@@ -74,8 +74,8 @@
 //!
 //! | in | places |
 //! |---|---|
-//! | command, environment and HOME of an agent | `{home}`, `{cache}`: a folder that all cases of a run share, for what a program unpacks at its first start, `{model}`: the origin of a scripted model, and `{protocol}`: the protocol version, `v1` or `v2` |
-//! | those of a client | `{agent}`, `{agent_json}`, `{agent_dir}`, `{cwd}`, `{home}`, `{cache}`, `{prompt}`, `{prompt_json}`, `{protocol}` |
+//! | command, environment and HOME of an agent | `{home}`, `{cache}`: a folder that all cases of a run share, for what a program unpacks at its first start, `{model}`: the origin of a scripted model, `{port}`: the port at which it serves, and `{protocol}`: the protocol version, `v1` or `v2` |
+//! | those of a client | `{agent}`, `{agent_json}`, `{agent_dir}`, `{url}`: the address of its agent over HTTP or WebSocket, `{cwd}`, `{home}`, `{cache}`, `{prompt}`, `{prompt_json}`, `{protocol}` |
 //! | the command of a client, as a whole word | `{args}`: the words of the settings; else they come at the end |
 //! | the settings `mcp-servers` and `directories` | `{mcp_servers}` and `{directories}`, as JSON |
 //! | an act | its arguments, each also as JSON with `_json` and as the name that people see with `_name`, and `{cwd}`, `{cwd_json}`, `{home}`, `{agent}` |
@@ -129,6 +129,10 @@ pub struct Profile {
     pub version: Option<Vec<String>>,
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// The program and its arguments if it serves HTTP or WebSocket; `command` if absent.
+    pub serve: Option<Vec<String>>,
+    /// The address at which it serves then.
+    pub url: Option<String>,
     /// Additional environment variables.
     pub env: BTreeMap<String, String>,
     /// Files that are written into the HOME of each case: relative path and text.
@@ -182,6 +186,8 @@ impl Profile {
             install: if has_command { self.install } else { self.install.or(base.install) },
             homepage: self.homepage.or(base.homepage),
             version: self.version.or(base.version),
+            serve: self.serve.or(if has_command { None } else { base.serve }),
+            url: self.url.or(if has_command { None } else { base.url }),
             command: if has_command { self.command } else { base.command },
             env: with(base.env, self.env),
             home: with(base.home, self.home),

@@ -32,4 +32,4 @@ pub use page::{Chart, Charting, PageReport, write_board};
 pub use text::{Detail, TextReport};
 pub use time::{rfc3339, today};
 pub use words::CASE_PLACE;
-pub(crate) use words::{count, name, partial, protocol, reproduce};
+pub(crate) use words::{count, name, partial, protocol, protocol_of, reproduce};

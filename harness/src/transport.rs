@@ -1,10 +1,12 @@
-//! How messages travel: the processes of subjects, their pipes, the relays that they start, and HTTP endpoints.
+//! How messages travel: the processes of subjects, their pipes, the relays that they start, HTTP and WebSocket.
 //!
 //! This is the only part of the program that starts processes.
 
 use std::time::Duration;
 
 pub mod between;
+pub mod dial;
+pub mod endpoint;
 pub mod folder;
 pub mod link;
 mod pipe;

@@ -49,7 +49,7 @@ pub use self::turn_log::{After, AtCancel, CancelRequest, Login, Refused, SideEff
 pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay};
 use crate::conversation::timing::{CLEAN_UP, between};
 use crate::protocol::{Capability, Edition, Feature};
-use crate::requirement::{Area, Party};
+use crate::requirement::{Area, Party, Transport};
 use crate::trace::INVENTED;
 use crate::wire::{Members, RpcId};
 
@@ -73,6 +73,8 @@ pub struct Conversation {
     pub whole: bool,
     /// The event with which the current case begins.
     case_from: usize,
+    /// What carries the messages.
+    pub transport: Transport,
     /// Whether a message has come.
     pub begun: bool,
     /// In a case: the events in which the agent reported a tool call, asked permission for one, or its scripted model
@@ -204,6 +206,7 @@ impl Conversation {
             edition,
             whole,
             case_from: 0,
+            transport: Transport::Stdio,
             begun: false,
             tool_reports: BTreeSet::new(),
             holes: Holes::default(),
@@ -259,7 +262,7 @@ impl Conversation {
     /// process, which may open the sessions of this one again.
     #[must_use]
     pub(crate) fn on_next_connection(&self, is_agents: bool) -> Self {
-        let next = Self::new(self.edition, self.whole);
+        let next = Self::new(self.edition, self.whole).over(self.transport);
         if !(is_agents && self.whole && self.shutting_down.is_some()) {
             return next;
         }
@@ -274,6 +277,13 @@ impl Conversation {
         // The client may show the children of these sessions again, before the agent announces them again.
         let announced_sessions = self.children.keys().chain(&self.announced_sessions).cloned().collect();
         Self { earlier_sessions, announced_sessions, passes_history: self.passes_history, ..next }
+    }
+
+    /// Sets what carries the messages.
+    #[must_use]
+    pub const fn over(mut self, transport: Transport) -> Self {
+        self.transport = transport;
+        self
     }
 
     /// Whether its client may open sessions of an earlier process of the agent.

@@ -1,12 +1,14 @@
 //! A finding of a check, as data: a kind, fields, and the sentence rendered from them.
 
 mod ruling;
+mod streams;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use self::ruling::Unread;
 pub use self::ruling::{Doubt, Finding, Ruling, Tally};
+pub(crate) use self::streams::Streams;
 use crate::fact;
 use crate::protocol::{Problem, ProblemKind};
 use crate::requirement::Party;

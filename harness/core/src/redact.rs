@@ -5,6 +5,8 @@
 //! ones different. Words of the protocol, member names of the schema, numbers and times stay. Requirements on
 //! the content cannot be checked any more; the catalogue names them. `docs/redaction.md` lists what remains visible.
 
+mod aside;
+
 use std::collections::{HashMap, HashSet};
 use std::str::Utf8Chunk;
 
@@ -14,8 +16,8 @@ use crate::protocol::{
     CONFIGURED, Edition, NotBase64, WITHDRAWN_MEMBERS, alias_in, is_respelt, not_base64, plain_name,
 };
 use crate::trace::{
-    CaseMark, Event, Excerpt, Expected, ExpectedMessage, ExpectedText, Lack, McpEvent, McpWhat, ModelRequest,
-    ModelText, Observed, ProcessEvent, StepEvent, Trace, What,
+    CaseMark, Event, Excerpt, Expected, ExpectedMessage, ExpectedText, Lack, McpEvent, McpWhat, Observed, ProcessEvent,
+    StepEvent, Trace, What,
 };
 use crate::wire::{Content, read_line};
 
@@ -233,25 +235,14 @@ impl<'e> Redactor<'e> {
                 *server = self.text(server, "name", false);
                 self.mcp(what);
             }
+            What::Http(http) => self.http(http),
             What::Visit(visit) => {
                 visit.url = self.url(&visit.url);
                 for (name, value) in &mut visit.headers {
                     (*name, *value) = self.variable(name, value);
                 }
             }
-            // The names of tools come from a profile, which may be private.
-            What::Model(model) => {
-                let (kept, tools) = model.split_tools();
-                model.did = kept.to_owned() + &mask(tools);
-                model.request.iter_mut().for_each(|request| self.model_request(request));
-                if let Some(answer) = &mut model.answer {
-                    redact_model_text(&mut answer.text);
-                    for call in &mut answer.calls {
-                        call.name = self.numbered(&call.name);
-                        redact_model_text(&mut call.arguments);
-                    }
-                }
-            }
+            What::Model(model) => self.model(model),
             What::Step(step) => redact_step(step, self.is_own_case),
             What::Case(CaseMark::Begins(case)) => {
                 self.is_own_case = case.file.is_some();
@@ -260,14 +251,6 @@ impl<'e> Redactor<'e> {
             }
             What::Case(CaseMark::Ends) => {}
         }
-    }
-
-    /// Replaces the content of a request to the model. A digest of a short content would reveal it.
-    fn model_request(&mut self, request: &mut ModelRequest) {
-        request.tools.iter_mut().for_each(|tool| *tool = self.numbered(tool));
-        request.messages.iter_mut().for_each(redact_model_text);
-        let digests = request.media.iter_mut().map(|media| &mut media.content).chain(&mut request.results);
-        digests.chain([&mut request.instructions]).for_each(|digest| digest.sha256.clear());
     }
 
     fn process(&mut self, process: &mut ProcessEvent) {
@@ -574,12 +557,6 @@ fn redact_step(step: &mut StepEvent, is_own: bool) {
         }
         _ => {}
     }
-}
-
-fn redact_model_text(text: &mut ModelText) {
-    text.text = text.text.as_deref().map(mask);
-    text.digest.iter_mut().for_each(|digest| digest.sha256.clear());
-    text.intents.clear();
 }
 
 fn expected_text(text: &mut ExpectedText) {

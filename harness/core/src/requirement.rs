@@ -3,6 +3,7 @@
 mod condition;
 mod facts;
 mod revision;
+mod transport;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use self::condition::{AppliesWhen, Condition, ConditionError, ConversationFact};
 pub use self::facts::{Area, Flag, Need};
 pub use self::revision::{CatalogueRevision, Difference, DifferenceKind, RevisionError};
+pub use self::transport::Transport;
 
 /// One of the two sides of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]

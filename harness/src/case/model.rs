@@ -3,6 +3,7 @@
 //! Everything here is plain data. [`crate::case::load`] creates it; all parts of a [`Case`] are valid, so the runner
 //! need not check them again.
 
+mod carried;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};

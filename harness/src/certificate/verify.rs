@@ -270,6 +270,7 @@ fn foreign(file: &str, header: &Header, report: &RunReport, cases: Option<&BTree
         suite: report.suite.version.clone(),
         edition: report.suite.edition.clone(),
         exact_edition: header.exact_edition,
+        transport: header.transport,
         case: Some(id.to_owned()),
         title: Some(case.title.clone()),
         conversation: None,

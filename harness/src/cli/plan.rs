@@ -116,6 +116,10 @@ pub(super) fn make(
         true => manual::subject(&options, profile)?,
         false => subject(&options, party, profile)?,
     };
+    cases.retain(|case| case.fits(subject.reach.transport));
+    if cases.is_empty() {
+        bail!("the selected cases are about standard streams; leave out --transport and --url");
+    }
     if options.quick {
         let quick = match party {
             Party::Agent => quick_cases(&cases),

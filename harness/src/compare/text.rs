@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::model::{DiffReport, Gain, SideInfo, VerdictChange, VerdictTrend};
 use crate::report::visible::{in_one_line, visible};
-use crate::report::{count, name as name_of, partial, protocol};
+use crate::report::{count, name as name_of, partial, protocol_of};
 use crate::requirement::Level;
 use crate::snapshot::Bound;
 
@@ -52,7 +52,7 @@ pub fn write(out: &mut dyn Write, report: &DiffReport, bound: Bound) -> io::Resu
 fn side(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
     let SideInfo { path, subject, verdict, suite, traces, partial: cut } = side;
     let version = subject.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
-    let (called, protocol) = (name_of(subject), protocol(&suite.edition));
+    let (called, protocol) = (name_of(subject), protocol_of(suite));
     let facts = in_one_line(&format!("{called}{version}  {}, checked against {protocol}", verdict.name()));
     let traces = count(*traces, "trace", "traces");
     writeln!(out, "{BOLD}{name}{BOLD:#}  {facts}  {DIM}{}, {traces}{DIM:#}", in_one_line(path))?;

@@ -7,7 +7,7 @@ use super::profiles::is_built_in;
 use crate::options::{RunOptions, StartOptions};
 use crate::profile::{Controls, Profile};
 use crate::report::CASE_PLACE;
-use crate::requirement::Party;
+use crate::requirement::{Party, Transport};
 use crate::run::Subject;
 
 impl RunOptions {
@@ -19,7 +19,7 @@ impl RunOptions {
     pub fn subject(&self, party: Party, profile: Option<Profile>) -> Result<Subject, PlanError> {
         let here = std::env::current_dir().map_err(|error| PlanError::io("the current directory is gone", error))?;
         let dir = profile.as_ref().and_then(|profile| profile.dir.clone()).unwrap_or_else(|| here.clone());
-        let StartOptions { command, env, cwd, keep_home, login, .. } = &self.start;
+        let StartOptions { command, env, cwd, keep_home, login, transport, url, headers, .. } = &self.start;
         let cwd = cwd.as_ref().map_or(dir, |cwd| here.join(cwd));
         let mut subject = match profile {
             Some(profile) => Subject::of_profile(profile, cwd),
@@ -29,8 +29,24 @@ impl RunOptions {
             subject.command.clone_from(command);
             subject.install = None;
         }
-        let Some(program) = subject.command.first_mut() else { return Err(no_command(party)) };
-        *program = absolute_program(program, &here);
+        let is_socket = |url: &String| url.starts_with("ws:") || url.starts_with("wss:");
+        subject.reach.transport = transport.unwrap_or(match url {
+            Some(url) if is_socket(url) => Transport::WebSocket,
+            Some(_) => Transport::Http,
+            None => Transport::Stdio,
+        });
+        if let Some(url) = url {
+            // A profile describes how the agent is started, and here it already runs.
+            subject.command.clone_from(command);
+            subject.reach.url = Some(url.clone());
+        }
+        subject.reach.headers.clone_from(headers);
+        subject.reach.check(party).map_err(|error| PlanError::new(error.to_string()))?;
+        match subject.command.first_mut() {
+            Some(program) => *program = absolute_program(program, &here),
+            None if subject.reach.url.is_some() => {}
+            None => return Err(no_command(party)),
+        }
         subject.keep_home = *keep_home;
         subject.login = login.clone().or(subject.login);
         subject.controls.overlay(self.controls.clone());
@@ -55,7 +71,7 @@ impl RunOptions {
                 with("--env", &format!("{name}={value}"))
             }
         };
-        let StartOptions { command, profile: named, env, cwd, keep_home, login, .. } = &self.start;
+        let StartOptions { command, profile: named, env, cwd, keep_home, login, transport, url, headers } = &self.start;
         let needs_cwd = command.iter().skip(1).any(|word| names_file_below(word, &here));
         let cwd = cwd.clone().or_else(|| needs_cwd.then(|| here.clone()));
         let absolute =
@@ -71,6 +87,10 @@ impl RunOptions {
         let mut words: Vec<String> = Vec::new();
         words.extend(self.edition.iter().map(|name| with("--edition", name)));
         words.extend(named.iter().map(|name| with("--profile", &profile(name))));
+        words.extend(transport.map(|kind| with("--transport", kind.word())));
+        words.extend(url.iter().map(|url| with("--url", url)));
+        // The value of a header is a secret more often than not.
+        words.extend(headers.iter().map(|(name, _)| format!("--header {name}=\"$HEADER\"")));
         words.extend(env.iter().map(variable));
         words.extend(cwd.iter().map(|cwd| with("--cwd", &path(cwd))));
         words.extend(keep_home.then(|| "--keep-home".to_owned()));

@@ -55,6 +55,8 @@ pub(super) fn lower(
         install: file.install,
         version: file.version,
         command,
+        serve: file.serve,
+        url: file.url,
         env: file.env,
         home: file.home,
         limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
@@ -205,7 +207,8 @@ fn start_places(root: &Spot<'_>, file: &ProfileFile, problems: &mut Vec<Diagnost
 
 /// Whether a text has a placeholder for the agent, or a misspelt one.
 fn names_its_agent(file: &ProfileFile) -> bool {
-    let mut texts = file.command.iter().flatten().chain(file.env.values()).chain(file.home.values());
+    let served = file.serve.iter().flatten().chain(&file.url);
+    let mut texts = file.command.iter().flatten().chain(served).chain(file.env.values()).chain(file.home.values());
     let meant = |word: &str| places::AGENT.contains(&word) || nearest(word, places::AGENT).is_some();
     texts.any(|text| places::words(text).any(meant))
 }

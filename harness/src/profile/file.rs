@@ -38,6 +38,12 @@ pub(crate) struct ProfileFile {
     /// The program and its arguments, as a list; that of `profile` if absent.
     #[schemars(length(min = 1))]
     pub command: Option<Vec<String>>,
+    /// Agent: the program and its arguments if it serves HTTP or WebSocket, as a list with `{port}`; `command` if
+    /// absent.
+    #[schemars(length(min = 1))]
+    pub serve: Option<Vec<String>>,
+    /// Agent: the address at which it serves then; `http://127.0.0.1:{port}/acp` if absent.
+    pub url: Option<String>,
     /// Additional environment variables.
     #[serde(default)]
     pub env: BTreeMap<String, String>,

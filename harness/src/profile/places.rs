@@ -60,8 +60,14 @@ pub(crate) const CACHE: &str = "cache";
 /// The place of the protocol version, such as `v1`.
 pub(crate) const PROTOCOL: &str = "protocol";
 
+/// The placeholder for the port at which an agent serves.
+pub(crate) const PORT: &str = "port";
+
+/// The placeholder for the address at which the agent of a client serves.
+pub(crate) const URL: &str = "url";
+
 /// The places that give a client its agent, of which it needs one.
-pub(crate) const AGENT: [&str; 3] = ["agent", "agent_json", "agent_dir"];
+pub(crate) const AGENT: [&str; 4] = ["agent", "agent_json", "agent_dir", URL];
 
 /// The places of the working directory in an act, also as JSON.
 pub(crate) const CWD: [&str; 2] = ["cwd", "cwd_json"];
@@ -72,8 +78,10 @@ pub(crate) const ARGS: &str = "args";
 /// Returns the placeholders of a command, an environment and a HOME.
 pub(crate) fn of_a_start(kind: Party) -> Vec<String> {
     let names: &[&str] = match kind {
-        Party::Agent => &["home", CACHE, MODEL, PROTOCOL],
-        Party::Client => &["agent", "agent_json", "agent_dir", "cwd", "home", CACHE, "prompt", "prompt_json", PROTOCOL],
+        Party::Agent => &["home", CACHE, MODEL, PROTOCOL, PORT],
+        Party::Client => {
+            &["agent", "agent_json", "agent_dir", URL, "cwd", "home", CACHE, "prompt", "prompt_json", PROTOCOL]
+        }
     };
     names.iter().map(|name| (*name).to_owned()).collect()
 }

@@ -6,7 +6,7 @@ use super::visible::visible;
 use super::words::count;
 use crate::judge::observed_text;
 use crate::requirement::Party;
-use crate::trace::{Event, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
+use crate::trace::{Event, HttpEvent, Outcome, ProcessEvent, StepEvent, StepKind, Trace, What};
 use crate::wire::{Content, Envelope, read_line};
 
 /// Why the conversation of a trace never began.
@@ -28,7 +28,10 @@ pub fn diagnose(trace: &Trace) -> Option<Diagnosis> {
         _ => of_agent(trace),
     };
     // The text quotes the subject.
-    text.map(|text| Diagnosis { text: visible(&text), is_wrong_program: is_echo(trace) || exited_early(trace) })
+    text.map(|text| Diagnosis {
+        text: visible(&text),
+        is_wrong_program: is_echo(trace) || exited_early(trace) || not_served(trace).is_some(),
+    })
 }
 
 fn of_client(trace: &Trace) -> Option<String> {
@@ -47,7 +50,12 @@ fn of_client(trace: &Trace) -> Option<String> {
     if let Some(missed) = missed {
         return Some(format!("The client cannot be driven: {missed}."));
     }
-    let starts = trace.events.iter().filter(|event| matches!(event.what, What::Process(ProcessEvent::AgentStarted(_))));
+    let is_dialing = !trace.header.transport.is_stdio();
+    let starts = trace.events.iter().filter(|event| match &event.what {
+        What::Process(ProcessEvent::AgentStarted(_)) => true,
+        What::Http(HttpEvent::Request { .. }) => is_dialing,
+        _ => false,
+    });
     let ended = ended(trace).filter(|_| !was_stopped(trace));
     let how = match ended {
         _ if flooded(trace) => format!("The client {FLOODED}"),
@@ -55,6 +63,10 @@ fn of_client(trace: &Trace) -> Option<String> {
         None => "The client is running".to_owned(),
     };
     let mut text = match starts.count() {
+        0 if is_dialing => format!(
+            "{how}, but never connected to its agent. Check that {{url}} stands where the client expects the address, and \
+             that it connects before the first prompt. If it starts slowly, raise --timeout-start."
+        ),
         0 => format!(
             "{how}, but never started its agent. Check that {{agent}} stands where the client expects its agent, and that the \
              client starts its agent before the first prompt. If it starts slowly, raise --timeout-start."
@@ -113,6 +125,8 @@ fn of_agent(trace: &Trace) -> Option<String> {
         format!("The program {FLOODED}, and did not answer initialize.{}", wrote.unwrap_or_default())
     } else if let (Some(how), false) = (&ended, stopped) {
         format!("The program exited ({how}) before it answered initialize.{}", wrote.unwrap_or_default())
+    } else if let Some(why) = not_served(trace) {
+        why
     } else if closed_its_output(trace) {
         format!(
             "The program closed its standard output before it answered initialize, and is still running.{}",
@@ -137,6 +151,30 @@ fn of_agent(trace: &Trace) -> Option<String> {
         None => {}
     }
     Some(text)
+}
+
+/// Says why an agent that should serve was not reached.
+fn not_served(trace: &Trace) -> Option<String> {
+    let events =
+        || trace.events.iter().filter_map(|event| if let What::Http(http) = &event.what { Some(http) } else { None });
+    let answer = events().find_map(|event| match event {
+        HttpEvent::Response { status, .. } if !matches!(status, 101 | 200) => Some(*status),
+        _ => None,
+    });
+    if let Some(status) = answer {
+        return Some(format!(
+            "The server answered the first request with the status {status}. Is the path of its address right? It is \
+             http://127.0.0.1:{{port}}/acp, unless --url names another one."
+        ));
+    }
+    let why = events().find_map(|event| match event {
+        HttpEvent::Failed { why, .. } => Some(why),
+        _ => None,
+    })?;
+    Some(format!(
+        "The agent cannot be reached: {why}. Check that {{port}} stands in its command line where the port goes, or name \
+         its address by --url."
+    ))
 }
 
 /// The lines of a party.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::broken::{Broken, examples, unconfirmed};
 use super::event::{Renderer, SuiteEvent};
 use super::visible::{cut, visible};
-use super::words::{counts, file_of, partial, protocol, subject};
+use super::words::{counts, file_of, partial, protocol_of, subject};
 use crate::requirement::Level;
 use crate::results::{CaseReport, RequirementReport, RunReport};
 use crate::verdict::{Conformance, Verdict};
@@ -66,7 +66,7 @@ impl<W: Write> GithubReport<W> {
         let message = format!(
             "{}, checked against {}\nrequirements  {}\ncases         {}",
             subject(report),
-            protocol(&report.suite.edition),
+            protocol_of(&report.suite),
             counts(&report.summary.requirements),
             counts(&report.summary.cases)
         );

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::broken::{Broken, examples, failures, open_musts, unconfirmed};
 use super::event::{Renderer, SuiteEvent};
 use super::visible::{cut, in_markdown, visible};
-use super::words::{count, counts, level, outcome, partial, protocol, reproduce, subject};
+use super::words::{count, counts, level, outcome, partial, protocol_of, reproduce, subject};
 use crate::requirement::Level;
 use crate::results::{RequirementReport, RunReport};
 use crate::verdict::Verdict;
@@ -33,8 +33,7 @@ impl<W: Write> MarkdownReport<W> {
 
     fn report(&mut self, report: &RunReport) -> io::Result<()> {
         writeln!(self.out, "## {}: {}\n", report.verdict.name(), in_markdown(&subject(report)))?;
-        let by =
-            format!("Checked by acp-conformance {} against {}.", report.suite.version, protocol(&report.suite.edition));
+        let by = format!("Checked by acp-conformance {} against {}.", report.suite.version, protocol_of(&report.suite));
         writeln!(self.out, "{}\n{}.\n", in_markdown(&by), outcome(report))?;
         if let Some(cut) = report.partial {
             writeln!(self.out, "**Partial:** {}.\n", partial(cut))?;

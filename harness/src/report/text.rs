@@ -9,7 +9,7 @@ use super::broken::{Broken, OpenMusts, area, examples, open_musts, unconfirmed, 
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
 use super::visible::{in_one_line, visible};
-use super::words::{all_inapplicable, count, counts, level, outcome, partial, protocol, reproduce, subject};
+use super::words::{all_inapplicable, count, counts, level, outcome, partial, protocol_of, reproduce, subject};
 use crate::judge::TIME_LIMIT;
 use crate::results::{
     CaseReport, Driven, Explored, FindingReport, ReasonReport, Repeated, RequirementReport, RunReport, ShardInfo,
@@ -356,7 +356,7 @@ impl<W: Write> TextReport<W> {
             None => "",
         };
         writeln!(self.out, "\n{style}{verdict}{style:#}  {subject}{driven}\n  {outcome}")?;
-        writeln!(self.out, "  protocol      {}", visible(&protocol(&report.suite.edition)))?;
+        writeln!(self.out, "  protocol      {}", visible(&protocol_of(&report.suite)))?;
         if let Some(ShardInfo { number, of, .. }) = &report.shard {
             writeln!(
                 self.out,

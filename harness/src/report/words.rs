@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::case::model::Case;
 use crate::protocol::{edition_label, edition_stage};
-use crate::requirement::Level;
-use crate::results::{CaseReport, Partial, PartialReason, ReasonReport, RunReport, SubjectInfo};
+use crate::requirement::{Level, Transport};
+use crate::results::{CaseReport, Partial, PartialReason, ReasonReport, RunReport, SubjectInfo, SuiteInfo};
 use crate::verdict::{Conformance, Verdict};
 
 /// Returns the name of a level in lists of requirements.
@@ -47,6 +47,15 @@ pub(crate) fn protocol(edition: &str) -> String {
     match edition.split_once('@').zip(protocol_version(edition)) {
         Some(((_, schema), version)) => format!("ACP version {version}, schema of {schema}"),
         None => format!("ACP edition {}", edition_label(edition)),
+    }
+}
+
+/// Describes the edition of the protocol, and its transport if that is not the usual one.
+pub(crate) fn protocol_of(suite: &SuiteInfo) -> String {
+    let text = protocol(&suite.edition);
+    match Transport::named(&suite.transport).filter(|transport| !transport.is_stdio()) {
+        Some(transport) => format!("{text}, over {}", transport.title()),
+        None => text,
     }
 }
 

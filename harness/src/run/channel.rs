@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::environment::Start;
 use super::recorder::Recorder;
 use super::tester::{McpServers, Writing};
 use crate::requirement::Party;
 use crate::trace::{Exit, What};
-use crate::transport::process::Launch;
 use crate::wire::{LineEnd, RpcId};
 
 /// A conversation as a case uses it. [`super::conversation::Conversation`] is the live one; tests use a list of
@@ -65,7 +65,7 @@ pub(super) enum Order {
     /// Send the subject a signal of this name.
     Signal(String),
     /// Start an agent again, whose process has ended.
-    Restart(Box<Launch>),
+    Restart(Box<Start>),
     /// Have the process that a client takes for its agent act.
     AgentProcess(usize, AgentOrder),
     /// Print something in a login in a terminal.

@@ -27,6 +27,7 @@ use crate::case::model::TesterSetup;
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::{AgentStart, Aside, ModelEvent, ProcessEvent, Visit, What};
+use crate::transport::endpoint::Endpoint;
 use crate::transport::link::{Link, LinkEvent};
 use crate::transport::web::{Web, WebRequest};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
@@ -56,6 +57,8 @@ pub(super) struct Hosted {
     pub(super) mcp: McpServers,
     pub(super) web: Option<Web>,
     pub(super) model: Option<CaseModel>,
+    /// The address at which a client finds its agent, until it is served.
+    pub(super) endpoint: Option<Endpoint>,
 }
 
 /// A running subject and the record of its conversation.
@@ -292,12 +295,18 @@ impl Conversation {
 
     fn take_in(&mut self, event: LinkEvent) {
         match event {
-            LinkEvent::Connected { connection, caller, orders } => {
-                self.link.accept(orders);
-                self.agent_started(connection, *caller);
+            LinkEvent::Connected { connection, caller, input } => {
+                self.link.accept(input);
+                match caller {
+                    Some(caller) => self.agent_started(connection, *caller),
+                    None => self.opens(Connection::default(), false),
+                }
             }
             LinkEvent::Output { connection, bytes } => self.output(connection, &bytes),
             LinkEvent::OutputEnded { connection } => self.output_ended(connection),
+            LinkEvent::Http { connection, event } => {
+                self.state.recorder.record_on(connection, What::Http(event));
+            }
             LinkEvent::Stdout(bytes) => {
                 let mut frames = Vec::new();
                 self.stdout.feed(&bytes, |frame| frames.push(frame));

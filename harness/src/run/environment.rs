@@ -8,6 +8,7 @@ mod known_openings;
 mod known_servers;
 mod model;
 mod prepare;
+mod reach;
 mod sandbox;
 mod subject;
 
@@ -21,6 +22,7 @@ pub use self::known_servers::KnownServers;
 pub(super) use self::model::CaseModel;
 pub use self::model::MODEL_LOG;
 pub(super) use self::prepare::{CaseEnv, bindings, open_services, prepare_dirs, services};
+pub(super) use self::reach::Start;
 pub(super) use self::sandbox::Sandbox;
 pub(super) use self::subject::Places;
 pub use self::subject::Subject;

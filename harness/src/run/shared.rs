@@ -26,6 +26,7 @@ use crate::case::model::{Action, Body, Case, Outgoing, TesterSetup};
 use crate::case::own_sessions::with_own_sessions;
 use crate::case::template::Bindings;
 use crate::model::ASKED_FILE;
+use crate::profile::places;
 use crate::requirement::Party;
 use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
@@ -115,7 +116,8 @@ fn prepare(
 ) -> io::Result<()> {
     env.sandbox.begin_workspace(number, needs_own_workspace(case))?;
     if case.subject == Party::Client {
-        env.places = subject.places(case, &env.sandbox, None)?;
+        let url = env.places.get(places::URL).cloned();
+        env.places = subject.places(case, &env.sandbox, None, url.as_deref())?;
     }
     conversation.turn_model_to(&case.id)?;
     Sandbox::write(env.sandbox.workspace(), case.workspace.iter().map(|(path, file)| (path, file.clone())))

@@ -6,7 +6,7 @@ use std::io;
 use super::case::{Closing, RunningCase, cannot_act, own_fault};
 use super::channel::Channel;
 use super::conversation::{Conversation, Hosted};
-use super::environment::{CaseEnv, CaseModel, Subject, bindings, open_services, prepare_dirs, services};
+use super::environment::{CaseEnv, CaseModel, Start, Subject, bindings, open_services, prepare_dirs, services};
 use super::interrupt::{interruption, listen};
 use super::recorder::Recorder;
 use super::timing::FENCE_BETWEEN_CASES;
@@ -17,7 +17,8 @@ use crate::manual::Key;
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::{Event, FORMAT, Header, Observed, Outcome, ProcessEvent, StepEvent, Trace, What};
-use crate::transport::link::Link;
+use crate::transport::endpoint::Endpoint;
+use crate::transport::link::{Entrance, Link};
 use crate::transport::process::{SpawnError, reap_marked};
 
 /// Runs one case against a fresh process of the subject, and returns its trace.
@@ -55,6 +56,7 @@ fn header(case: &Case, subject: &Subject) -> Header {
         format: FORMAT.to_owned(),
         suite: env!("CARGO_PKG_VERSION").to_owned(),
         edition: case.edition.name.clone(),
+        transport: subject.reach.transport,
         exact_edition: subject.exact_edition,
         case: Some(case.id.clone()),
         title: Some(case.title.clone()),
@@ -62,7 +64,7 @@ fn header(case: &Case, subject: &Subject) -> Header {
         walk: case.is_walk(),
         file: case.own_file().map(str::to_owned),
         subject: Some(case.subject),
-        command: subject.command.clone(),
+        command: subject.command_line(),
         requirements: case.requirements.clone(),
         lacks: Vec::new(),
     }
@@ -120,7 +122,7 @@ pub(super) async fn start(case: &Case, subject: &Subject, mark: Option<What>) ->
     if let Some(mark) = mark {
         recorder.record(mark);
     }
-    let (env, bindings, hosted) = match prepare(case, subject).await {
+    let (env, bindings, mut hosted) = match prepare(case, subject).await {
         Ok(prepared) => prepared,
         Err(why) => {
             recorder.record(What::Step(why));
@@ -128,7 +130,7 @@ pub(super) async fn start(case: &Case, subject: &Subject, mark: Option<What>) ->
         }
     };
     let setup = case.tester.filled(&bindings);
-    let mut conversation = open(case.edition, &setup, subject, &env, recorder)?;
+    let mut conversation = open(case.edition, &setup, subject, &env, hosted.endpoint.take(), recorder)?;
     conversation.host(hosted);
     Ok(ReadyCase { env, bindings, conversation })
 }
@@ -138,7 +140,15 @@ async fn prepare(case: &Case, subject: &Subject) -> Result<(CaseEnv, Bindings, H
     let failed = |what: &str, error: io::Error| own_fault(format!("{what}: {error}"));
     let model =
         CaseModel::open(case, subject).await.map_err(|error| failed("cannot open the scripted model", error))?;
-    let (sandbox, places) = prepare_dirs(case, subject, model.as_ref().map(CaseModel::origin))
+    let endpoint = match subject.is_dialing() {
+        true => Some(
+            Endpoint::open(subject.reach.transport).await.map_err(|error| failed("cannot serve the client", error))?,
+        ),
+        false => None,
+    };
+    let url =
+        endpoint.as_ref().map(Endpoint::url).transpose().map_err(|error| failed("cannot serve the client", error))?;
+    let (sandbox, places) = prepare_dirs(case, subject, model.as_ref().map(CaseModel::origin), url.as_deref())
         .map_err(|error| failed("cannot make the folders of the case", error))?;
     let mut bindings = bindings(case, subject, &sandbox);
     let (mcp, web) = open_services(case, &sandbox, &mut bindings)
@@ -146,7 +156,8 @@ async fn prepare(case: &Case, subject: &Subject) -> Result<(CaseEnv, Bindings, H
         .map_err(|error| failed("cannot open the servers of the case", error))?;
     let launch =
         subject.launch(case, &sandbox, &places, &bindings).map_err(|missing| cannot_act(missing.observed()))?;
-    Ok((CaseEnv { sandbox, places, launch }, bindings, Hosted { mcp, web, model }))
+    let start = Start::new(launch, subject, &places).map_err(|error| own_fault(error.to_string()))?;
+    Ok((CaseEnv { sandbox, places, start }, bindings, Hosted { mcp, web, model, endpoint }))
 }
 
 /// Sends a fence after the transcript, and returns whether it was answered.
@@ -208,14 +219,17 @@ fn open(
     setup: &TesterSetup,
     subject: &Subject,
     env: &CaseEnv,
+    endpoint: Option<Endpoint>,
     mut recorder: Recorder,
 ) -> Result<Conversation, Recorder> {
     let link = match subject.party {
-        Party::Agent => Link::to_agent(&env.launch, 0),
-        Party::Client => match subject.relays(&env.sandbox) {
-            Ok(relays) if subject.agent_folder.is_some() => Ok(Link::to_relays(relays)),
-            Ok(relays) if subject.controls.terminal => Link::to_client_on_terminal(&env.launch, relays),
-            Ok(relays) => Link::to_client(&env.launch, relays),
+        Party::Agent => env.start.link(0),
+        Party::Client => match endpoint
+            .map_or_else(|| subject.relays(&env.sandbox).map(Entrance::Relays), |it| Ok(Entrance::Endpoint(it)))
+        {
+            Ok(Entrance::Relays(relays)) if subject.agent_folder.is_some() => Ok(Link::to_relays(relays)),
+            Ok(agent) if subject.controls.terminal => Link::to_client_on_terminal(&env.start.launch, agent),
+            Ok(agent) => Link::to_client(&env.start.launch, agent),
             Err(error) => {
                 recorder.record(What::Step(own_fault(format!("cannot create the relay of the agent: {error}"))));
                 return Err(recorder);

@@ -74,6 +74,9 @@ pub(super) const AT_REST: Duration = Duration::from_secs(3);
 /// make the case wait for its end.
 pub(super) const NEVER_SENT: Duration = Duration::from_secs(5);
 
+/// The time for a server to end a connection that the client ended.
+pub(super) const CONNECTION_END: Duration = Duration::from_secs(1);
+
 /// The pause between two checks of a file or a process. Short, since a local program writes within milliseconds; long
 /// enough to leave the processor to the subject.
 pub(super) const CHECK_AGAIN: Duration = Duration::from_millis(5);

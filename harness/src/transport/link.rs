@@ -10,10 +10,12 @@ use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::dial::{self, Outgoing, Server};
+use super::endpoint::Endpoint;
 use super::pipe::{self, PIECE, PIECE_POLL, PIECE_TAKEN};
 use super::process::{Launch, Leader, Process, ProcessGroup, SpawnError, TerminalProcess};
 use super::relay::{Caller, Order, RelayOrders, Relays, serve};
-use crate::trace::Exit;
+use crate::trace::{Exit, HttpEvent};
 
 /// An event from the subject. An agent has one connection; a client has one for each start of its agent.
 #[derive(Debug)]
@@ -23,9 +25,10 @@ pub enum LinkEvent {
         /// The number of the connection, from 0.
         connection: usize,
         /// The process that started it.
-        caller: Box<Caller>,
+        /// The process that started it; absent if the client only connected.
+        caller: Option<Box<Caller>>,
         /// The handle for writing, which the link keeps.
-        orders: RelayOrders,
+        input: Input,
     },
     /// Bytes on the protocol stream.
     Output {
@@ -56,7 +59,14 @@ pub enum LinkEvent {
         /// The connection.
         connection: usize,
     },
-    /// Bytes on the standard output of a client, which is not its protocol stream.
+    /// Something happened on the transport below the messages.
+    Http {
+        /// The connection.
+        connection: usize,
+        /// The event.
+        event: HttpEvent,
+    },
+    /// Bytes on the standard output of a client or a server, which is not its protocol stream.
     Stdout(Vec<u8>),
     /// Bytes on the standard error of the subject.
     Stderr(Vec<u8>),
@@ -78,15 +88,41 @@ pub struct Link {
     group: Option<ProcessGroup>,
     /// The handles for writing to the subject, by connection.
     inputs: Vec<Input>,
+    /// Whether the subject is an agent that serves.
+    serves: bool,
     /// The standard input of a client.
     keyboard: Option<mpsc::UnboundedSender<Vec<Vec<u8>>>>,
     events: mpsc::Receiver<LinkEvent>,
 }
 
 /// The handle for writing to the subject on one connection.
-enum Input {
+#[derive(Debug)]
+pub enum Input {
+    /// The standard input of an agent, until it is closed.
     Pipe(Option<mpsc::UnboundedSender<Vec<Vec<u8>>>>),
+    /// The process that a client takes for its agent.
     Relay(RelayOrders),
+    /// A connection over HTTP or a WebSocket.
+    Messages(mpsc::UnboundedSender<Outgoing>),
+}
+
+/// How a client reaches its agent.
+#[derive(Debug)]
+pub enum Entrance {
+    /// It starts a relay.
+    Relays(Relays),
+    /// It connects to an address.
+    Endpoint(Endpoint),
+}
+
+impl Entrance {
+    /// Serves every connection until the receiver of the events is dropped.
+    async fn serve(self, events: mpsc::Sender<LinkEvent>) {
+        match self {
+            Self::Relays(relays) => serve(relays, events).await,
+            Self::Endpoint(endpoint) => endpoint.serve(events).await,
+        }
+    }
 }
 
 impl Link {
@@ -107,14 +143,36 @@ impl Link {
         Ok(link)
     }
 
-    /// Starts a client, which will start a relay as its agent; needs a Tokio runtime.
+    /// Connects to an agent that serves, as this connection, after starting it if it does not run; needs a Tokio
+    /// runtime.
+    ///
+    /// # Errors
+    ///
+    /// The program could not be started. That nothing serves there is an event.
+    pub fn to_server(launch: Option<&Launch>, server: Server, connection: usize) -> Result<Self, SpawnError> {
+        let (sender, queue) = mpsc::unbounded_channel();
+        let (mut link, events) = match launch {
+            Some(launch) => Self::serve(launch.spawn()?, connection, LinkEvent::Stdout, || None),
+            None => {
+                let (sender, events) = mpsc::channel(BACKLOG);
+                (Self { pid: None, group: None, inputs: Vec::new(), serves: false, keyboard: None, events }, sender)
+            }
+        };
+        link.serves = true;
+        tokio::spawn(dial::dial(server, connection, launch.is_some(), queue, events));
+        link.inputs.extend((0..connection).map(|_| Input::Pipe(None)));
+        link.inputs.push(Input::Messages(sender));
+        Ok(link)
+    }
+
+    /// Starts a client, which will reach its agent by this entrance; needs a Tokio runtime.
     ///
     /// # Errors
     ///
     /// The program could not be started.
-    pub fn to_client(launch: &Launch, relays: Relays) -> Result<Self, SpawnError> {
+    pub fn to_client(launch: &Launch, agent: Entrance) -> Result<Self, SpawnError> {
         let (link, events) = Self::serve(launch.spawn()?, 0, LinkEvent::Stdout, || None);
-        tokio::spawn(serve(relays, events));
+        tokio::spawn(agent.serve(events));
         Ok(link)
     }
 
@@ -123,13 +181,13 @@ impl Link {
     /// # Errors
     ///
     /// The program could not be started.
-    pub fn to_client_on_terminal(launch: &Launch, relays: Relays) -> Result<Self, SpawnError> {
+    pub fn to_client_on_terminal(launch: &Launch, agent: Entrance) -> Result<Self, SpawnError> {
         let TerminalProcess { terminal, leader, group } = launch.spawn_on_terminal()?;
         let (shown, typed) = terminal.into_split();
         let (link, events, pieces) = Self::of(leader, group);
         tokio::spawn(type_all(typed, pieces));
         tokio::spawn(read_all(shown, events.clone(), LinkEvent::Stdout, None));
-        tokio::spawn(serve(relays, events));
+        tokio::spawn(agent.serve(events));
         Ok(link)
     }
 
@@ -139,7 +197,7 @@ impl Link {
     pub fn to_relays(relays: Relays) -> Self {
         let (sender, events) = mpsc::channel(BACKLOG);
         tokio::spawn(serve(relays, sender));
-        Self { pid: None, group: None, inputs: Vec::new(), keyboard: None, events }
+        Self { pid: None, group: None, inputs: Vec::new(), serves: false, keyboard: None, events }
     }
 
     fn serve(
@@ -170,7 +228,8 @@ impl Link {
                 let _ = exits.send(LinkEvent::Exited(exit)).await;
             }
         });
-        let link = Self { pid, group: Some(group), inputs: Vec::new(), keyboard: Some(keyboard), events };
+        let link =
+            Self { pid, group: Some(group), inputs: Vec::new(), serves: false, keyboard: Some(keyboard), events };
         (link, sender, pieces)
     }
 
@@ -180,6 +239,11 @@ impl Link {
             // A closed queue means broken input, which was already reported as an event.
             Some(Input::Pipe(Some(input))) => drop(input.send(pieces)),
             Some(Input::Relay(orders)) => orders.give(Order::Write(pieces)),
+            Some(Input::Messages(input)) => {
+                let bytes = pieces.concat();
+                let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+                lines.for_each(|line| drop(input.send(Outgoing::Message(line.to_vec()))));
+            }
             _ => {}
         }
     }
@@ -198,6 +262,7 @@ impl Link {
         match self.inputs.get_mut(connection) {
             Some(Input::Pipe(input)) => *input = None,
             Some(Input::Relay(orders)) => orders.give(Order::CloseOutput),
+            Some(Input::Messages(input)) => drop(input.send(Outgoing::End)),
             None => {}
         }
     }
@@ -211,15 +276,19 @@ impl Link {
 
     /// Makes the process that a client takes for its agent exit, after everything queued before.
     pub fn exit_agent(&self, connection: usize, code: i32) {
-        if let Some(Input::Relay(orders)) = self.inputs.get(connection) {
-            orders.give(Order::Exit(code));
-        }
+        self.end_agent(connection, Order::Exit(code));
     }
 
     /// Kills the process that a client takes for its agent with SIGKILL, after everything queued before.
     pub fn kill_agent(&self, connection: usize) {
-        if let Some(Input::Relay(orders)) = self.inputs.get(connection) {
-            orders.give(Order::Kill);
+        self.end_agent(connection, Order::Kill);
+    }
+
+    fn end_agent(&self, connection: usize, order: Order) {
+        match self.inputs.get(connection) {
+            Some(Input::Relay(orders)) => orders.give(order),
+            Some(Input::Messages(input)) => drop(input.send(Outgoing::End)),
+            _ => {}
         }
     }
 
@@ -246,13 +315,19 @@ impl Link {
     }
 
     /// Starts to use a new connection.
-    pub fn accept(&mut self, orders: RelayOrders) {
-        self.inputs.push(Input::Relay(orders));
+    pub fn accept(&mut self, input: Input) {
+        self.inputs.push(input);
     }
 
     /// Sends a signal to the subject itself but not to its children; false if the name is unknown.
     pub fn signal(&self, name: &str) -> bool {
         self.group.as_ref().is_some_and(|group| group.signal_leader(name))
+    }
+
+    /// Whether the subject is an agent that serves: its process outlives a connection.
+    #[must_use]
+    pub const fn serves(&self) -> bool {
+        self.serves
     }
 
     /// Whether a process of the group is running.

@@ -6,7 +6,7 @@ use super::context::CheckContext;
 use crate::conversation::{Answer, CallSeen, LineSeen, LoginProcess, Payload, UpdateSeen};
 use crate::finding::{Ruling, Tally};
 use crate::requirement::Party;
-use crate::trace::{McpEvent, ModelEvent, ProcessEvent, Visit};
+use crate::trace::{HttpEvent, McpEvent, ModelEvent, ProcessEvent, Visit};
 use crate::wire::Envelope;
 
 /// Defines each kind of check input once: [`On`] holds the function of a check, [`Seen`] its input.
@@ -110,6 +110,8 @@ kinds! {
     Stderr(bytes: &'s [u8]),
     /// Each login in a terminal, at the end of the trace, when its result is known.
     Login(login: &'s LoginProcess),
+    /// Events of HTTP or of a WebSocket that carries the messages.
+    Http(event: &'s HttpEvent),
     /// Events of the party's process.
     Process(process: &'s ProcessEvent),
     /// Events of the MCP servers of the other party.

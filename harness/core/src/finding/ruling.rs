@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Fact;
+use super::{Fact, Streams};
 use crate::fact;
 use crate::verdict::Verdict;
 
@@ -34,6 +34,8 @@ pub enum Doubt {
     Once,
     /// Only a process that ran other cases before showed it, and no second process.
     Unconfirmed,
+    /// Its messages came in different streams of the transport, whose order is unknown.
+    Streams,
     /// The requirement is new in its revision, and the party may have been written for an earlier one.
     Older,
 }
@@ -51,6 +53,7 @@ impl Finding {
         let doubt = match self.doubt {
             None => "",
             Some(Doubt::Once | Doubt::Unconfirmed) => return format!("seen, not confirmed: {}", self.fact.text()),
+            Some(Doubt::Streams) => "; the messages came in different streams, whose order is unknown",
             Some(Doubt::Older) => "; perhaps it was written for an earlier revision of this version",
             Some(Doubt::CutHere) => "; the message holds too many values to be read whole",
             Some(Doubt::CutBefore) => "; an earlier message holds too many values to be read whole",
@@ -154,6 +157,8 @@ pub struct Ruling<'j> {
     is_inapplicable: bool,
     /// Whether the party may be too old for the requirement, so that nothing fails.
     is_older: bool,
+    /// The streams of the messages.
+    streams: Option<&'j Streams>,
 }
 
 impl<'j> Ruling<'j> {
@@ -164,7 +169,7 @@ impl<'j> Ruling<'j> {
         unread: Option<Unread>,
         event: usize,
     ) -> Self {
-        Self { tally, failures, unread, event, is_inapplicable: false, is_older: false }
+        Self { tally, failures, unread, event, is_inapplicable: false, is_older: false, streams: None }
     }
 
     /// Drops passes if the precondition of the requirement is false.
@@ -176,6 +181,12 @@ impl<'j> Ruling<'j> {
     /// Leaves violations undecided if the party may be too old for the requirement.
     pub(crate) const fn unless_older(mut self, is_older: bool) -> Self {
         self.is_older = is_older;
+        self
+    }
+
+    /// Leaves violations undecided that messages of different streams prove.
+    pub(crate) const fn in_streams(mut self, streams: &'j Streams) -> Self {
+        self.streams = Some(streams);
         self
     }
 }
@@ -204,6 +215,10 @@ impl Ruling<'_> {
             Some(Unread::Before(cut)) => {
                 let finding = self.finding(Verdict::Inconclusive, fact, &[also, &[cut]].concat());
                 self.tally.add(Finding { doubt: Some(Doubt::CutBefore), ..finding });
+            }
+            None if self.streams.is_some_and(|streams| streams.differ(self.evidence(also))) => {
+                let finding = self.finding(Verdict::Inconclusive, fact, also);
+                self.tally.add(Finding { doubt: Some(Doubt::Streams), ..finding });
             }
             None if self.is_older => {
                 let finding = self.finding(Verdict::Inconclusive, fact, also);
@@ -256,9 +271,14 @@ impl Ruling<'_> {
         self.tally.add(finding);
     }
 
+    /// Returns the events that prove a finding, the current one first.
+    fn evidence(&self, also: &[usize]) -> impl Iterator<Item = usize> {
+        let current = self.event;
+        std::iter::once(current).chain(also.iter().copied().filter(move |&n| n != current))
+    }
+
     fn finding(&self, verdict: Verdict, fact: Fact, also: &[usize]) -> Finding {
-        let mut events = vec![self.event];
-        events.extend(also.iter().copied().filter(|&n| n != self.event));
+        let events = self.evidence(also).collect();
         Finding { verdict, fact, doubt: None, events, stalled: false, same_as: None }
     }
 }

@@ -132,8 +132,10 @@ fn is_true(fact: ConversationFact, sessions: SessionFacts, conversation: &Conver
         conversation.mcp_servers.iter().any(|server| has_url(server) != is_stdio)
     };
     match fact {
-        ConversationFact::Stdio => Some(true),
-        ConversationFact::OtherTransport => Some(false),
+        ConversationFact::Stdio
+        | ConversationFact::OtherTransport
+        | ConversationFact::Http
+        | ConversationFact::WebSocket => Some(Condition::Fact(fact).is_possible_over(conversation.transport)),
         ConversationFact::Modes => of_sessions(sessions.has_modes),
         ConversationFact::NoModes => of_sessions(sessions.lacks_modes),
         ConversationFact::ConfigOptions => of_sessions(sessions.has_options),

@@ -82,6 +82,9 @@ pub struct Judge {
     turned_down: Option<u64>,
 }
 
+/// The requests after whose answer a session is open that was replayed before it.
+const REOPENING: [&str; 2] = ["session/load", "session/resume"];
+
 /// The most conversations that are remembered in addition to the current one, since a recording may hold many in
 /// sequence.
 const MOST_PARKED: usize = 64;
@@ -92,7 +95,7 @@ impl Judge {
     pub fn new(header: &Header, edition: &'static Edition) -> Self {
         let parties = header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]);
         Self {
-            conversation: Conversation::new(edition, header.is_of_cases()),
+            conversation: Conversation::new(edition, header.is_of_cases()).over(header.transport),
             areas: Areas::default(),
             parked: BTreeMap::new(),
             connection: 0,
@@ -101,7 +104,7 @@ impl Judge {
             shares: CaseShares::default(),
             fences: Fences::default(),
             cut_up: BTreeSet::new(),
-            checks: Dispatch::new(&parties, &header.lacks, edition),
+            checks: Dispatch::new(&parties, &header.lacks, header.transport, edition),
             parties,
             agrees_otherwise: false,
             not_covered: Vec::new(),
@@ -157,6 +160,9 @@ impl Judge {
                     self.conversation.unreadable.insert(*from, event.n);
                     return;
                 }
+                if *from == Party::Agent {
+                    self.tallies.streams.line(event.n, event.connection);
+                }
                 let content = read_line(bytes);
                 let line = LineSeen { bytes, is_ascii: bytes.is_ascii(), end: *end, content: &content };
                 self.show(*from, Seen::Line(&line));
@@ -187,6 +193,11 @@ impl Judge {
             What::Fence(_) => self.fences.announce(event.connection),
             What::Process(process) => self.process(process),
             What::Mcp(mcp) => self.show_both(Seen::Mcp(mcp)),
+            What::Http(http) => {
+                self.show_both(Seen::Http(http));
+                self.tallies.streams.event(http);
+                self.observe(Party::Agent, Seen::Http(http));
+            }
             What::Visit(visit) => self.show_both(Seen::Visit(visit)),
             What::Case(CaseMark::Begins(case)) => {
                 self.show_both(Seen::CaseEnd());
@@ -296,8 +307,9 @@ impl Judge {
             Envelope::Call(Call { id: Some(id), .. }) => self.conversation.note_stray_request(RpcId::new(id)),
             Envelope::Response { id: Some(id), .. } if self.conversation.may_await(&RpcId::new(id)) => {
                 self.learn_introductions();
-                (self.conversation, self.areas) =
-                    (Conversation::new(self.conversation.edition, false), Areas::default());
+                let Conversation { edition, transport, .. } = self.conversation;
+                self.conversation = Conversation::new(edition, false).over(transport);
+                self.areas = Areas::default();
                 (self.conversation.begun, self.conversation.holes.anywhere) = (true, true);
                 self.evaluate_conditions();
             }
@@ -419,6 +431,7 @@ impl Judge {
         }
         let update = call.params.filter(|_| call.method == "session/update").and_then(|it| edition.adapter.update(it));
         if let Some(update) = update {
+            self.tallies.streams.update(self.now.0, update.session);
             self.show_update(from, update);
         }
         let breach = |method: &Method| {
@@ -458,6 +471,10 @@ impl Judge {
         let agreed =
             answer.exchange.and_then(|exchange| exchange.other_version(self.conversation.edition, answer.outcome));
         self.agrees_otherwise = agreed.is_some();
+        let reopens = exchange.as_ref().filter(|exchange| REOPENING.contains(&exchange.method.as_str()));
+        if let Some(session) = reopens.and_then(|exchange| exchange.session()) {
+            self.tallies.streams.opened(self.now.0, session);
+        }
         self.show_if(from, Seen::Response(&answer), |check| unannounced.is_none_or(|area| check.area() != area));
         let mut breach = false;
         if let (Some(exchange), Outcome::Result(result)) = (&exchange, outcome) {

@@ -7,7 +7,7 @@ use super::conditions::Conditions;
 use super::new_duties::NewDuties;
 use super::recording_gaps::can_decide;
 use super::registry::Registry;
-use crate::finding::{Ruling, Tally, Unread};
+use crate::finding::{Ruling, Streams, Tally, Unread};
 use crate::protocol::Edition;
 use crate::requirement::Catalogue;
 use crate::trace::{Header, Lack};
@@ -30,6 +30,8 @@ pub struct Tallies {
     pub(super) unread: Option<Unread>,
     /// Which parties are written for the revision of the edition.
     pub(super) new_duties: NewDuties,
+    /// The streams on which the messages came.
+    pub(super) streams: Streams,
 }
 
 impl Tallies {
@@ -45,6 +47,7 @@ impl Tallies {
             conditions: Conditions::default(),
             unread: None,
             new_duties: NewDuties::new(edition, header.exact_edition),
+            streams: Streams::default(),
         }
     }
 
@@ -56,7 +59,8 @@ impl Tallies {
                 let applies = self.conditions.of_other(requirement);
                 let is_older = self.new_duties.excuses(requirement);
                 let tally = self.others.entry(requirement.to_owned()).or_default();
-                Ruling::new(tally, &mut self.failures, self.unread, event).if_applies(applies).unless_older(is_older)
+                let ruling = Ruling::new(tally, &mut self.failures, self.unread, event).in_streams(&self.streams);
+                ruling.if_applies(applies).unless_older(is_older)
             }
         }
     }
@@ -65,7 +69,8 @@ impl Tallies {
     pub(super) fn ruling_at(&mut self, place: usize, event: usize) -> Ruling<'_> {
         let (applies, is_older) = (self.conditions.at(place), self.new_duties.excuses_at(place));
         let tally = &mut self.tallies[place];
-        Ruling::new(tally, &mut self.failures, self.unread, event).if_applies(applies).unless_older(is_older)
+        let ruling = Ruling::new(tally, &mut self.failures, self.unread, event).in_streams(&self.streams);
+        ruling.if_applies(applies).unless_older(is_older)
     }
 
     /// Whether the trace has this gap.

@@ -15,7 +15,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Party;
+use super::{Party, Transport};
 
 /// The precondition of a requirement.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
@@ -57,6 +57,10 @@ pub enum ConversationFact {
     Stdio,
     /// They travel in another way.
     OtherTransport,
+    /// They travel over Streamable HTTP.
+    Http,
+    /// They travel in the frames of a WebSocket.
+    WebSocket,
     /// The agent offers modes in a session.
     Modes,
     /// The agent opens a session without modes.
@@ -82,9 +86,11 @@ pub enum ConversationFact {
 }
 
 impl ConversationFact {
-    const ALL: [(&'static str, Self); 13] = [
+    const ALL: [(&'static str, Self); 15] = [
         ("stdio", Self::Stdio),
         ("other transport", Self::OtherTransport),
+        ("HTTP", Self::Http),
+        ("WebSocket", Self::WebSocket),
         ("modes", Self::Modes),
         ("no modes", Self::NoModes),
         ("config options", Self::ConfigOptions),
@@ -116,6 +122,22 @@ impl AppliesWhen {
     #[must_use]
     pub fn text(&self) -> &str {
         self.text.trim_matches('"')
+    }
+}
+
+impl Condition {
+    /// Whether it can be true in a conversation over this transport.
+    #[must_use]
+    pub fn is_possible_over(&self, transport: Transport) -> bool {
+        match self {
+            Self::All(all) => all.iter().all(|one| one.is_possible_over(transport)),
+            Self::Any(any) => any.iter().any(|one| one.is_possible_over(transport)),
+            Self::Fact(ConversationFact::Stdio) => transport == Transport::Stdio,
+            Self::Fact(ConversationFact::OtherTransport) => transport != Transport::Stdio,
+            Self::Fact(ConversationFact::Http) => transport == Transport::Http,
+            Self::Fact(ConversationFact::WebSocket) => transport == Transport::WebSocket,
+            _ => true,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::conformance::conformance;
 use super::known::KnownSymptoms;
 use super::mistakes;
 use super::model::{
-    CaseReport, Driven, FORMAT, InterimResults, RequirementReport, RunReport, STDIO, SubjectInfo, SuiteInfo, Summary,
+    CaseReport, Driven, FORMAT, InterimResults, RequirementReport, RunReport, SubjectInfo, SuiteInfo, Summary,
 };
 use super::reasons::reasons;
 use super::requirement::{RequirementRuns, join, probe};
@@ -15,7 +15,7 @@ use super::run::{CaseRun, RunPlace};
 use super::symptom::{Failure, Symptom};
 use crate::judge::{Fact, JudgedTrace, JudgingSession};
 use crate::protocol::Edition;
-use crate::requirement::{Area, Level, Party, Requirement, Status};
+use crate::requirement::{Area, Level, Party, Requirement, Status, Transport};
 use crate::trace::{Event, ProcessEvent, Trace, What};
 use crate::verdict::Verdict;
 
@@ -30,6 +30,8 @@ pub struct Collector {
     /// The other versions of the protocol that it agreed to.
     other_versions: BTreeSet<u64>,
     driven: Option<Driven>,
+    /// What carried the messages of its traces.
+    transport: Transport,
     /// The runs of each case, in the order in which they were added.
     runs: BTreeMap<String, Vec<CaseRun>>,
     /// The cases that did not run.
@@ -68,6 +70,7 @@ impl Collector {
             version: None,
             other_versions: BTreeSet::new(),
             driven: None,
+            transport: Transport::Stdio,
             runs: BTreeMap::new(),
             skipped: BTreeMap::new(),
             known: KnownSymptoms::default(),
@@ -95,7 +98,7 @@ impl Collector {
         SuiteInfo {
             version: self.suite_version.to_owned(),
             edition: self.edition.name.clone(),
-            transport: STDIO.to_owned(),
+            transport: self.transport.word().to_owned(),
             schema_sha256: self.edition.schema_sha256.clone(),
             content_sha256: None,
         }
@@ -146,6 +149,7 @@ impl Collector {
     ) -> Vec<String> {
         let mut before = Vec::new();
         for judged in judged {
+            self.transport = judged.header().transport;
             let id = judged.header().case.clone().unwrap_or_else(|| name.to_owned());
             if let Some(said) = judged.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
                 (self.name, self.version) = (said.name.clone(), said.version.clone());

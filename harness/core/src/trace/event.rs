@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::case::CaseMark;
+use super::http::HttpEvent;
 use super::model::ModelEvent;
 use super::step::StepEvent;
 use crate::requirement::Party;
@@ -48,6 +49,8 @@ pub enum What {
     Process(ProcessEvent),
     /// An event of an MCP server of the tester.
     Mcp(McpEvent),
+    /// An event of HTTP or of a WebSocket, if one of them carries the messages.
+    Http(HttpEvent),
     /// A request to the HTTP endpoint of the case.
     Visit(Visit),
     /// A request to the scripted model of the case.

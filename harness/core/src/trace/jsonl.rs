@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::case::CaseMark;
 use super::event::{Event, McpEvent, ProcessEvent, Visit, What, is_first};
+use super::http::HttpEvent;
 use super::model::ModelEvent;
 use super::step::StepEvent;
-use crate::requirement::Party;
+use crate::requirement::{Party, Transport};
 use crate::wire::LineEnd;
 
 /// The name and version of the format.
@@ -47,6 +48,9 @@ pub struct Header {
     /// The file of the case, unless it is built into the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// What carried the messages; absent for standard streams.
+    #[serde(default, skip_serializing_if = "Transport::is_stdio")]
+    pub transport: Transport,
     /// The party that is the subject; absent if both are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Party>,
@@ -95,6 +99,7 @@ impl Header {
             conversation: None,
             walk: false,
             file: None,
+            transport: Transport::default(),
             subject: None,
             command: Vec::new(),
             requirements: Vec::new(),
@@ -112,8 +117,8 @@ pub struct Trace {
     pub events: Vec<Event>,
 }
 
-/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `visit`,
-/// `model`, `step` and `case`, exactly one is present; a line without any of them has an unknown sender.
+/// One event line of a trace file. Of `from` (with `line` or `base64`), `stderr`, `stdout`, `process`, `mcp`, `http`,
+/// `visit`, `model`, `step` and `case`, exactly one is present; a line without any of them has an unknown sender.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct EventLine {
@@ -154,6 +159,9 @@ struct EventLine {
     /// An event of an MCP server of the tester.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mcp: Option<McpEvent>,
+    /// An event of HTTP or of a WebSocket, if one of them carries the messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    http: Option<HttpEvent>,
     /// A request to the HTTP endpoint of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     visit: Option<Visit>,
@@ -333,6 +341,7 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
         fence,
         process,
         mcp,
+        http,
         visit,
         model,
         step,
@@ -355,6 +364,7 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
         fence.map(What::Fence),
         process.map(What::Process),
         mcp.map(What::Mcp),
+        http.map(What::Http),
         visit.map(What::Visit),
         model.map(What::Model),
         step.map(What::Step),
@@ -366,7 +376,7 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
         (None, _) if has_text => What::Unattributed(bytes),
         _ => {
             return Err(
-                "exactly one of `from`, `stderr`, `stdout`, `fence`, `process`, `mcp`, `visit`, `model`, `step` and `case` is wanted"
+                "exactly one of `from`, `stderr`, `stdout`, `fence`, `process`, `mcp`, `http`, `visit`, `model`, `step` and `case` is wanted"
                     .to_owned(),
             );
         }
@@ -398,6 +408,7 @@ impl From<&Event> for EventLine {
             fence: None,
             process: None,
             mcp: None,
+            http: None,
             visit: None,
             model: None,
             step: None,
@@ -424,6 +435,7 @@ impl From<&Event> for EventLine {
             What::Fence(method) => line.fence = Some(method.clone()),
             What::Process(process) => line.process = Some(process.clone()),
             What::Mcp(mcp) => line.mcp = Some(mcp.clone()),
+            What::Http(http) => line.http = Some(http.clone()),
             What::Visit(visit) => line.visit = Some(visit.clone()),
             What::Model(model) => line.model = Some(model.clone()),
             What::Step(step) => line.step = Some(step.clone()),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::{BoardRun, broken, date, subjects, title, version};
 use crate::report::markdown::{broken_table, linked};
 use crate::report::visible::in_markdown;
-use crate::report::words::{count, is_draft, partial, protocol, protocol_version};
+use crate::report::words::{count, is_draft, partial, protocol_of, protocol_version};
 use crate::requirement::Level;
 use crate::results::{Driven, RunReport};
 use crate::trace::SCRATCH;
@@ -67,7 +67,7 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
         out,
         "{cases} run{driven} by acp-conformance {} against {}.",
         in_markdown(&suite.version),
-        in_markdown(&protocol(&suite.edition))
+        in_markdown(&protocol_of(suite))
     )?;
     if let Some(cut) = report.partial {
         writeln!(out, "**Partial:** {}.", partial(cut))?;

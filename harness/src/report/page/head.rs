@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::data::Reported;
 use crate::report::broken::{Broken, examples, unconfirmed, worst_first};
 use crate::report::visible::visible;
-use crate::report::words::{name as bare_name, outcome, partial, protocol};
+use crate::report::words::{name as bare_name, outcome, partial, protocol_of};
 use crate::report::{count, expected_text};
 use crate::requirement::{Level, Party};
 use crate::results::{Driven, FindingReport, RequirementReport, RunReport, SubjectInfo};
@@ -48,7 +48,7 @@ fn section(report: &RunReport) -> Markup {
             p class="facts" {
                 (kind.name()) @if subject.driven == Some(Driven::Manual) { ", driven by hand" } " · "
                 @if !command.is_empty() { code { (visible(&command.join(" "))) } " · " }
-                (visible(&protocol(&suite.edition))) " · acp-conformance " (visible(&suite.version)) " · "
+                (visible(&protocol_of(suite))) " · acp-conformance " (visible(&suite.version)) " · "
                 (count(report.cases.len(), "case", "cases")) " · " (format!("{seconds:.1} s"))
             }
             (coverage(report))

@@ -6,10 +6,10 @@ use tokio::time::Instant;
 
 use super::{Connection, Conversation};
 use crate::requirement::Party;
-use crate::run::timing::{AGENT_EXIT, OUTPUT_AFTER_EXIT};
+use crate::run::environment::Start;
+use crate::run::timing::{AGENT_EXIT, CONNECTION_END, OUTPUT_AFTER_EXIT};
 use crate::trace::{Exit, ProcessEvent, What};
 use crate::transport::link::Link;
-use crate::transport::process::Launch;
 
 /// The number that a shell adds to a signal to form an exit code.
 const BY_SIGNAL: i32 = 128;
@@ -87,12 +87,12 @@ impl Conversation {
 
     /// Starts an agent again, whose process has ended. The next process has a connection of its own, and finds the
     /// folders as the one before left them.
-    pub(super) fn restart(&mut self, launch: &Launch) -> Option<Vec<usize>> {
+    pub(super) fn restart(&mut self, start: &Start) -> Option<Vec<usize>> {
         self.state.connections.iter_mut().for_each(|connection| connection.ended = true);
         // Requests that no service has seen yet came from a process that reads no answer.
         self.waiting.clear();
         let connection = self.connections.len();
-        match Link::to_agent(launch, connection) {
+        match start.link(connection) {
             Ok(link) => self.link = link,
             Err(error) => {
                 self.state.own_fault = Some(format!("cannot start the agent again: {error}"));
@@ -101,19 +101,32 @@ impl Conversation {
         }
         (self.state.exit, self.last_output) = (None, None);
         self.opens(Connection::default(), false);
-        let pid = self.link.pid.unwrap_or_default();
-        self.state.recorder.record_on(connection, What::Process(ProcessEvent::Spawned { pid }));
+        if let Some(pid) = self.link.pid {
+            self.state.recorder.record_on(connection, What::Process(ProcessEvent::Spawned { pid }));
+        }
         Some(Vec::new())
     }
 
     /// Ends the subject in bounded time: closes its input, then signals it, then kills its group.
     pub(in crate::run) async fn shut_down(&mut self, patience: Duration, already_closed: bool) {
         self.give_up_logins();
+        if self.link.serves() {
+            if !already_closed && !self.over() {
+                self.close_input(self.connections.len() - 1);
+            }
+            self.until(Instant::now() + CONNECTION_END, Self::over).await;
+        }
         if self.link.pid.is_none() {
             return self.hang_up().await;
         }
+        if self.link.serves() {
+            self.state.recorder.record(What::Process(ProcessEvent::Signalled("SIGTERM".to_owned())));
+            self.link.terminate();
+        }
         match self.state.subject {
-            Party::Agent if !already_closed && !self.over() => self.close_input(self.connections.len() - 1),
+            Party::Agent if !already_closed && !self.over() && !self.link.serves() => {
+                self.close_input(self.connections.len() - 1)
+            }
             Party::Agent => {}
             Party::Client => self.link.end_typing(),
         }

@@ -23,7 +23,7 @@ impl Conversation {
             Order::Type(bytes) => self.link.type_in(bytes),
             Order::EndTyping => self.link.end_typing(),
             Order::Signal(name) => return self.link.signal(&name).then(Vec::new),
-            Order::Restart(launch) => return self.restart(&launch),
+            Order::Restart(start) => return self.restart(&start),
             Order::AgentProcess(connection, order) => self.order_agent(connection, order),
             Order::LoginPrint(connection, bytes) => self.print_in_login(connection, bytes),
             Order::LoginEnd(connection, code) => self.end_login(connection, code),

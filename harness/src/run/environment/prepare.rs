@@ -4,13 +4,13 @@ use std::io;
 
 use serde_json::Value;
 
+use super::reach::Start;
 use super::sandbox::Sandbox;
 use super::subject::{Places, Subject};
 use crate::case::Bindings;
 use crate::case::model::{Case, PermissionPolicy, TesterSetup};
 use crate::protocol::Adapter;
 use crate::run::tester::{McpServers, Policy, Services};
-use crate::transport::process::Launch;
 use crate::transport::web::Web;
 
 /// The environment of a process of the subject, which lasts as long as the process. The workspace belongs to the
@@ -20,8 +20,8 @@ pub struct CaseEnv {
     pub sandbox: Sandbox,
     /// The values of the placeholders, such as `{home}`.
     pub places: Places,
-    /// How the subject is started.
-    pub launch: Launch,
+    /// How the subject is started and reached.
+    pub start: Start,
 }
 
 /// Makes the folders of a case and writes their files.
@@ -29,10 +29,15 @@ pub struct CaseEnv {
 /// # Errors
 ///
 /// File system errors.
-pub fn prepare_dirs(case: &Case, subject: &Subject, model: Option<&str>) -> io::Result<(Sandbox, Places)> {
+pub fn prepare_dirs(
+    case: &Case,
+    subject: &Subject,
+    model: Option<&str>,
+    url: Option<&str>,
+) -> io::Result<(Sandbox, Places)> {
     let sandbox = subject.sandbox()?;
     Sandbox::write(sandbox.workspace(), case.workspace.iter().map(|(path, file)| (path, file.clone())))?;
-    let places = subject.places(case, &sandbox, model)?;
+    let places = subject.places(case, &sandbox, model, url)?;
     subject.write_home(&sandbox, &places)?;
     Ok((sandbox, places))
 }

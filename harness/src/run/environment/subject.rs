@@ -12,6 +12,7 @@ use super::known_fences::KnownFences;
 use super::known_hangs::KnownHangs;
 use super::known_openings::KnownOpenings;
 use super::known_servers::KnownServers;
+use super::reach::Reach;
 use super::sandbox::{Cache, Sandbox};
 use crate::case::model::{Act, Action, Case, Step, UserPermission};
 use crate::case::template::Bindings;
@@ -20,6 +21,7 @@ use crate::profile::{Controls, Hints, Means, Profile, Setting, person, places};
 use crate::requirement::Party;
 use crate::run::limits::Limits;
 use crate::trace::Observed;
+use crate::transport::dial::free_port;
 use crate::transport::process::{Environment, Launch};
 use crate::transport::relay::Relays;
 
@@ -34,6 +36,8 @@ pub struct Subject {
     pub command: Vec<String>,
     /// The command or hint that installs the program.
     pub install: Option<String>,
+    /// How the program is reached.
+    pub reach: Reach,
     /// Environment variables in addition to the inherited ones, with placeholders as in the command.
     pub env: BTreeMap<String, String>,
     /// The directory in which the program starts; this is not the working directory of its sessions.
@@ -90,6 +94,7 @@ impl Subject {
             party: Party::Agent,
             command,
             install: None,
+            reach: Reach::default(),
             env: BTreeMap::new(),
             cwd,
             home_files: Vec::new(),
@@ -130,6 +135,7 @@ impl Subject {
             home_files: profile.home.into_iter().collect(),
             prompts: profile.prompts,
             intent_line: profile.intent_line.unwrap_or(true),
+            reach: Reach { url: profile.url, serve: profile.serve, ..Reach::default() },
             login: profile.login,
             hints: profile.hints,
             controls: profile.controls,
@@ -184,6 +190,30 @@ impl Subject {
         self.has_place(&["{prompt}", "{prompt_json}"])
     }
 
+    /// Whether it is an agent that serves, so that its process outlives a connection.
+    #[must_use]
+    pub fn is_server(&self) -> bool {
+        self.party == Party::Agent && !self.reach.transport.is_stdio()
+    }
+
+    /// Whether it is a client that connects to an address instead of starting its agent.
+    #[must_use]
+    pub fn is_dialing(&self) -> bool {
+        self.party == Party::Client && !self.reach.transport.is_stdio()
+    }
+
+    /// Returns what identifies it in a trace: its command line, or the address of a server that runs already.
+    #[must_use]
+    pub fn command_line(&self) -> Vec<String> {
+        if self.command.is_empty() { self.reach.url.iter().cloned().collect() } else { self.command.clone() }
+    }
+
+    /// Whether it is a server that runs already, so that the harness neither starts nor ends it.
+    #[must_use]
+    pub fn runs_already(&self) -> bool {
+        self.is_server() && self.command.is_empty()
+    }
+
     /// Whether one process of it can serve several cases. A client needs acts for that, and a person operates one case
     /// at a time.
     #[must_use]
@@ -199,7 +229,8 @@ impl Subject {
 
     fn has_place(&self, places: &[&str]) -> bool {
         let files = self.home_files.iter().map(|(_, text)| text);
-        let mut texts = self.command.iter().chain(self.env.values()).chain(files);
+        let serve = self.reach.serve.iter().flatten();
+        let mut texts = self.command.iter().chain(serve).chain(self.env.values()).chain(files);
         texts.any(|text| places.iter().any(|place| text.contains(place)))
     }
 
@@ -222,7 +253,15 @@ impl Subject {
     /// The client does not know which agent to start, or no setting makes it send a prompt. The message includes the
     /// remedy.
     pub fn check_client(&self) -> Result<(), String> {
-        if !self.has_place(&["{agent}", "{agent_json}", "{agent_dir}"]) {
+        let is_remote = !self.reach.transport.is_stdio();
+        if is_remote && !self.has_place(&["{url}"]) {
+            return Err(
+                "nothing tells the client where its agent serves: write {url} where the address goes, such as\n  \
+                acp-conformance client --transport http -- my-client --url {url} --dir {cwd} {prompt}"
+                    .to_owned(),
+            );
+        }
+        if !is_remote && !self.has_place(&["{agent}", "{agent_json}", "{agent_dir}"]) {
             return Err(
                 "nothing tells the client which agent to start: write {agent} where its path goes, such as\n  \
                 acp-conformance client -- my-client --agent {agent} --dir {cwd} {prompt}"
@@ -241,17 +280,20 @@ impl Subject {
         Ok(())
     }
 
-    /// Returns the values of the placeholders in this case. `model` is the origin of the scripted model, if there is
-    /// one.
+    /// Returns the values of the placeholders in this case. `model` is the origin of the scripted model, and `url` the
+    /// address at which the tester serves, if there are such.
     ///
     /// # Errors
     ///
     /// File system errors while the folder of the run is made.
-    pub fn places(&self, case: &Case, sandbox: &Sandbox, model: Option<&str>) -> io::Result<Places> {
+    pub fn places(&self, case: &Case, sandbox: &Sandbox, model: Option<&str>, url: Option<&str>) -> io::Result<Places> {
         let mut places = Places::from([
             ("home".to_owned(), sandbox.home().display().to_string()),
             (places::PROTOCOL.to_owned(), format!("v{}", case.edition.major)),
         ]);
+        if self.reach.has_port() {
+            places.insert(places::PORT.to_owned(), free_port()?.to_string());
+        }
         places.extend(model.map(|origin| (places::MODEL.to_owned(), origin.to_owned())));
         if self.has_place(&["{cache}"]) {
             places.insert(places::CACHE.to_owned(), self.cache.folder()?.display().to_string());
@@ -265,6 +307,7 @@ impl Subject {
                 ("agent_json".to_owned(), entry.to_string()),
                 ("agent".to_owned(), agent),
                 ("agent_dir".to_owned(), dir),
+                (places::URL.to_owned(), url.unwrap_or_default().to_owned()),
                 ("cwd".to_owned(), sandbox.workspace().display().to_string()),
                 ("prompt_json".to_owned(), Value::from(case.user.prompt.as_str()).to_string()),
                 ("prompt".to_owned(), case.user.prompt.clone()),
@@ -303,9 +346,10 @@ impl Subject {
         for (name, value) in &self.env {
             environment = environment.with(name, places::fill(value, places));
         }
+        let command = self.reach.serve.as_ref().filter(|_| !self.reach.transport.is_stdio()).unwrap_or(&self.command);
         let filled = |words: &[String]| words.iter().map(|word| places::fill(word, places)).collect::<Vec<_>>();
-        let at = self.command.iter().position(|word| word == ARGS);
-        let (before, after) = self.command.split_at(at.unwrap_or(self.command.len()));
+        let at = command.iter().position(|word| word == ARGS);
+        let (before, after) = command.split_at(at.unwrap_or(command.len()));
         let words = [filled(before), self.args(case, bindings)?, filled(after.get(1..).unwrap_or_default())].concat();
         let mut words = words.into_iter();
         Ok(Launch {

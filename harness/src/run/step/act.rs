@@ -97,7 +97,7 @@ fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<()
 fn hook<C: Channel>(running: &mut RunningCase<'_, C>, words: Vec<String>) -> Result<(), String> {
     let mut words = words.into_iter().map(OsString::from);
     let program = words.next().unwrap_or_default();
-    let launch = Launch { program, args: words.collect(), ..running.env.launch.clone() };
+    let launch = Launch { program, args: words.collect(), ..running.env.start.launch.clone() };
     let started = launch.spawn_merged().map_err(|error| error.to_string())?;
     let MergedProcess { mut output, mut leader, group } = started;
     tokio::spawn(async move {

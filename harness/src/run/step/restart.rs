@@ -1,5 +1,7 @@
 //! The step that ends the agent and starts it again.
 
+use tokio::time::Instant;
+
 use super::exit;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{Channel, Order};
@@ -12,13 +14,19 @@ use crate::transport::link::Link;
 pub(super) async fn restart<C: Channel>(running: &mut RunningCase<'_, C>) -> StepResult {
     running.close_input();
     let limit = running.limits.answer;
+    if running.subject.is_server() {
+        running.until(Instant::now() + limit, |running| running.channel.state().ended(running.connection)).await;
+        running.channel.send(Order::Signal("SIGTERM".to_owned()));
+    }
     let limit = if running.channel.state().goes_on { limit.min(EXIT_AFTER_OTHERS) } else { limit };
-    let end = exit::exit(running, None, limit).await;
-    if end.outcome != Outcome::Done {
-        return end;
+    if !running.subject.runs_already() {
+        let end = exit::exit(running, None, limit).await;
+        if end.outcome != Outcome::Done {
+            return end;
+        }
     }
     running.until(Link::last_output_deadline(), |running| running.channel.state().over).await;
-    let started = running.channel.send(Order::Restart(Box::new(running.env.launch.clone()))).is_some();
+    let started = running.channel.send(Order::Restart(Box::new(running.env.start.clone()))).is_some();
     running.input_closed = false;
     running.connection = running.channel.state().connections.len() - 1;
     StepResult::new(StepKind::Send, if started { Outcome::Done } else { Outcome::HarnessError })

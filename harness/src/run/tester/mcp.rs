@@ -118,10 +118,10 @@ impl McpServers {
     /// Processes an event of a server's process.
     pub fn take_in(&mut self, server: usize, event: LinkEvent, recorder: &mut Recorder) {
         match event {
-            LinkEvent::Connected { connection, caller, orders } => {
-                self.servers[server].link.accept(orders);
+            LinkEvent::Connected { connection, caller, input } => {
+                self.servers[server].link.accept(input);
                 self.servers[server].inputs.push(Input::default());
-                let started = started(&self.servers[server].program, *caller, recorder);
+                let started = started(&self.servers[server].program, *caller.unwrap_or_default(), recorder);
                 self.record(Way { server, over: McpTransport::Stdio, instance: connection }, started, recorder);
             }
             LinkEvent::Output { connection, bytes } => {
@@ -136,7 +136,8 @@ impl McpServers {
                 self.ended(server, connection, recorder);
             }
             LinkEvent::AgentSignalled { connection, .. } => self.ended(server, connection, recorder),
-            LinkEvent::InputBroken { .. }
+            LinkEvent::Http { .. }
+            | LinkEvent::InputBroken { .. }
             | LinkEvent::AgentEnded { .. }
             | LinkEvent::Stdout(_)
             | LinkEvent::Stderr(_)

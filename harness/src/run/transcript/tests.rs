@@ -14,7 +14,7 @@ use crate::requirement::Party;
 use crate::run::Subject;
 use crate::run::case::RunningCase;
 use crate::run::channel::{Channel, ConnectionState, Message, Order, State};
-use crate::run::environment::{CaseEnv, Sandbox, bindings};
+use crate::run::environment::{CaseEnv, Sandbox, Start, bindings};
 use crate::run::recorder::Recorder;
 use crate::run::tester::Writing;
 use crate::run::timing::AT_REST;
@@ -134,9 +134,10 @@ async fn play(text: &str, agent: &mut Scripted) {
     let (case, subject) = (case(text), Subject::agent(vec!["agent".to_owned()], ".".into()));
     let sandbox = Sandbox::make().expect("folders");
     let names = bindings(&case, &subject, &sandbox);
-    let places = subject.places(&case, &sandbox, None).expect("no folder to make");
+    let places = subject.places(&case, &sandbox, None, None).expect("no folder to make");
     let launch = subject.launch(&case, &sandbox, &places, &names).expect("an agent needs no settings");
-    let env = CaseEnv { sandbox, places, launch };
+    let start = Start::new(launch, &subject, &places).expect("no address");
+    let env = CaseEnv { sandbox, places, start };
     run(&mut RunningCase::new(&case, &subject, &env, agent, names)).await;
 }
 

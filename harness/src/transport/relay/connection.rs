@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::{FromRelay, Relays, ToRelay};
 use crate::transport::ACCEPT_AGAIN;
-use crate::transport::link::LinkEvent;
+use crate::transport::link::{Input, LinkEvent};
 
 /// The time for the first frame of a relay, which is generous for a busy machine.
 const GREETING: Duration = Duration::from_secs(10);
@@ -57,7 +57,8 @@ pub(in crate::transport) async fn serve(relays: Relays, events: mpsc::Sender<Lin
         let unread = Arc::new(AtomicUsize::new(0));
         tokio::spawn(give(to, queue, Arc::clone(&unread)));
         let orders = RelayOrders { orders, unread };
-        if events.send(LinkEvent::Connected { connection: number, caller, orders }).await.is_err() {
+        let connected = LinkEvent::Connected { connection: number, caller: Some(caller), input: Input::Relay(orders) };
+        if events.send(connected).await.is_err() {
             return;
         }
         tokio::spawn(listen(number, from, events.clone()));

@@ -1,0 +1,51 @@
+//! What carries the messages.
+
+use serde::{Deserialize, Serialize};
+
+/// What carries the messages of a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// Lines on the standard streams of the agent.
+    #[default]
+    Stdio,
+    /// Streamable HTTP: requests of the client, and streams of events from the server.
+    Http,
+    /// The text frames of a WebSocket.
+    #[serde(rename = "ws")]
+    WebSocket,
+}
+
+impl Transport {
+    /// Whether these are standard streams.
+    #[must_use]
+    pub const fn is_stdio(&self) -> bool {
+        matches!(self, Self::Stdio)
+    }
+
+    /// Returns the transport with this name on a command line.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Stdio, Self::Http, Self::WebSocket].into_iter().find(|transport| transport.word() == word)
+    }
+
+    /// Returns its name on a command line and in reports.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "http",
+            Self::WebSocket => "ws",
+        }
+    }
+
+    /// Returns its name for people.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "Streamable HTTP (draft)",
+            Self::WebSocket => "WebSocket (draft)",
+        }
+    }
+}

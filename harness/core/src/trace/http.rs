@@ -1,0 +1,116 @@
+//! What HTTP and WebSocket show around the messages.
+
+use serde::{Deserialize, Serialize};
+
+/// An event of HTTP or of a WebSocket. The exchanges of a connection, each a request with its response, have numbers
+/// from 0 in the order of the requests; a WebSocket is one exchange.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum HttpEvent {
+    /// The client sent a request.
+    Request {
+        /// The number of the exchange.
+        exchange: usize,
+        /// The method, such as `POST`.
+        method: String,
+        /// The headers that the protocol is about, with their names in lower case. No secret is among them.
+        headers: Vec<(String, String)>,
+    },
+    /// The server answered the request.
+    Response {
+        /// The number of the exchange.
+        exchange: usize,
+        /// The status, such as 202.
+        status: u16,
+        /// The version of HTTP, such as `HTTP/2.0`.
+        version: String,
+        /// The headers that the protocol is about, with their names in lower case.
+        headers: Vec<(String, String)>,
+        /// The beginning of the body, if it is neither empty nor a message nor a stream.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<String>,
+    },
+    /// The next line of the connection is the body of a request or response, or an event of a stream.
+    Carries {
+        /// The number of the exchange.
+        exchange: usize,
+    },
+    /// A frame of a WebSocket that is not a text, such as `binary`; with the status and the reason for `close`.
+    Frame {
+        /// The number of the exchange.
+        exchange: usize,
+        /// Whether the server sent it.
+        by_server: bool,
+        /// The kind of the frame.
+        kind: String,
+    },
+    /// The stream of the response, or the WebSocket, ended.
+    Ended {
+        /// The number of the exchange.
+        exchange: usize,
+        /// The reason, if it broke.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// The request got no answer, or the server could not be reached.
+    Failed {
+        /// The number of the exchange.
+        exchange: usize,
+        /// The reason.
+        why: String,
+    },
+}
+
+impl HttpEvent {
+    /// Returns the number of the exchange.
+    #[must_use]
+    pub const fn exchange(&self) -> usize {
+        match self {
+            Self::Request { exchange, .. }
+            | Self::Response { exchange, .. }
+            | Self::Carries { exchange }
+            | Self::Frame { exchange, .. }
+            | Self::Ended { exchange, .. }
+            | Self::Failed { exchange, .. } => *exchange,
+        }
+    }
+}
+
+/// The header with the id of the connection.
+pub const CONNECTION_ID: &str = "acp-connection-id";
+
+/// The header with the id of the session.
+pub const SESSION_ID: &str = "acp-session-id";
+
+/// The other headers that the protocol is about; their values are recorded, except those of cookies.
+const RECORDED: [&str; 6] =
+    ["accept", "acp-protocol-version", "content-encoding", "content-type", "last-event-id", "upgrade"];
+
+/// The headers of which only the names of the cookies are recorded.
+const COOKIES: [&str; 2] = ["cookie", "set-cookie"];
+
+/// Returns the headers to record of these names in lower case and values.
+pub fn recorded_headers<'h>(headers: impl Iterator<Item = (&'h str, &'h str)>) -> Vec<(String, String)> {
+    let kept = headers.filter_map(|(name, value)| {
+        if COOKIES.contains(&name) {
+            let cookies = if name == "cookie" { value.split(';').collect() } else { vec![value] };
+            let names = cookies.iter().map(|cookie| cookie.split('=').next().unwrap_or_default().trim());
+            return Some((name.to_owned(), names.collect::<Vec<_>>().join("; ")));
+        }
+        let is_kept = [CONNECTION_ID, SESSION_ID].contains(&name) || RECORDED.contains(&name);
+        is_kept.then(|| (name.to_owned(), value.to_owned()))
+    });
+    kept.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::recorded_headers;
+
+    #[test]
+    fn values_of_cookies_and_unknown_headers_are_not_recorded() {
+        let headers = [("authorization", "Bearer x"), ("cookie", "a=1; b=2"), ("acp-session-id", "s")];
+        let expected = [("cookie", "a; b"), ("acp-session-id", "s")].map(|(n, v)| (n.to_owned(), v.to_owned()));
+        assert_eq!(recorded_headers(headers.into_iter()), expected);
+    }
+}

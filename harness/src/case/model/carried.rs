@@ -1,0 +1,68 @@
+//! Which transports can carry a case.
+
+use serde_json::Value;
+
+use super::{Action, Body, Case, Outgoing, Step};
+use crate::requirement::{Party, Transport};
+
+impl Case {
+    /// Whether a transport can carry it. Others than standard streams carry whole messages only; HTTP carries
+    /// nothing before `initialize`, and only ids of sessions that fit into a header.
+    #[must_use]
+    pub fn fits(&self, transport: Transport) -> bool {
+        let needs_stdio = || {
+            self.steps.iter().any(|step| match &step.action {
+                Action::Raw(_) | Action::AgentProcess(_) | Action::Login => true,
+                Action::CloseStdin | Action::End | Action::Exit { .. } => true,
+                Action::Send(lines) => lines.iter().any(|line| line.split.is_some()),
+                _ => false,
+            })
+        };
+        let first = || self.sent().next().map(Outgoing::method);
+        match transport {
+            Transport::Stdio => true,
+            Transport::WebSocket => !needs_stdio(),
+            Transport::Http => {
+                let begins = self.subject == Party::Client || first() == Some(Some("initialize"));
+                let is_plain = |step: &Step| match &step.action {
+                    Action::Send(lines) => lines.iter().all(|line| line.value().is_none_or(has_plain_sessions)),
+                    Action::Act(act) => has_plain_sessions(&Value::Object(act.arguments.clone())),
+                    _ => true,
+                };
+                begins && !needs_stdio() && self.steps.iter().all(is_plain)
+            }
+        }
+    }
+}
+
+impl Outgoing {
+    /// Returns its params or its result.
+    fn value(&self) -> Option<&Value> {
+        match &self.body {
+            Body::Request { params, .. } | Body::Notification { params, .. } => params.as_ref(),
+            Body::Result { result, .. } => Some(result),
+            Body::Error { .. } => None,
+        }
+    }
+
+    /// Returns the method, if the message is a request or a notification.
+    fn method(&self) -> Option<&str> {
+        match &self.body {
+            Body::Request { method, .. } | Body::Notification { method, .. } => Some(method),
+            Body::Result { .. } | Body::Error { .. } => None,
+        }
+    }
+}
+
+/// Whether the ids of sessions in a value fit into a header of HTTP.
+fn has_plain_sessions(value: &Value) -> bool {
+    let fits = |id: &str| id.trim() == id && id.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    match value {
+        Value::Object(members) => members.iter().all(|(name, value)| match value.as_str() {
+            Some(id) if name == "sessionId" => fits(id),
+            _ => has_plain_sessions(value),
+        }),
+        Value::Array(values) => values.iter().all(has_plain_sessions),
+        _ => true,
+    }
+}

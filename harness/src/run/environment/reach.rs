@@ -1,0 +1,94 @@
+//! How a subject is reached: on its standard streams, or over HTTP or a WebSocket.
+
+use super::subject::{Places, Subject};
+use crate::profile::places;
+use crate::requirement::{Party, Transport};
+use crate::transport::dial::{BadServer, Server};
+use crate::transport::link::Link;
+use crate::transport::process::{Launch, SpawnError};
+
+/// The address at which an agent serves, unless the user names another one.
+const USUAL: &str = "http://127.0.0.1:{port}/acp";
+
+/// How a subject is reached.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// What carries the messages.
+    pub transport: Transport,
+    /// The address of an agent, with placeholders as in the command.
+    pub url: Option<String>,
+    /// The command that starts the agent as a server, if it differs from the usual one.
+    pub serve: Option<Vec<String>>,
+    /// The headers of every HTTP request to an agent.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Reach {
+    /// Checks whether the parts fit together.
+    ///
+    /// # Errors
+    ///
+    /// They do not; the message includes the remedy.
+    pub fn check(&self, party: Party) -> Result<(), BadServer> {
+        if party == Party::Client {
+            let is_for_agents = self.url.is_some() || !self.headers.is_empty();
+            let why = "--url and --header describe an agent that serves; a client gets its address by {url}";
+            return if is_for_agents { Err(BadServer(why.to_owned())) } else { Ok(()) };
+        }
+        if self.transport.is_stdio() && (self.url.is_some() || !self.headers.is_empty()) {
+            return Err(BadServer("--url and --header need --transport http or ws".to_owned()));
+        }
+        let places = Places::from([(places::PORT.to_owned(), "1".to_owned())]);
+        self.server(&places).map(drop)
+    }
+
+    /// Returns the address and transport of an agent that serves; `None` on standard streams.
+    fn server(&self, places: &Places) -> Result<Option<Server>, BadServer> {
+        if self.transport.is_stdio() {
+            return Ok(None);
+        }
+        let url = places::fill(self.url.as_deref().unwrap_or(USUAL), places);
+        Server::new(&url, self.transport, &self.headers).map(Some)
+    }
+
+    /// Whether an agent listens at a port that the harness chooses.
+    #[must_use]
+    pub fn has_port(&self) -> bool {
+        !self.transport.is_stdio() && self.url.as_ref().is_none_or(|url| url.contains("{port}"))
+    }
+}
+
+/// How the process of a subject is started in a case, and how it is reached.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// How it is started.
+    pub launch: Launch,
+    /// Where an agent serves; absent on standard streams.
+    server: Option<Server>,
+    /// Whether it runs already, so that it is not started.
+    runs: bool,
+}
+
+impl Start {
+    /// Describes the start of a subject.
+    ///
+    /// # Errors
+    ///
+    /// The address of the agent is invalid.
+    pub fn new(launch: Launch, subject: &Subject, places: &Places) -> Result<Self, BadServer> {
+        let server = if subject.party == Party::Agent { subject.reach.server(places)? } else { None };
+        Ok(Self { launch, server, runs: subject.command.is_empty() })
+    }
+
+    /// Starts an agent and connects to it; needs a Tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// The program could not be started.
+    pub fn link(&self, connection: usize) -> Result<Link, SpawnError> {
+        match &self.server {
+            None => Link::to_agent(&self.launch, connection),
+            Some(server) => Link::to_server((!self.runs).then_some(&self.launch), server.clone(), connection),
+        }
+    }
+}

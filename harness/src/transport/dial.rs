@@ -1,0 +1,161 @@
+//! Connections to an agent that serves HTTP or WebSocket: the client's end of the transport. The rest of the program
+//! sees lines, as on standard streams, and the events of the transport around them.
+
+mod http;
+mod socket;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::link::LinkEvent;
+use crate::requirement::Transport;
+use crate::trace::{HttpEvent, recorded_headers};
+
+/// The time for a running server to accept a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// The time for a server that was just started; the limit of the case for `initialize` is usually shorter.
+const CONNECT_AT_START: Duration = Duration::from_secs(180);
+
+/// The pause between two attempts to connect. Short, since a local server starts within milliseconds.
+const CONNECT_AGAIN: Duration = Duration::from_millis(10);
+
+/// Where and how an agent serves.
+#[derive(Debug, Clone)]
+pub struct Server {
+    uri: Uri,
+    transport: Transport,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// An address or header that cannot be used; the message says why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadServer(pub String);
+
+impl Server {
+    /// Describes a server by its URL and the headers of every request to it, such as `authorization`.
+    ///
+    /// # Errors
+    ///
+    /// The URL or a header is invalid.
+    pub fn new(url: &str, transport: Transport, headers: &[(String, String)]) -> Result<Self, BadServer> {
+        let bad = |why: &str| BadServer(format!("cannot use the URL `{url}`: {why}"));
+        let uri: Uri = url.parse().map_err(|_| bad("it is invalid; write it as http://127.0.0.1:8080/acp"))?;
+        match uri.scheme_str() {
+            Some("http" | "ws") => {}
+            Some("https" | "wss") => return Err(bad("servers with TLS cannot be tested yet")),
+            _ => return Err(bad("it has to begin with http:// or ws://")),
+        }
+        let header = |(name, value): &(String, String)| {
+            let pair = name.parse().ok().zip(value.parse().ok());
+            pair.ok_or_else(|| BadServer(format!("the header `{name}` has an invalid name or value")))
+        };
+        Ok(Self { uri, transport, headers: headers.iter().map(header).collect::<Result<_, _>>()? })
+    }
+
+    /// Returns host and port.
+    fn authority(&self) -> String {
+        format!("{}:{}", self.uri.host().unwrap_or_default(), self.uri.port_u16().unwrap_or(80))
+    }
+}
+
+/// An action of the client on its connection.
+#[derive(Debug)]
+pub enum Outgoing {
+    /// It sends this message.
+    Message(Vec<u8>),
+    /// It ends the connection.
+    End,
+}
+
+/// Connects to the server and serves the connection until `outgoing` is closed.
+pub(super) async fn dial(
+    server: Server,
+    connection: usize,
+    is_starting: bool,
+    outgoing: mpsc::UnboundedReceiver<Outgoing>,
+    events: mpsc::Sender<LinkEvent>,
+) {
+    let events = Events { connection, events };
+    let limit = if is_starting { CONNECT_AT_START } else { CONNECT };
+    match connect(&server, Instant::now() + limit, &events).await {
+        Ok(stream) if server.transport == Transport::WebSocket => {
+            socket::serve(&server, stream, outgoing, &events).await
+        }
+        Ok(stream) => {
+            drop(stream);
+            http::serve(server, outgoing, &events).await;
+        }
+        Err(why) => events.http(HttpEvent::Failed { exchange: 0, why }).await,
+    }
+    events.ended().await;
+}
+
+/// Waits until the server accepts a connection.
+async fn connect(server: &Server, deadline: Instant, events: &Events) -> Result<TcpStream, String> {
+    loop {
+        let why = match TcpStream::connect(server.authority()).await {
+            Ok(stream) => {
+                // Without this, each small message waits for the acknowledgement of the one before.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => error,
+        };
+        if Instant::now() >= deadline || events.events.is_closed() {
+            return Err(format!("nothing serves at {}: {why}", server.authority()));
+        }
+        tokio::time::sleep(CONNECT_AGAIN).await;
+    }
+}
+
+/// Returns a free port of the loopback address. Another program may take it before the server does.
+///
+/// # Errors
+///
+/// Errors of the operating system.
+pub fn free_port() -> std::io::Result<u16> {
+    std::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?.local_addr().map(|address| address.port())
+}
+
+/// The way of the events of one connection to the runner, which makes a fast subject wait.
+struct Events {
+    connection: usize,
+    events: mpsc::Sender<LinkEvent>,
+}
+
+impl Events {
+    async fn http(&self, event: HttpEvent) {
+        let _ = self.events.send(LinkEvent::Http { connection: self.connection, event }).await;
+    }
+
+    /// Passes a message on as a line.
+    async fn message(&self, mut message: Vec<u8>) {
+        // A line feed can only be between the parts of a JSON text, where a blank means the same.
+        message.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
+        message.push(b'\n');
+        let _ = self.events.send(LinkEvent::Output { connection: self.connection, bytes: message }).await;
+    }
+
+    async fn ended(&self) {
+        let _ = self.events.send(LinkEvent::OutputEnded { connection: self.connection }).await;
+    }
+}
+
+/// Returns the headers to record.
+pub(super) fn recorded(headers: &HeaderMap) -> Vec<(String, String)> {
+    let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), text_of(value))).collect();
+    recorded_headers(headers.iter().map(|(name, value)| (*name, value.as_str())))
+}
+
+/// Returns the value of a header as text. Ids of sessions may have letters beyond ASCII.
+pub(super) fn text_of(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}

@@ -1,0 +1,459 @@
+//! Streamable HTTP: a POST for each message of the client, and streams of events for those of the server.
+//!
+//! Requests are sent one after the other, each once the server has taken the one before, so that they arrive in order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+use sse_stream::SseStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{Events, Outgoing, Server, recorded};
+use crate::trace::{CONNECTION_ID, HttpEvent, SESSION_ID};
+
+/// The time for the server to take a request before the next one is sent. It answers at once; one that answers only
+/// when the work is done would otherwise wait for a message that is never sent.
+const TAKEN: Duration = Duration::from_secs(1);
+
+/// The time for a server to show that it speaks HTTP/2.
+const PROBE: Duration = Duration::from_secs(1);
+
+/// The time for the streams to end after the end of the connection.
+const STREAMS_END: Duration = Duration::from_millis(500);
+
+/// How long the stream of a session is silent before an answer goes on that came on another stream: the replay of a
+/// loaded session and the answer to `session/load` come on two streams, and the replay was written first.
+const SILENCE: Duration = Duration::from_millis(50);
+
+/// The longest time that such an answer is held.
+const HELD: Duration = Duration::from_secs(5);
+
+/// The requests whose answers may come on another stream than the messages before them.
+const OPENING: [&str; 2] = ["session/load", "session/resume"];
+
+/// The longest body of a response that is not a stream, in bytes.
+const LONGEST_BODY: usize = 64 << 20;
+
+/// The longest recorded beginning of a body that is not a message, in characters.
+const LONGEST_QUOTE: usize = 1 << 10;
+
+/// The most arrivals that wait for the connection.
+const BACKLOG: usize = 64;
+
+const STREAM: &str = "text/event-stream";
+const JSON: &str = "application/json";
+
+type Http = Client<HttpConnector, Full<Bytes>>;
+
+/// Serves the connection until `outgoing` is closed or the server ends it.
+pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<Outgoing>, events: &Events) {
+    let (sender, mut arrivals) = mpsc::channel(BACKLOG);
+    let client = client(&server).await;
+    let mut connection = Connection {
+        server,
+        client,
+        events,
+        sender,
+        tasks: JoinSet::new(),
+        exchanges: 0,
+        id: None,
+        version: None,
+        cookies: BTreeMap::new(),
+        pending: BTreeMap::new(),
+        streams: BTreeMap::new(),
+        asked: BTreeMap::new(),
+        opening: BTreeMap::new(),
+        held: Vec::new(),
+        is_over: false,
+    };
+    while !connection.is_over {
+        tokio::select! {
+            biased;
+            true = connection.step(&mut arrivals, None) => {}
+            sent = outgoing.recv() => match sent {
+                Some(Outgoing::Message(message)) => connection.post(message, &mut arrivals).await,
+                Some(Outgoing::End) | None => return connection.end(&mut arrivals).await,
+            },
+        }
+    }
+}
+
+/// Returns a client for HTTP/2, if the server speaks it, and otherwise for HTTP/1.1.
+async fn client(server: &Server) -> Http {
+    let of = |is_2| {
+        let mut connector = HttpConnector::new();
+        // Without this, each small message waits for the acknowledgement of the one before.
+        connector.set_nodelay(true);
+        Client::builder(TokioExecutor::new()).http2_only(is_2).build(connector)
+    };
+    let newer: Http = of(true);
+    let question = Request::builder().method(Method::OPTIONS).uri(server.uri.clone()).body(Full::default());
+    let Ok(question) = question else { return of(false) };
+    match timeout(PROBE, newer.request(question)).await {
+        Ok(Ok(_)) => newer,
+        _ => of(false),
+    }
+}
+
+/// What arrives in one exchange.
+struct Arrival {
+    exchange: usize,
+    what: Arrived,
+}
+
+enum Arrived {
+    /// The head of the response; with its body, unless that is a stream.
+    Response { status: StatusCode, version: String, headers: HeaderMap, body: Option<Bytes> },
+    /// An event of the stream.
+    Event(Vec<u8>),
+    /// The end of the stream.
+    End(Option<String>),
+    /// No response came.
+    Nothing(String),
+}
+
+/// The purpose of an exchange whose response has not come yet.
+#[derive(Clone, PartialEq, Eq)]
+enum Purpose {
+    Initialize,
+    Message,
+    Stream,
+    Delete,
+}
+
+struct Connection<'e> {
+    server: Server,
+    client: Http,
+    events: &'e Events,
+    sender: mpsc::Sender<Arrival>,
+    /// Dropping them ends every exchange.
+    tasks: JoinSet<()>,
+    /// The number of exchanges.
+    exchanges: usize,
+    /// The id that the server gave the connection.
+    id: Option<HeaderValue>,
+    /// The version that the parties agreed on.
+    version: Option<HeaderValue>,
+    cookies: BTreeMap<String, String>,
+    /// The exchanges without a response.
+    pending: BTreeMap<usize, Purpose>,
+    /// The open streams: the session of each, and none for that of the connection.
+    streams: BTreeMap<usize, Option<String>>,
+    /// The sessions of the server's requests, by id as JSON.
+    asked: BTreeMap<String, String>,
+    /// The sessions of the client's requests that open one again, by id as JSON.
+    opening: BTreeMap<String, String>,
+    /// The answers that wait for the end of a replay on another stream.
+    held: Vec<HeldAnswer>,
+    /// The server ended the connection.
+    is_over: bool,
+}
+
+/// An answer that waits until the stream of its session is silent.
+struct HeldAnswer {
+    session: String,
+    exchange: usize,
+    message: Vec<u8>,
+    /// It goes on then.
+    at: Instant,
+    /// It goes on then at the latest.
+    latest: Instant,
+}
+
+impl Connection<'_> {
+    /// Sends a message, once the requests before it were taken.
+    async fn post(&mut self, message: Vec<u8>, arrivals: &mut mpsc::Receiver<Arrival>) {
+        let value: Value = serde_json::from_slice(&message).unwrap_or_default();
+        let method = value.get("method").and_then(Value::as_str).unwrap_or_default();
+        let session = match value.pointer("/params/sessionId").and_then(Value::as_str) {
+            Some(session) => Some(session.to_owned()),
+            None if method.is_empty() => value.get("id").and_then(|id| self.asked.remove(&id.to_string())),
+            None => None,
+        };
+        if let (true, Some(id), Some(session)) = (OPENING.contains(&method), value.get("id"), &session) {
+            self.opening.insert(id.to_string(), session.clone());
+        }
+        let starts = method == "initialize" && self.id.is_none();
+        // What the server sends for a session comes on its stream, so that is open first.
+        if let Some(session) = session.as_ref().filter(|_| self.id.is_some()) {
+            self.open_stream(Some(session.clone())).await;
+        }
+        self.until_taken(arrivals).await;
+        let mut headers = self.headers(!starts, session.as_deref());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        let purpose = if starts { Purpose::Initialize } else { Purpose::Message };
+        self.send(Method::POST, headers, message, purpose).await;
+        self.until_taken(arrivals).await;
+    }
+
+    /// Opens the stream of a session, or that of the connection, unless it is open.
+    async fn open_stream(&mut self, session: Option<String>) {
+        if self.streams.values().any(|open| *open == session) {
+            return;
+        }
+        let mut headers = self.headers(true, session.as_deref());
+        headers.insert(ACCEPT, HeaderValue::from_static(STREAM));
+        let exchange = self.send(Method::GET, headers, Vec::new(), Purpose::Stream).await;
+        self.streams.insert(exchange, session);
+    }
+
+    /// Returns the headers of a request.
+    fn headers(&self, is_later: bool, session: Option<&str>) -> HeaderMap {
+        let mut headers: HeaderMap = self.server.headers.iter().cloned().collect();
+        if let Some(id) = self.id.as_ref().filter(|_| is_later) {
+            headers.insert(CONNECTION_ID, id.clone());
+        }
+        if let Some(session) = session.and_then(|session| HeaderValue::from_bytes(session.as_bytes()).ok()) {
+            headers.insert(SESSION_ID, session);
+        }
+        if let Some(version) = self.version.as_ref().filter(|_| is_later) {
+            headers.insert("acp-protocol-version", version.clone());
+        }
+        let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if let Some(cookies) = HeaderValue::from_str(&cookies.join("; ")).ok().filter(|_| !cookies.is_empty()) {
+            headers.insert(COOKIE, cookies);
+        }
+        headers
+    }
+
+    /// Sends a request and returns the number of its exchange.
+    async fn send(&mut self, method: Method, headers: HeaderMap, body: Vec<u8>, purpose: Purpose) -> usize {
+        let exchange = self.exchanges;
+        self.exchanges += 1;
+        self.pending.insert(exchange, purpose);
+        let (name, recorded) = (method.as_str().to_owned(), recorded(&headers));
+        self.events.http(HttpEvent::Request { exchange, method: name, headers: recorded }).await;
+        let mut request = Request::new(Full::from(body));
+        (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) =
+            (method, self.server.uri.clone(), headers);
+        self.tasks.spawn(perform(self.client.clone(), request, exchange, self.sender.clone()));
+        exchange
+    }
+
+    /// Waits until the server has answered every request, or for as long as it may take.
+    async fn until_taken(&mut self, arrivals: &mut mpsc::Receiver<Arrival>) {
+        let deadline = Instant::now() + TAKEN;
+        let last = self.exchanges;
+        while self.pending.keys().next_back().is_some_and(|exchange| *exchange < last) && !self.is_over {
+            if !self.step(arrivals, Some(deadline)).await {
+                break;
+            }
+        }
+    }
+
+    /// Waits for the next arrival, or for the time of a held answer; false if the deadline came first. Cancelling the
+    /// wait loses nothing.
+    async fn step(&mut self, arrivals: &mut mpsc::Receiver<Arrival>, deadline: Option<Instant>) -> bool {
+        let next = self.held.iter().map(|held| held.at).min();
+        let until = next.into_iter().chain(deadline).min();
+        let arrival = match until {
+            Some(until) => timeout_at(until, arrivals.recv()).await.ok().flatten(),
+            None => arrivals.recv().await,
+        };
+        match arrival {
+            Some(arrival) => self.arrived(arrival).await,
+            None if next.is_some_and(|next| next <= Instant::now()) => {
+                let at = self.held.iter().position(|held| Some(held.at) == next).unwrap_or_default();
+                let HeldAnswer { exchange, message, .. } = self.held.remove(at);
+                self.pass_on(exchange, message).await;
+            }
+            None => return false,
+        }
+        true
+    }
+
+    async fn arrived(&mut self, Arrival { exchange, what }: Arrival) {
+        match what {
+            Arrived::Response { status, version, headers, body } => {
+                self.answered(exchange, status, version, &headers, body).await;
+            }
+            Arrived::Event(message) => self.message(exchange, message).await,
+            Arrived::End(why) => {
+                self.events.http(HttpEvent::Ended { exchange, why }).await;
+                // The server ends a connection by the end of its stream.
+                self.is_over |= self.streams.remove(&exchange) == Some(None);
+            }
+            Arrived::Nothing(why) => {
+                self.events.http(HttpEvent::Failed { exchange, why }).await;
+                self.streams.remove(&exchange);
+                // A server that does not answer initialize has no connection.
+                self.is_over |= self.pending.remove(&exchange) == Some(Purpose::Initialize);
+            }
+        }
+    }
+
+    async fn answered(
+        &mut self,
+        exchange: usize,
+        status: StatusCode,
+        version: String,
+        headers: &HeaderMap,
+        body: Option<Bytes>,
+    ) {
+        let purpose = self.pending.remove(&exchange).unwrap_or(Purpose::Message);
+        for cookie in headers.get_all(SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok()) {
+            let pair = cookie.split(';').next().and_then(|pair| pair.split_once('='));
+            self.cookies.extend(pair.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())));
+        }
+        if purpose == Purpose::Stream && body.is_some() {
+            // It is not a stream.
+            self.streams.remove(&exchange);
+        }
+        let body = body.filter(|body| !body.is_empty());
+        let value = body.as_ref().and_then(|body| serde_json::from_slice::<Value>(body).ok()).filter(Value::is_object);
+        // The body of a refusal has a form of its own.
+        let holds_message = value.is_some_and(|value| match purpose {
+            Purpose::Initialize => status.is_success() || value.get("jsonrpc").is_some(),
+            Purpose::Message => status.is_success() && value.get("jsonrpc").is_some(),
+            Purpose::Stream | Purpose::Delete => false,
+        });
+        let quote = body
+            .as_ref()
+            .filter(|_| !holds_message)
+            .map(|body| String::from_utf8_lossy(body).chars().take(LONGEST_QUOTE).collect());
+        let event =
+            HttpEvent::Response { exchange, status: status.as_u16(), version, headers: recorded(headers), body: quote };
+        self.events.http(event).await;
+        if purpose == Purpose::Initialize && status.is_success() {
+            self.id = headers.get(CONNECTION_ID).cloned();
+        }
+        if let Some(body) = body.filter(|_| holds_message) {
+            self.message(exchange, body.to_vec()).await;
+        }
+        if purpose == Purpose::Initialize {
+            match self.id {
+                Some(_) => self.open_stream(None).await,
+                // Without it, nothing more can be sent or received.
+                None => self.is_over = true,
+            }
+        }
+    }
+
+    async fn message(&mut self, exchange: usize, message: Vec<u8>) {
+        let value: Value = serde_json::from_slice(&message).unwrap_or_default();
+        let text = |at: &str| value.pointer(at).and_then(Value::as_str).map(str::to_owned);
+        let opened = text("/result/sessionId").filter(|_| self.id.is_some());
+        if let Some(version) = value.pointer("/result/protocolVersion") {
+            self.version = HeaderValue::from_str(&version.to_string()).ok();
+        }
+        if let (Some(id), Some(_)) = (value.get("id"), value.get("method")) {
+            let session = text("/params/sessionId").or_else(|| self.streams.get(&exchange).cloned().flatten());
+            self.asked.extend(session.map(|session| (id.to_string(), session)));
+        }
+        let stream = self.streams.get(&exchange).cloned().flatten();
+        for held in self.held.iter_mut().filter(|held| Some(&held.session) == stream.as_ref()) {
+            held.at = held.latest.min(Instant::now() + SILENCE);
+        }
+        let is_answer = value.get("method").is_none();
+        let opening = value.get("id").filter(|_| is_answer).and_then(|id| self.opening.remove(&id.to_string()));
+        match opening.filter(|session| Some(session) != stream.as_ref()) {
+            Some(session) => {
+                let now = Instant::now();
+                let (at, latest) = (now + SILENCE, now + HELD);
+                self.held.push(HeldAnswer { session, exchange, message, at, latest });
+            }
+            None => self.pass_on(exchange, message).await,
+        }
+        if let Some(session) = opened {
+            self.open_stream(Some(session)).await;
+        }
+    }
+
+    async fn pass_on(&mut self, exchange: usize, message: Vec<u8>) {
+        self.events.http(HttpEvent::Carries { exchange }).await;
+        self.events.message(message).await;
+    }
+
+    /// Ends the connection.
+    async fn end(mut self, arrivals: &mut mpsc::Receiver<Arrival>) {
+        self.until_taken(arrivals).await;
+        if self.id.is_none() || self.is_over {
+            return;
+        }
+        let headers = self.headers(true, None);
+        self.send(Method::DELETE, headers, Vec::new(), Purpose::Delete).await;
+        self.until_taken(arrivals).await;
+        let deadline = Instant::now() + STREAMS_END;
+        let open: BTreeSet<usize> = self.streams.keys().copied().collect();
+        while open.iter().any(|exchange| self.streams.contains_key(exchange)) {
+            if !self.step(arrivals, Some(deadline)).await {
+                break;
+            }
+        }
+    }
+}
+
+/// The way of what arrives in one exchange.
+struct Arrivals {
+    exchange: usize,
+    arrivals: mpsc::Sender<Arrival>,
+}
+
+impl Arrivals {
+    /// Passes something on; false if the connection is over.
+    async fn send(&self, what: Arrived) -> bool {
+        self.arrivals.send(Arrival { exchange: self.exchange, what }).await.is_ok()
+    }
+}
+
+/// Sends a request and passes on what comes back.
+async fn perform(client: Http, request: Request<Full<Bytes>>, exchange: usize, arrivals: mpsc::Sender<Arrival>) {
+    let arrivals = Arrivals { exchange, arrivals };
+    let response = match client.request(request).await {
+        Ok(response) => response,
+        Err(error) => {
+            arrivals.send(Arrived::Nothing(reason(&error))).await;
+            return;
+        }
+    };
+    let (status, version, headers) =
+        (response.status(), format!("{:?}", response.version()), response.headers().clone());
+    let is_stream =
+        headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.starts_with(STREAM));
+    if !is_stream {
+        let body = Limited::new(response.into_body(), LONGEST_BODY).collect().await;
+        let body = body.map_or_else(|_| Bytes::new(), http_body_util::Collected::to_bytes);
+        arrivals.send(Arrived::Response { status, version, headers, body: Some(body) }).await;
+        return;
+    }
+    if arrivals.send(Arrived::Response { status, version, headers, body: None }).await {
+        let end = follow(response, &arrivals).await;
+        arrivals.send(Arrived::End(end)).await;
+    }
+}
+
+/// Passes on the events of a stream; returns the reason if it broke.
+async fn follow(response: Response<Incoming>, arrivals: &Arrivals) -> Option<String> {
+    let mut events = pin!(SseStream::new(response.into_body()));
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => {
+                // Comments and keep-alives have no data.
+                let Some(data) = event.data else { continue };
+                if !arrivals.send(Arrived::Event(data.into_bytes())).await {
+                    return None;
+                }
+            }
+            Err(error) => return Some(error.to_string()),
+        }
+    }
+    None
+}
+
+/// Returns an error with its causes.
+fn reason(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
