@@ -4,8 +4,8 @@
 //! messages of the protocol. Reading order:
 //!
 //! - `options` and `act`: the user's settings and acts
-//! - `run`, `launch`, `transport` and `end`: the agent's process, and the connection to it by the SDK; `dial`: the agent
-//!   behind a URL instead
+//! - `run`, `launch`, `transport` and `end`: the agent's process, and the connection to it by the SDK
+//! - `dial`: the agent behind a URL instead
 //! - `major`, with `v1` and `v2`: what differs between the versions of the protocol. Each version reads the requests
 //!   and updates of the agent, and hands them to the rest of the client, which is the same for both
 //! - `state`, with `connection`, `session` and `question`: the client's state

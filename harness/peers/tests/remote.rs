@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
+use acp_conformance::requirement::Party;
 use futures::{SinkExt, StreamExt};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -22,7 +23,8 @@ use sse_stream::SseStream;
 use tempfile::TempDir;
 use tokio_tungstenite::{connect_async, tungstenite::Message};
 
-use crate::reference::{AGENT, CLIENT};
+use crate::program::{self, said};
+use crate::reference::{AGENT, CLIENT, Mutant};
 use crate::{left, panicking};
 
 /// Returns the trials of this file.
@@ -31,6 +33,11 @@ pub fn trials() -> Vec<Trial> {
         "remote",
         &[
             ("the_client_uses_the_agent_over_both_transports", the_client_uses_the_agent_over_both_transports),
+            ("every_case_of_an_agent_passes_over_both", every_case_of_an_agent_passes_over_both),
+            ("every_case_of_a_client_passes_over_both", every_case_of_a_client_passes_over_both),
+            ("a_faulty_agent_fails_over_both", a_faulty_agent_fails_over_both),
+            ("a_running_agent_is_tested_at_its_address", a_running_agent_is_tested_at_its_address),
+            ("an_agent_that_is_not_reached_is_explained", an_agent_that_is_not_reached_is_explained),
             ("the_client_says_why_it_cannot_go_on", the_client_says_why_it_cannot_go_on),
             ("the_agent_listens_on_loopback_only", the_agent_listens_on_loopback_only),
             ("requests_get_the_statuses_of_the_draft", requests_get_the_statuses_of_the_draft),
@@ -112,6 +119,94 @@ fn client(options: &[&str], acts: &[Value]) -> Output {
     let lines: String = acts.iter().map(|act| format!("{act}\n")).collect();
     child.stdin.take().expect("a pipe").write_all(lines.as_bytes()).expect("the client reads");
     child.wait_with_output().expect("the client ends")
+}
+
+/// Runs this program in a folder and returns its output with its JSON report.
+fn report(folder: &Path, words: &[&str]) -> (Output, Value) {
+    // The command line of the subject is last.
+    let at = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+    let mut command = program::command();
+    command.args(&words[..at]).arg("--format=json=report.json").args(&words[at..]);
+    command.current_dir(folder).stdin(Stdio::null());
+    let output = command.output().expect("this program starts");
+    let text = fs::read_to_string(folder.join("report.json")).unwrap_or_else(|_| panic!("{}", said(&output)));
+    (output, serde_json::from_str(&text).expect("a report"))
+}
+
+/// Fails if a case of a report neither passed nor is about something that the subject lacks.
+fn assert_passes(transport: &str, output: &Output, report: &Value) {
+    let cases = report["cases"].as_array().expect("cases");
+    let odd: Vec<_> =
+        cases.iter().filter(|case| !["pass", "not-applicable"].contains(&text(&case["verdict"]))).collect();
+    assert!(odd.is_empty() && cases.len() > 150, "{transport}: {} cases, {odd:#?}\n{}", cases.len(), said(output));
+    assert_eq!(report["suite"]["transport"], transport);
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn every_case_of_an_agent_passes_over_both() {
+    for transport in ["http", "ws"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let words = ["agent", "--transport", transport, "--quiet", "--", AGENT, "--listen", "127.0.0.1:{port}"];
+        let (output, report) = report(folder.path(), &words);
+        assert_passes(transport, &output, &report);
+    }
+}
+
+fn every_case_of_a_client_passes_over_both() {
+    let profile = include_str!("../../../profiles/acp-reference-client.toml");
+    let started = r#""--env", "ACP_CONFORMANCE_AGENT=configured", "--", "{agent}", "--acp"]"#;
+    assert!(profile.contains(started), "the profile names its agent in another way");
+    let profile =
+        profile.replace(started, r#""--url", "{url}"]"#).replace(r#"["acp-reference-client""#, &format!("[{CLIENT:?}"));
+    for transport in ["http", "ws"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("dials.toml"), &profile).expect("a profile");
+        let words = ["client", "--transport", transport, "--quiet", "--profile", "dials.toml"];
+        let (output, report) = report(folder.path(), &words);
+        assert_passes(transport, &output, &report);
+    }
+}
+
+fn a_faulty_agent_fails_over_both() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fault = "title: t\nkills: t\ncase: t\nmatch: { result-of: session/prompt }\ndo: { set: { /result/stopReason: done } }\n";
+    let mutant = Mutant::of(Party::Agent, fault);
+    for transport in ["http", "ws"] {
+        let agent = mutant.path();
+        let words =
+            ["agent", "--transport", transport, "--case", "prompt/text", "--", &agent, "--listen", "127.0.0.1:{port}"];
+        let (output, report) = report(folder.path(), &words);
+        assert_eq!((output.status.code(), text(&report["verdict"])), (Some(1), "not-conformant"), "{}", said(&output));
+    }
+}
+
+fn a_running_agent_is_tested_at_its_address() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start();
+    let (output, report) = report(folder.path(), &["agent", "--url", &server.url, "--case", "v1/agent/session/new"]);
+    assert_eq!((output.status.code(), text(&report["verdict"])), (Some(0), "passed"), "{}", said(&output));
+    server.stop();
+}
+
+fn an_agent_that_is_not_reached_is_explained() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start();
+    let wrong = server.url.replace("/acp", "/elsewhere");
+    let words = |url: &str| {
+        let mut command = program::command();
+        command.args(["agent", "--case", "prompt/text", "--url", url]).current_dir(folder.path());
+        let output = command.stdin(Stdio::null()).output().expect("this program starts");
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        said(&output)
+    };
+    assert!(words(&wrong).contains("answered the first request with the status 404"), "{}", words(&wrong));
+    let socket = wrong.replace("http:", "ws:");
+    assert!(words(&socket).contains("answered the first request with the status 404"), "{}", words(&socket));
+    assert!(words("https://127.0.0.1:1/acp").contains("servers with TLS cannot be tested yet"));
+    server.stop();
 }
 
 fn the_client_uses_the_agent_over_both_transports() {
@@ -320,7 +415,7 @@ fn messages_come_on_the_stream_of_their_session() {
         assert_eq!(next(&mut answers).await.expect("an answer")["id"], 1);
         let mut replay = SseStream::new(later.ask("GET", "", &[CONNECTION, SESSION, ACCEPTS], "").await.into_body());
         assert_eq!(next(&mut replay).await.expect("an update")["params"]["sessionId"], id.as_str());
-        // Nothing else was on the stream of the connection.
+        // Only that was on the stream of the connection.
         let unknown = r#"{"jsonrpc":"2.0","id":9,"method":"_unknown"}"#;
         assert_eq!(raw.ask("POST", "", &[CONNECTION, IS_JSON], unknown).await.status(), 202);
         assert_eq!(next(&mut connection).await.expect("an answer")["id"], 9);

@@ -93,7 +93,11 @@ pub async fn listen(address: SocketAddr, rules: ListenRules, converse: Converse)
 async fn accept(server: &Arc<Server>, listener: &TcpListener) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(serve(Arc::clone(server), stream))),
+            Ok((stream, _)) => {
+                // Without this, each small message waits for the acknowledgement of the one before.
+                let _ = stream.set_nodelay(true);
+                drop(tokio::spawn(serve(Arc::clone(server), stream)));
+            }
             Err(error) => {
                 log(&format!("cannot accept a connection: {error}"));
                 // Without file descriptors this fails until another connection ends.

@@ -100,7 +100,7 @@ impl Connection {
             () = self.end_when_idle() => served.await,
         }
         self.end.cancel();
-        // Nobody answers these any more.
+        // No party answers these any more.
         lock(&self.routes).asked.clear();
     }
 

@@ -89,7 +89,10 @@ type HttpClient = Client<HttpConnector, Full<Bytes>>;
 
 /// Builds a client for HTTP/2, which the draft requires, or for HTTP/1.1.
 fn client(is_http2: bool) -> HttpClient {
-    Client::builder(TokioExecutor::new()).http2_only(is_http2).build_http()
+    let mut connector = HttpConnector::new();
+    // Without this, each small message waits for the acknowledgement of the one before.
+    connector.set_nodelay(true);
+    Client::builder(TokioExecutor::new()).http2_only(is_http2).build(connector)
 }
 
 /// The session of a message, or `None` for the connection; each has a stream.
@@ -196,7 +199,7 @@ impl Connection {
             return Ok(Some(line));
         }
         let asked = lock(&self.state).asked.remove(&id);
-        // A session that was opened gets its stream before anybody uses it.
+        // A session that was opened gets its stream before anyone uses it.
         let opened = asked.flatten().or_else(|| session(&message["result"]));
         if message.get("result").is_some() && opened.is_some() && !self.is_open(&opened) {
             self.open(opened, false).await?;
@@ -220,7 +223,7 @@ impl Connection {
         !self.rules.opens_sessions || lock(&self.state).open.contains(scope)
     }
 
-    /// Opens a stream; if it may be `unknown` to the server, that is no failure.
+    /// Opens a stream; if it may be `unknown` to the server, that is not a failure.
     async fn open(&self, scope: Scope, unknown: bool) -> Result<(), String> {
         let accept = if self.rules.accepts_events { EVENTS } else { "*/*" };
         let request = self.request(Method::GET, scope.as_deref()).header(ACCEPT, accept);

@@ -3,7 +3,7 @@
 use futures::{SinkExt as _, StreamExt as _};
 use tokio::io::{AsyncBufReadExt as _, BufReader, DuplexStream};
 use tokio_tungstenite::{
-    connect_async,
+    connect_async_with_config,
     tungstenite::{Error, Message, client::IntoClientRequest as _},
 };
 use url::Url;
@@ -23,7 +23,7 @@ pub(super) async fn serve(
 ) -> Result<(), String> {
     let mut request = url.as_str().into_client_request().map_err(|error| format!("cannot dial {url}: {error}"))?;
     cookies.add(request.headers_mut(), url, rules);
-    let (socket, response) = connect_async(request).await.map_err(|error| match error {
+    let (socket, response) = connect_async_with_config(request, None, true).await.map_err(|error| match error {
         Error::Http(response) => format!("cannot dial {url}: the server answered {}", response.status()),
         error => format!("cannot dial {url}: {error}"),
     })?;
