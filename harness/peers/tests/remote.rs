@@ -172,7 +172,8 @@ fn every_case_of_a_client_passes_over_both() {
 
 fn a_faulty_agent_fails_over_both() {
     let folder = tempfile::tempdir().expect("a folder");
-    let fault = "title: t\nkills: t\ncase: t\nmatch: { result-of: session/prompt }\ndo: { set: { /result/stopReason: done } }\n";
+    let fault = "title: t\nkills: t\ncase: t\nmatch: { result-of: session/prompt }\n\
+        do: { set: { /result/stopReason: done } }\n";
     let mutant = Mutant::of(Party::Agent, fault);
     for transport in ["http", "ws"] {
         let agent = mutant.path();

@@ -1,7 +1,7 @@
 //! What the agent asked the scripted model for a session, and what it reported of the answers.
 //!
-//! A request to a model names no session. Its last intent tells for which prompt it is, as long as only one session has
-//! that prompt at work.
+//! A request to a model names no session. Its last intent identifies the prompt, as long as only one session has that
+//! prompt at work.
 
 use std::collections::BTreeSet;
 
