@@ -127,25 +127,25 @@ async fn answer(hub: &Arc<Hub>, request: Request<Incoming>) -> Result<Response<B
         Method::POST => post(hub, request, known, id.is_some()).await,
         Method::GET if is_upgrade => socket::upgrade(hub, request).await,
         Method::GET => {
-            let exchange = hub.noted(known.as_ref(), &request).await;
+            let exchange = hub.noted(known.as_ref(), request.method(), request.headers()).await;
             let accepts = text(ACCEPT.as_str()).is_some_and(|kinds| kinds.contains("text/event-stream"));
             match (known, id.is_some()) {
-                _ if !accepts => Ok(hub.refused(exchange, StatusCode::NOT_ACCEPTABLE).await),
-                (None, false) => Ok(hub.refused(exchange, StatusCode::BAD_REQUEST).await),
-                (None, true) => Ok(hub.refused(exchange, StatusCode::NOT_FOUND).await),
+                _ if !accepts => Ok(hub.answered(exchange, StatusCode::NOT_ACCEPTABLE).await),
+                (None, false) => Ok(hub.answered(exchange, StatusCode::BAD_REQUEST).await),
+                (None, true) => Ok(hub.answered(exchange, StatusCode::NOT_FOUND).await),
                 (Some(served), _) => Ok(stream::open(&served, session, exchange.1).await),
             }
         }
         Method::DELETE => {
-            let exchange = hub.noted(known.as_ref(), &request).await;
+            let exchange = hub.noted(known.as_ref(), request.method(), request.headers()).await;
             match (known, id.is_some()) {
                 (Some(served), _) => {
-                    let response = hub.refused(exchange, StatusCode::ACCEPTED).await;
+                    let response = hub.answered(exchange, StatusCode::ACCEPTED).await;
                     served.left().await;
                     Ok(response)
                 }
-                (None, false) => Ok(hub.refused(exchange, StatusCode::BAD_REQUEST).await),
-                (None, true) => Ok(hub.refused(exchange, StatusCode::NOT_FOUND).await),
+                (None, false) => Ok(hub.answered(exchange, StatusCode::BAD_REQUEST).await),
+                (None, true) => Ok(hub.answered(exchange, StatusCode::NOT_FOUND).await),
             }
         }
         _ => Ok(status(StatusCode::METHOD_NOT_ALLOWED)),
@@ -159,31 +159,27 @@ async fn post(
     known: Option<Arc<Served>>,
     names_connection: bool,
 ) -> Result<Response<Body>, Unanswered> {
-    let head = Request::builder().method(Method::POST).body(()).ok().map(|mut head| {
-        head.headers_mut().clone_from(request.headers());
-        head
-    });
-    let Some(head) = head else { return Err(Unanswered) };
-    let body = Limited::new(request.into_body(), LONGEST_BODY).collect().await.map_err(|_| Unanswered)?.to_bytes();
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, LONGEST_BODY).collect().await.map_err(|_| Unanswered)?.to_bytes();
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let starts = message.get("method").and_then(Value::as_str) == Some("initialize") && !names_connection;
     let served = if starts { Some(hub.connected().await) } else { known };
-    let exchange = hub.noted(served.as_ref(), &head).await;
-    let is_json = head.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| {
+    let exchange = hub.noted(served.as_ref(), &head.method, &head.headers).await;
+    let is_json = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| {
         kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
     });
     if !is_json {
-        return Ok(hub.refused(exchange, StatusCode::UNSUPPORTED_MEDIA_TYPE).await);
+        return Ok(hub.answered(exchange, StatusCode::UNSUPPORTED_MEDIA_TYPE).await);
     }
     let Some(served) = served else {
         let code = if names_connection { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
-        return Ok(hub.refused(exchange, code).await);
+        return Ok(hub.answered(exchange, code).await);
     };
     let waits = starts.then(|| served.awaits(message.get("id")));
-    served.received(exchange.1, &message, head.headers().get(SESSION_ID), body).await;
-    let Some(answer) = waits else { return Ok(hub.refused(exchange, StatusCode::ACCEPTED).await) };
+    served.received(exchange.1, &message, head.headers.get(SESSION_ID), body).await;
+    let Some(answer) = waits else { return Ok(hub.answered(exchange, StatusCode::ACCEPTED).await) };
     let Ok(Ok(answer)) = timeout(INITIALIZE, answer).await else {
-        return Ok(hub.refused(exchange, StatusCode::INTERNAL_SERVER_ERROR).await);
+        return Ok(hub.answered(exchange, StatusCode::INTERNAL_SERVER_ERROR).await);
     };
     let response = Response::builder()
         .status(StatusCode::OK)

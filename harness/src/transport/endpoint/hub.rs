@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hyper::body::Bytes;
-use hyper::header::HeaderValue;
-use hyper::{Request, Response, StatusCode};
+use hyper::header::{HeaderMap, HeaderValue};
+use hyper::{Method, Response, StatusCode};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
@@ -65,8 +65,8 @@ impl Hub {
 
     /// Notes a request, and returns the connection and the number of its exchange. One that belongs to none is noted
     /// on the last connection.
-    pub(super) async fn noted<B>(&self, served: Option<&Arc<Served>>, request: &Request<B>) -> Exchange {
-        let headers = recorded(request.headers());
+    pub(super) async fn noted(&self, served: Option<&Arc<Served>>, method: &Method, headers: &HeaderMap) -> Exchange {
+        let (method, headers) = (method.as_str().to_owned(), recorded(headers));
         let (connection, exchange) = match served {
             Some(served) => (served.number, served.exchanges.fetch_add(1, Ordering::Relaxed)),
             None => {
@@ -75,14 +75,13 @@ impl Hub {
                 (last, 1_000_000 + self.strays.fetch_add(1, Ordering::Relaxed))
             }
         };
-        let method = request.method().as_str().to_owned();
         let event = HttpEvent::Request { exchange, method, headers };
         let _ = self.events.send(LinkEvent::Http { connection, event }).await;
         (connection, exchange)
     }
 
     /// Answers a request with only a status.
-    pub(super) async fn refused(&self, (connection, exchange): Exchange, code: StatusCode) -> Response<Body> {
+    pub(super) async fn answered(&self, (connection, exchange): Exchange, code: StatusCode) -> Response<Body> {
         let response = status(code);
         let _ = self.events.send(LinkEvent::Http { connection, event: event_of(exchange, &response) }).await;
         response

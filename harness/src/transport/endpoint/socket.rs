@@ -21,10 +21,10 @@ use crate::trace::{CONNECTION_ID, HttpEvent};
 /// Opens a WebSocket, which is a connection of its own.
 pub(super) async fn upgrade(hub: &Arc<Hub>, mut request: Request<Incoming>) -> Result<Response<Body>, Unanswered> {
     let served = hub.connected().await;
-    let (_, exchange) = hub.noted(Some(&served), &request).await;
+    let (_, exchange) = hub.noted(Some(&served), request.method(), request.headers()).await;
     let Some(key) = request.headers().get(SEC_WEBSOCKET_KEY).cloned() else {
         served.left().await;
-        return Ok(hub.refused((served.number, exchange), StatusCode::BAD_REQUEST).await);
+        return Ok(hub.answered((served.number, exchange), StatusCode::BAD_REQUEST).await);
     };
     let response = Response::builder()
         .status(StatusCode::SWITCHING_PROTOCOLS)
