@@ -2,7 +2,7 @@
 //!
 //! Requests are sent one after the other, each once the server has taken the one before, so that they arrive in order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -33,9 +33,12 @@ const PROBE: Duration = Duration::from_secs(1);
 /// The time for the streams to end after the end of the connection.
 const STREAMS_END: Duration = Duration::from_millis(500);
 
-/// How long the stream of a session is silent before an answer goes on that came on another stream: the replay of a
-/// loaded session and the answer to `session/load` come on two streams, and the replay was written first.
-const SILENCE: Duration = Duration::from_millis(50);
+/// How long the streams of sessions are silent before a message of the connection's stream goes on. Two streams have no
+/// order; what a server wrote first on another one arrives within that, so that an answer seldom overtakes it.
+const SILENCE: Duration = Duration::from_millis(5);
+
+/// The same for the answer to a request that opens a session again, since a replay may pause.
+const SILENCE_AFTER_REPLAY: Duration = Duration::from_millis(50);
 
 /// The longest time that such an answer is held.
 const HELD: Duration = Duration::from_secs(5);
@@ -68,6 +71,7 @@ pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<
         sender,
         tasks: JoinSet::new(),
         exchanges: 0,
+        taken: 0,
         id: None,
         version: None,
         cookies: BTreeMap::new(),
@@ -75,18 +79,26 @@ pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<
         streams: BTreeMap::new(),
         asked: BTreeMap::new(),
         opening: BTreeMap::new(),
-        held: Vec::new(),
+        held: VecDeque::new(),
+        active: None,
         is_over: false,
     };
     while !connection.is_over {
         tokio::select! {
             biased;
-            true = connection.step(&mut arrivals, None) => {}
+            next = connection.next(&mut arrivals, None) => connection.take_in(next).await,
             sent = outgoing.recv() => match sent {
                 Some(Outgoing::Message(message)) => connection.post(message, &mut arrivals).await,
-                Some(Outgoing::End) | None => return connection.end(&mut arrivals).await,
+                Some(Outgoing::End) | None => {
+                    connection.end(&mut arrivals).await;
+                    break;
+                }
             },
         }
+    }
+    // They came before the end.
+    for Held { exchange, message, .. } in std::mem::take(&mut connection.held) {
+        connection.pass_on(exchange, message).await;
     }
 }
 
@@ -142,6 +154,8 @@ struct Connection<'e> {
     tasks: JoinSet<()>,
     /// The number of exchanges.
     exchanges: usize,
+    /// The number of those that the server took, or had its time for.
+    taken: usize,
     /// The id that the server gave the connection.
     id: Option<HeaderValue>,
     /// The version that the parties agreed on.
@@ -155,21 +169,33 @@ struct Connection<'e> {
     asked: BTreeMap<String, String>,
     /// The sessions of the client's requests that open one again, by id as JSON.
     opening: BTreeMap<String, String>,
-    /// The answers that wait for the end of a replay on another stream.
-    held: Vec<HeldAnswer>,
+    /// The messages of the connection's stream that wait, in order.
+    held: VecDeque<Held>,
+    /// The time of the last message of a session's stream.
+    active: Option<Instant>,
     /// The server ended the connection.
     is_over: bool,
 }
 
-/// An answer that waits until the stream of its session is silent.
-struct HeldAnswer {
-    session: String,
+/// A message that waits until the streams of sessions are silent.
+struct Held {
     exchange: usize,
     message: Vec<u8>,
-    /// It goes on then.
+    /// The session whose replay it ends, if it ends one.
+    session: Option<String>,
+    /// It goes on then, or later if the replay goes on.
     at: Instant,
     /// It goes on then at the latest.
     latest: Instant,
+}
+
+/// What a connection waited for.
+enum Next {
+    Arrival(Arrival),
+    /// The time of the first held message.
+    Held,
+    /// The deadline.
+    Deadline,
 }
 
 impl Connection<'_> {
@@ -242,36 +268,44 @@ impl Connection<'_> {
         exchange
     }
 
-    /// Waits until the server has answered every request, or for as long as it may take.
+    /// Waits until the server has answered the requests since the last wait, or for as long as it may take.
     async fn until_taken(&mut self, arrivals: &mut mpsc::Receiver<Arrival>) {
         let deadline = Instant::now() + TAKEN;
         let last = self.exchanges;
-        while self.pending.keys().next_back().is_some_and(|exchange| *exchange < last) && !self.is_over {
-            if !self.step(arrivals, Some(deadline)).await {
-                break;
+        while self.pending.range(self.taken..last).next().is_some() && !self.is_over {
+            match self.next(arrivals, Some(deadline)).await {
+                Next::Deadline => break,
+                next => self.take_in(next).await,
             }
         }
+        self.taken = last;
     }
 
-    /// Waits for the next arrival, or for the time of a held answer; false if the deadline came first. Cancelling the
-    /// wait loses nothing.
-    async fn step(&mut self, arrivals: &mut mpsc::Receiver<Arrival>, deadline: Option<Instant>) -> bool {
-        let next = self.held.iter().map(|held| held.at).min();
-        let until = next.into_iter().chain(deadline).min();
-        let arrival = match until {
+    /// Waits for the next arrival, or for the time of a held message. Cancelling the wait loses nothing.
+    async fn next(&self, arrivals: &mut mpsc::Receiver<Arrival>, deadline: Option<Instant>) -> Next {
+        let held = self.held.front().map(|held| held.at);
+        let arrival = match held.into_iter().chain(deadline).min() {
             Some(until) => timeout_at(until, arrivals.recv()).await.ok().flatten(),
             None => arrivals.recv().await,
         };
+        let is_due = || held.is_some_and(|at| at <= Instant::now());
         match arrival {
-            Some(arrival) => self.arrived(arrival).await,
-            None if next.is_some_and(|next| next <= Instant::now()) => {
-                let at = self.held.iter().position(|held| Some(held.at) == next).unwrap_or_default();
-                let HeldAnswer { exchange, message, .. } = self.held.remove(at);
-                self.pass_on(exchange, message).await;
-            }
-            None => return false,
+            Some(arrival) => Next::Arrival(arrival),
+            None if is_due() => Next::Held,
+            None => Next::Deadline,
         }
-        true
+    }
+
+    async fn take_in(&mut self, next: Next) {
+        match next {
+            Next::Arrival(arrival) => self.arrived(arrival).await,
+            Next::Held => {
+                if let Some(Held { exchange, message, .. }) = self.held.pop_front() {
+                    self.pass_on(exchange, message).await;
+                }
+            }
+            Next::Deadline => {}
+        }
     }
 
     async fn arrived(&mut self, Arrival { exchange, what }: Arrival) {
@@ -344,7 +378,6 @@ impl Connection<'_> {
     async fn message(&mut self, exchange: usize, message: Vec<u8>) {
         let value: Value = serde_json::from_slice(&message).unwrap_or_default();
         let text = |at: &str| value.pointer(at).and_then(Value::as_str).map(str::to_owned);
-        let opened = text("/result/sessionId").filter(|_| self.id.is_some());
         if let Some(version) = value.pointer("/result/protocolVersion") {
             self.version = HeaderValue::from_str(&version.to_string()).ok();
         }
@@ -352,32 +385,47 @@ impl Connection<'_> {
             let session = text("/params/sessionId").or_else(|| self.streams.get(&exchange).cloned().flatten());
             self.asked.extend(session.map(|session| (id.to_string(), session)));
         }
-        let stream = self.streams.get(&exchange).cloned().flatten();
-        for held in self.held.iter_mut().filter(|held| Some(&held.session) == stream.as_ref()) {
-            held.at = held.latest.min(Instant::now() + SILENCE);
-        }
         let is_answer = value.get("method").is_none();
-        let opening = value.get("id").filter(|_| is_answer).and_then(|id| self.opening.remove(&id.to_string()));
-        match opening.filter(|session| Some(session) != stream.as_ref()) {
-            Some(session) => {
-                let now = Instant::now();
-                let (at, latest) = (now + SILENCE, now + HELD);
-                self.held.push(HeldAnswer { session, exchange, message, at, latest });
+        let replayed = value.get("id").filter(|_| is_answer).and_then(|id| self.opening.remove(&id.to_string()));
+        if let Some(Some(session)) = self.streams.get(&exchange) {
+            let now = Instant::now();
+            self.active = Some(now);
+            for held in self.held.iter_mut().filter(|held| held.session.as_ref() == Some(session)) {
+                held.at = held.latest.min(now + SILENCE_AFTER_REPLAY);
             }
-            None => self.pass_on(exchange, message).await,
-        }
-        if let Some(session) = opened {
-            self.open_stream(Some(session)).await;
+            self.pass_on(exchange, message).await;
+        } else {
+            self.hold(exchange, message, replayed).await;
         }
     }
 
+    /// Passes on a message of the connection's stream, once the streams of sessions are silent.
+    async fn hold(&mut self, exchange: usize, message: Vec<u8>, replayed: Option<String>) {
+        let now = Instant::now();
+        let (at, latest) = match self.active {
+            _ if replayed.is_some() => (now + SILENCE_AFTER_REPLAY, now + HELD),
+            Some(active) => (active + SILENCE, active + SILENCE),
+            None => (now, now),
+        };
+        if self.held.is_empty() && at <= now {
+            return self.pass_on(exchange, message).await;
+        }
+        self.held.push_back(Held { exchange, message, session: replayed, at, latest });
+    }
+
+    /// Passes on a message, and then opens the stream of the session that it names as a result.
     async fn pass_on(&mut self, exchange: usize, message: Vec<u8>) {
+        let value: Value = serde_json::from_slice(&message).unwrap_or_default();
         self.events.http(HttpEvent::Carries { exchange }).await;
         self.events.message(message).await;
+        let opened = value.pointer("/result/sessionId").and_then(Value::as_str).filter(|_| self.id.is_some());
+        if let Some(session) = opened {
+            self.open_stream(Some(session.to_owned())).await;
+        }
     }
 
     /// Ends the connection.
-    async fn end(mut self, arrivals: &mut mpsc::Receiver<Arrival>) {
+    async fn end(&mut self, arrivals: &mut mpsc::Receiver<Arrival>) {
         self.until_taken(arrivals).await;
         if self.id.is_none() || self.is_over {
             return;
@@ -388,8 +436,9 @@ impl Connection<'_> {
         let deadline = Instant::now() + STREAMS_END;
         let open: BTreeSet<usize> = self.streams.keys().copied().collect();
         while open.iter().any(|exchange| self.streams.contains_key(exchange)) {
-            if !self.step(arrivals, Some(deadline)).await {
-                break;
+            match self.next(arrivals, Some(deadline)).await {
+                Next::Deadline => break,
+                next => self.take_in(next).await,
             }
         }
     }
