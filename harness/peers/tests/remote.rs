@@ -198,7 +198,9 @@ fn an_agent_that_is_not_reached_is_explained() {
     let wrong = server.url.replace("/acp", "/elsewhere");
     let words = |url: &str| {
         let mut command = program::command();
-        command.args(["agent", "--case", "prompt/text", "--url", url]).current_dir(folder.path());
+        command
+            .args(["agent", "--case", "prompt/text", "--timeout-start", "2s", "--url", url])
+            .current_dir(folder.path());
         let output = command.stdin(Stdio::null()).output().expect("this program starts");
         assert_eq!(output.status.code(), Some(2), "{}", said(&output));
         said(&output)
@@ -206,6 +208,8 @@ fn an_agent_that_is_not_reached_is_explained() {
     assert!(words(&wrong).contains("answered the first request with the status 404"), "{}", words(&wrong));
     let socket = wrong.replace("http:", "ws:");
     assert!(words(&socket).contains("answered the first request with the status 404"), "{}", words(&socket));
+    let text = words("http://127.0.0.1:1/acp");
+    assert!(text.contains("The agent cannot be reached: nothing serves"), "{text}");
     assert!(words("https://127.0.0.1:1/acp").contains("servers with TLS cannot be tested yet"));
     server.stop();
 }

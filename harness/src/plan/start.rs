@@ -47,6 +47,7 @@ impl RunOptions {
             None if subject.reach.url.is_some() => {}
             None => return Err(no_command(party)),
         }
+        subject.check_server().map_err(PlanError::new)?;
         subject.keep_home = *keep_home;
         subject.login = login.clone().or(subject.login);
         subject.controls.overlay(self.controls.clone());

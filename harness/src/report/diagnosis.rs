@@ -155,6 +155,9 @@ fn of_agent(trace: &Trace) -> Option<String> {
 
 /// Says why an agent that should serve was not reached.
 fn not_served(trace: &Trace) -> Option<String> {
+    if trace.header.subject == Some(Party::Client) {
+        return None;
+    }
     let events =
         || trace.events.iter().filter_map(|event| if let What::Http(http) = &event.what { Some(http) } else { None });
     let answer = events().find_map(|event| match event {
@@ -167,10 +170,12 @@ fn not_served(trace: &Trace) -> Option<String> {
              http://127.0.0.1:{{port}}/acp, unless --url names another one."
         ));
     }
+    let is_unreached = !trace.header.transport.is_stdio() && events().next().is_none();
     let why = events().find_map(|event| match event {
-        HttpEvent::Failed { why, .. } => Some(why),
+        HttpEvent::Failed { why, .. } => Some(why.as_str()),
         _ => None,
-    })?;
+    });
+    let why = why.or(is_unreached.then_some("nothing serves at its address within the time limit (--timeout-start)"))?;
     Some(format!(
         "The agent cannot be reached: {why}. Check that {{port}} stands in its command line where the port goes, or name \
          its address by --url."

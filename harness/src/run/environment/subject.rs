@@ -246,6 +246,20 @@ impl Subject {
         }
     }
 
+    /// Checks whether an agent that the harness starts as a server gets its port.
+    ///
+    /// # Errors
+    ///
+    /// It does not. The message includes the remedy.
+    pub fn check_server(&self) -> Result<(), &'static str> {
+        if self.is_server() && !self.runs_already() && self.reach.has_port() && !self.has_place(&["{port}"]) {
+            return Err("nothing says at which port the agent serves: write {port} where the port goes, such as\n  \
+                acp-conformance agent --transport http -- my-agent serve --port {port}\n\
+                or name a fixed address by --url");
+        }
+        Ok(())
+    }
+
     /// Checks whether a client can be driven at all.
     ///
     /// # Errors
