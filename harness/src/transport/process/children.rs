@@ -40,7 +40,7 @@ pub(super) fn start<E: From<io::Error>>(spawn: impl FnOnce() -> Result<Child, E>
     Ok((child, id))
 }
 
-/// Records that the child has ended and was waited for, so that its id may be reused.
+/// Records that the child has no waiter any more: it has ended and was waited for, or is left to [`reap_marked`].
 pub(super) fn ended(id: u32) {
     started().remove(&id);
 }

@@ -17,6 +17,8 @@ pub struct Leader {
     child: Child,
     id: u32,
     gone: Arc<AtomicBool>,
+    /// Its exit is known.
+    waited: bool,
 }
 
 type Streams = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
@@ -24,7 +26,7 @@ type Streams = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
 /// Takes charge of a child that leads the group `id`.
 pub(super) fn adopt(child: Child, id: u32) -> (Leader, ProcessGroup) {
     let group = ProcessGroup { id, gone: Arc::default() };
-    (Leader { child, id, gone: Arc::clone(&group.gone) }, group)
+    (Leader { child, id, gone: Arc::clone(&group.gone), waited: false }, group)
 }
 
 impl Leader {
@@ -44,7 +46,9 @@ impl Leader {
     /// If the system cannot report the status of its child.
     pub async fn wait(&mut self) -> io::Result<Exit> {
         let status = self.child.wait().await?;
-        children::ended(self.id);
+        if !std::mem::replace(&mut self.waited, true) {
+            children::ended(self.id);
+        }
         // Once the leader is reaped and the group is empty, its id may be reused.
         if !platform::group_exists(self.id) {
             self.gone.store(true, Ordering::Relaxed);
@@ -60,6 +64,15 @@ impl Leader {
         match timeout_at(deadline, self.wait()).await {
             Ok(exit) => exit.map(Some),
             Err(_) => Ok(None),
+        }
+    }
+}
+
+impl Drop for Leader {
+    /// Without a waiter, a child is reaped like an orphan.
+    fn drop(&mut self) {
+        if !self.waited {
+            children::ended(self.id);
         }
     }
 }
