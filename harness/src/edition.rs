@@ -110,6 +110,9 @@ pub static V2: Bundle = Bundle::new(newest_edition!("v2", 2, &protocol::V2, &V2_
 /// Protocol version 2 when it was a draft.
 pub static V2_OF_2026_11_02: Bundle = Bundle::new(first_edition!("v2", 2, &protocol::V2));
 
+/// The requirements of the transports, which hold for every version: the file, as YAML, and as JSON.
+const TRANSPORTS: (&str, Text, Text) = ("cases/requirements/http.yaml", packed!("http.yaml"), packed!("http.json"));
+
 /// The names that editions had in earlier versions of this program, in traces and reports.
 const FORMER_NAMES: [(&str, &str); 2] = [("v1@2026-11", "v1@2026-11-02"), ("v2@2026-11", "v2@2026-11-02")];
 
@@ -215,9 +218,13 @@ impl Bundle {
     fn try_catalogue(&'static self) -> Result<&'static Arc<Catalogue>, &'static BuiltInError> {
         let load = || {
             let read = match self.files.base {
-                None => self
-                    .lowered(yaml::<Vec<Requirement>>)
-                    .and_then(|entries| Catalogue::new(entries).map_err(|error| error.to_string())),
+                None => self.lowered(yaml::<Vec<Requirement>>).and_then(|mut entries| {
+                    let (_, _, transports) = TRANSPORTS;
+                    let further: Vec<Requirement> =
+                        serde_json::from_str(&transports()).map_err(|error| error.to_string())?;
+                    entries.extend(further);
+                    Catalogue::new(entries).map_err(|error| error.to_string())
+                }),
                 Some(base) => {
                     let base = base.try_catalogue().map_err(Clone::clone)?;
                     self.lowered(yaml::<CatalogueRevision>)
@@ -262,6 +269,8 @@ impl Bundle {
             catalogues.insert_str(0, &bundle.map_or_else(String::new, line));
             bundle = files.base;
         }
+        let (transports, text, _) = TRANSPORTS;
+        catalogues.insert_str(0, &format!("{}  {transports}\n", sha256(&*text())));
         let cases = self.case_files().into_iter();
         let cases = cases.map(|(path, bytes)| format!("{}  cases/{path}\n", sha256(bytes)));
         sha256(catalogues + &cases.collect::<String>())
@@ -525,6 +534,8 @@ mod tests {
             let written: serde_json::Value = yaml(&(bundle.files.catalogue)()).expect("YAML");
             assert_eq!(lowered(), written.to_string(), "{}", bundle.name());
         }
+        let (file, written, lowered) = TRANSPORTS;
+        assert_eq!(lowered(), yaml::<serde_json::Value>(&written()).expect("YAML").to_string(), "{file}");
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod elicit;
 mod ext;
 mod fs;
 mod gates;
+mod http;
 mod init;
 mod jsonrpc;
 mod list;
@@ -56,7 +57,7 @@ pub(crate) use self::memory::Event;
 
 /// Returns every check of every area.
 pub(crate) fn all() -> Vec<Check> {
-    let areas: [&[&[Check]]; 38] = [
+    let areas: [&[&[Check]]; 39] = [
         auth::CHECKS,
         &[background::CHECKS],
         cancel::CHECKS,
@@ -73,6 +74,7 @@ pub(crate) fn all() -> Vec<Check> {
         &[ext::CHECKS, ext::BOTH.as_flattened()],
         fs::CHECKS,
         &[gates::CHECKS],
+        http::CHECKS,
         init::CHECKS,
         &[
             jsonrpc::BOTH.as_flattened(),

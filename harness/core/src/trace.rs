@@ -15,7 +15,7 @@ pub use event::{
     Visit, What,
 };
 pub use file_name::file_name;
-pub use http::{CONNECTION_ID, HttpEvent, SESSION_ID, recorded_headers};
+pub use http::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID, recorded_headers};
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
 pub use model::{
     Digest, INTENT_MARKER, MARK, MOST_ENTRIES, ModelCall, ModelEvent, ModelMedia, ModelOutput, ModelRequest, ModelText,

@@ -13,7 +13,7 @@ use crate::case::{self, is_handshake};
 use crate::diagnostic::{Diagnostic, RenderStyle, render_all};
 use crate::expected::{Expectation, Mistake};
 use crate::report::{Detail, TextReport, diagnose, reproduce};
-use crate::requirement::{Level, Party};
+use crate::requirement::{Level, Party, Transport};
 use crate::results::{CaseReport, Collector, RequirementReport};
 use crate::run::{Subject, run_case};
 use crate::verdict::Verdict;
@@ -46,7 +46,8 @@ impl Suite {
     pub(super) fn load(plan: TestPlan) -> Self {
         let (mut cases, mut problems) =
             case::embedded_and(plan.options.case_dir.as_deref(), Some(plan.party), plan.bundle);
-        cases.retain(|case| case.subject == plan.party);
+        let catalogue = plan.bundle.catalogue();
+        cases.retain(|case| case.subject == plan.party && case.fits(Transport::Stdio, catalogue));
         problems.retain(Diagnostic::is_error);
         let results = cases.iter().map(|_| OnceLock::new()).collect();
         Self { subject: plan.subject(), plan, cases, problems, results }

@@ -242,6 +242,10 @@ pub struct StepFile {
     pub together: Option<Vec<LineFile>>,
     /// Exact bytes to the subject.
     pub raw: Option<RawFile>,
+    /// A request of HTTP to the subject, next to the messages of its connection.
+    pub http: Option<HttpFile>,
+    /// A binary frame of a WebSocket to the subject.
+    pub binary: Option<BinaryFile>,
     /// A request that must be answered: a message that has not come by then will not come.
     pub fence: Option<FenceFile>,
     /// The text that the agent streamed in the turn of a prompt.
@@ -327,6 +331,33 @@ pub struct RawFile {
     /// Written in pieces of so many bytes.
     #[schemars(range(min = 1))]
     pub split: Option<usize>,
+}
+
+/// A request of HTTP. It has the headers of the connection, unless it changes them. What its response means is decided
+/// by the requirements of the transport, and not by the step.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpFile {
+    /// The method: `POST`, `GET`, `DELETE` or another one.
+    pub method: String,
+    /// The headers to set, by their names in lower case. `accept` and `acp-session-id` are not set otherwise, and
+    /// `content-type` only with a body.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The headers to leave out.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// The body as JSON.
+    #[serde(default, deserialize_with = "present")]
+    pub body: Option<Value>,
+}
+
+/// A binary frame with a message, which the subject has to ignore.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BinaryFile {
+    /// The message.
+    pub message: Value,
 }
 
 /// A fence is written `fence: {}`, or with the requirements that its answer decides.

@@ -354,6 +354,10 @@ pub enum Action {
     Never(Incoming),
     /// Exact bytes to the subject.
     Raw(RawBytes),
+    /// A request of HTTP next to the messages of the connection.
+    Http(HttpRequest),
+    /// A binary frame of a WebSocket with this message.
+    Binary(Value),
     /// A request that must be answered: a message that has not come before the answer will not come.
     Fence,
     /// A check of the text that the agent streamed in a turn.
@@ -464,6 +468,17 @@ pub enum Body {
         /// The error object.
         error: Value,
     },
+}
+
+/// A request of HTTP next to the messages of the connection. The texts may contain names to interpolate.
+#[derive(Debug, Clone)]
+pub struct HttpRequest {
+    /// The method.
+    pub method: String,
+    /// The headers that differ from those of the connection; `None` leaves one out.
+    pub headers: Vec<(String, Option<Template>)>,
+    /// The body.
+    pub body: Option<Value>,
 }
 
 /// An expected message of the subject.

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::case::check::Checker;
 use crate::case::file::{
-    DurationText, ExitFile, FenceFile, FileCheckFile, LineFile, OneOrMany, ProcessFile, RawFile, ReplyFile, StepFile,
+    BinaryFile, DurationText, ExitFile, FenceFile, FileCheckFile, HttpFile, LineFile, OneOrMany, ProcessFile, RawFile,
+    ReplyFile, StepFile,
 };
 use crate::case::includes::IncludeError;
-use crate::case::model::{Action, FileCheck, FileWant, Presence, ProcessCheck, RawBytes, ReplyText, Step};
+use crate::case::model::{Action, FileCheck, FileWant, HttpRequest, Presence, ProcessCheck, RawBytes, ReplyText, Step};
 use crate::case::template::Template;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::document::{Document, Spot};
@@ -62,6 +63,12 @@ impl Checker<'_> {
         }
         if let Some(raw) = step.raw {
             self.raw(&spot, raw);
+        }
+        if let Some(request) = step.http {
+            self.http(&spot, request);
+        }
+        if let Some(BinaryFile { message }) = step.binary {
+            self.dialled(&spot, Action::Binary(message));
         }
         if let Some(FenceFile { decides, within }) = step.fence {
             let decides = self.decides(&spot, &decides);
@@ -226,6 +233,28 @@ impl Checker<'_> {
             bytes.push(b'\n');
         }
         self.push(spot, Action::Raw(RawBytes { bytes, legal, split: raw.split }), Vec::new(), None);
+    }
+
+    fn http(&mut self, spot: &Spot<'_>, request: HttpFile) {
+        let HttpFile { method, headers, without, body } = request;
+        for (name, text) in &headers {
+            self.problems.extend(self.scope.check_text(&spot.down("headers").down(name.as_str()), text));
+        }
+        let set = headers.into_iter().map(|(name, text)| (name, Some(Template::parse(&text))));
+        let headers = set.chain(without.into_iter().map(|name| (name, None))).collect();
+        if let Some(body) = &body {
+            self.problems.extend(self.scope.check_said(&spot.down("body"), body));
+        }
+        self.dialled(spot, Action::Http(HttpRequest { method, headers, body }));
+    }
+
+    /// Adds a step of the end of a transport that dials, which a tester of clients is not.
+    fn dialled(&mut self, spot: &Spot<'_>, action: Action) {
+        if self.subject == Party::Agent {
+            return self.push(spot, action, Vec::new(), None);
+        }
+        let problem = spot.key_error("case::misplaced-step", "a client connects to the tester, and not the other way");
+        self.problems.push(problem.help("it is a step of a case with `subject: agent`"));
     }
 
     fn reply(&mut self, spot: &Spot<'_>, presence: Presence, reply: ReplyFile) {

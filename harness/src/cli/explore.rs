@@ -29,7 +29,8 @@ pub(super) fn explore(plan: &RunPlan, running: &mut RunInProgress<'_>) -> anyhow
     };
     let (count, seed, party) = (count.get(), *seed, plan.subject.party);
     let (mut moves, _) = load_cases(case_dir.as_deref(), Some(party), plan.bundle)?;
-    moves.retain(|case| case.subject == party);
+    let transport = plan.subject.reach.transport;
+    moves.retain(|case| case.subject == party && case.fits(transport, plan.bundle.catalogue()));
     let mut exploration = Exploration {
         plan,
         running,

@@ -116,9 +116,10 @@ pub(super) fn make(
         true => manual::subject(&options, profile)?,
         false => subject(&options, party, profile)?,
     };
-    cases.retain(|case| case.fits(subject.reach.transport));
+    let transport = subject.reach.transport;
+    cases.retain(|case| case.fits(transport, bundle.catalogue()));
     if cases.is_empty() {
-        bail!("the selected cases are about standard streams; leave out --transport and --url");
+        bail!("the selected cases are about another transport; choose theirs by --transport stdio, http or ws");
     }
     if options.quick {
         let quick = match party {

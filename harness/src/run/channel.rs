@@ -10,7 +10,8 @@ use super::environment::Start;
 use super::recorder::Recorder;
 use super::tester::{McpServers, Writing};
 use crate::requirement::Party;
-use crate::trace::{Exit, What};
+use crate::trace::{Exit, HttpEvent, What};
+use crate::transport::dial::ScriptedRequest;
 use crate::wire::{LineEnd, RpcId};
 
 /// A conversation as a case uses it. [`super::conversation::Conversation`] is the live one; tests use a list of
@@ -56,6 +57,10 @@ pub(super) enum Order {
         /// The request.
         line: Line,
     },
+    /// Send a request of HTTP next to the messages of a connection.
+    Http(usize, ScriptedRequest),
+    /// Send a binary frame on a WebSocket.
+    Binary(usize, Vec<u8>),
     /// End the protocol stream to the subject.
     CloseInput(usize),
     /// Type something into a client.
@@ -180,6 +185,9 @@ pub(super) struct State {
     pub mcp: McpServers,
     /// The events of the requests to the page of the case, except those that did not fit into the trace.
     pub visits: Vec<usize>,
+    /// The exchange of the last scripted request that has no response yet, and the events of the responses to those
+    /// before it.
+    pub scripted: (Option<usize>, Vec<usize>),
     /// An error of the tester itself.
     pub own_fault: Option<String>,
     /// The conversation continues from an earlier case, so `initialize` was sent and answered.
@@ -202,6 +210,7 @@ impl State {
             holds_terminals: false,
             mcp: McpServers::default(),
             visits: Vec::new(),
+            scripted: (None, Vec::new()),
             own_fault: None,
             goes_on: false,
         }
@@ -219,6 +228,20 @@ impl State {
             } else {
                 self.at_work.insert(work)
             };
+        }
+    }
+
+    /// Follows the requests of HTTP that a case sends, by an event of the transport and its position.
+    pub fn note_http(&mut self, n: usize, event: &HttpEvent) {
+        match event {
+            HttpEvent::Request { exchange, scripted: true, .. } => self.scripted.0 = Some(*exchange),
+            HttpEvent::Response { exchange, .. } | HttpEvent::Failed { exchange, .. }
+                if self.scripted.0 == Some(*exchange) =>
+            {
+                self.scripted.0 = None;
+                self.scripted.1.push(n);
+            }
+            _ => {}
         }
     }
 

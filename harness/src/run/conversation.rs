@@ -305,7 +305,8 @@ impl Conversation {
             LinkEvent::Output { connection, bytes } => self.output(connection, &bytes),
             LinkEvent::OutputEnded { connection } => self.output_ended(connection),
             LinkEvent::Http { connection, event } => {
-                self.state.recorder.record_on(connection, What::Http(event));
+                let n = self.state.recorder.record_on(connection, What::Http(event.clone()));
+                self.state.note_http(n, &event);
             }
             LinkEvent::Stdout(bytes) => {
                 let mut frames = Vec::new();

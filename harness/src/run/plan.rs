@@ -287,6 +287,8 @@ fn effect(action: &Action, subject: Party) -> Option<Effect> {
         // The exit code of a client may tell of any case before.
         Action::CloseStdin | Action::End | Action::Exit { .. } => (subject == Party::Agent).then_some(Effect::Ends),
         Action::Restart => Some(Effect::Restarts),
+        // A request next to the messages may end the connection.
+        Action::Http(_) | Action::Binary(_) => None,
         Action::Page(_) | Action::AgentProcess(_) | Action::Login => None,
     }
 }

@@ -6,6 +6,7 @@ mod exit;
 mod expect;
 mod fence;
 mod file;
+mod http;
 mod login;
 mod mcp;
 pub(super) mod needs;
@@ -27,6 +28,8 @@ pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usi
         Action::Send(_) if index == 0 && running.channel.state().goes_on => running.take_over(step),
         Action::Send(lines) => running.send(lines),
         Action::Raw(raw) => running.raw(raw),
+        Action::Http(request) => http::request(running, request).await,
+        Action::Binary(message) => http::binary(running, message),
         Action::Expect { line, presence: Presence::Must } => running.must(line, step.within).await,
         Action::Expect { line, presence: Presence::Optional } => running.optional(index, line, step.within).await,
         Action::Expect { line, presence: Presence::Any } => running.any(line, step.within).await,

@@ -74,8 +74,12 @@ pub(super) const AT_REST: Duration = Duration::from_secs(3);
 /// make the case wait for its end.
 pub(super) const NEVER_SENT: Duration = Duration::from_secs(5);
 
-/// The time for a server to end a connection that the client ended.
-pub(super) const CONNECTION_END: Duration = Duration::from_secs(1);
+/// The time for the response to a request of HTTP that a case sends. The client's end gives up after 3 s, once it has
+/// taken as long for the requests before.
+pub(super) const SCRIPTED_RESPONSE: Duration = Duration::from_secs(10);
+
+/// The time for a server to end a connection that the client ended, which the client's end awaits for 3 s.
+pub(super) const CONNECTION_END: Duration = Duration::from_secs(4);
 
 /// The pause between two checks of a file or a process. Short, since a local program writes within milliseconds; long
 /// enough to leave the processor to the subject.

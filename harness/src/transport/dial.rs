@@ -4,7 +4,8 @@
 mod http;
 mod socket;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use hyper::Uri;
@@ -71,8 +72,23 @@ impl Server {
 pub enum Outgoing {
     /// It sends this message.
     Message(Vec<u8>),
+    /// A case sends this request of HTTP next to the messages.
+    Request(ScriptedRequest),
+    /// A case sends this as a binary frame of a WebSocket.
+    Binary(Vec<u8>),
     /// It ends the connection.
     End,
+}
+
+/// A request of HTTP that a case sends. It has the headers of the connection, unless it changes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptedRequest {
+    /// The method, such as `POST`.
+    pub method: String,
+    /// The headers to set, or to leave out.
+    pub headers: Vec<(String, Option<String>)>,
+    /// The body.
+    pub body: Vec<u8>,
 }
 
 /// Connects to the server and serves the connection until `outgoing` is closed.
@@ -87,15 +103,18 @@ pub(super) async fn dial(
     let limit = if is_starting { CONNECT_AT_START } else { CONNECT };
     match connect(&server, Instant::now() + limit, &events).await {
         Ok(stream) if server.transport == Transport::WebSocket => {
-            socket::serve(&server, stream, outgoing, &events).await
+            socket::serve(&server, stream, outgoing, &events).await;
+            events.ended().await;
         }
         Ok(stream) => {
             drop(stream);
             http::serve(server, outgoing, &events).await;
         }
-        Err(why) => events.http(HttpEvent::Failed { exchange: 0, why }).await,
+        Err(why) => {
+            events.http(HttpEvent::Failed { exchange: 0, why }).await;
+            events.ended().await;
+        }
     }
-    events.ended().await;
 }
 
 /// Waits until the server accepts a connection.
@@ -116,13 +135,25 @@ async fn connect(server: &Server, deadline: Instant, events: &Events) -> Result<
     }
 }
 
-/// Returns a free port of the loopback address. Another program may take it before the server does.
+/// The ports for servers: below those that systems choose for the client's end of a connection.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// Returns a free port of the loopback address for a server that is started next. No two calls of this process return
+/// the same one soon, and other processes begin elsewhere, since servers of different cases run at the same time.
 ///
 /// # Errors
 ///
-/// Errors of the operating system.
+/// No port is free.
 pub fn free_port() -> std::io::Result<u16> {
-    std::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?.local_addr().map(|address| address.port())
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let (count, first) = (u32::from(PORTS.end - PORTS.start), std::process::id().wrapping_mul(97));
+    let next = || {
+        let offset = first.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % count;
+        PORTS.start + u16::try_from(offset).unwrap_or_default()
+    };
+    let is_free = |port: &u16| TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], *port))).is_ok();
+    let found = std::iter::repeat_with(next).take(usize::from(PORTS.end - PORTS.start)).find(is_free);
+    found.ok_or_else(|| std::io::Error::other("no port is free for a server"))
 }
 
 /// The way of the events of one connection to the runner, which makes a fast subject wait.

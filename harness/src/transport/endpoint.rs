@@ -32,7 +32,7 @@ use super::ACCEPT_AGAIN;
 use super::dial::{recorded, text_of};
 use super::link::LinkEvent;
 use crate::requirement::Transport;
-use crate::trace::{CONNECTION_ID, HttpEvent, SESSION_ID};
+use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
 
 /// The longest body of a request, in bytes.
 const LONGEST_BODY: usize = 64 << 20;
@@ -127,7 +127,7 @@ async fn answer(hub: &Arc<Hub>, request: Request<Incoming>) -> Result<Response<B
         Method::POST => post(hub, request, known, id.is_some()).await,
         Method::GET if is_upgrade => socket::upgrade(hub, request).await,
         Method::GET => {
-            let exchange = hub.noted(known.as_ref(), request.method(), request.headers()).await;
+            let exchange = hub.noted(known.as_ref(), request.method(), request.headers(), None).await;
             let accepts = text(ACCEPT.as_str()).is_some_and(|kinds| kinds.contains("text/event-stream"));
             match (known, id.is_some()) {
                 _ if !accepts => Ok(hub.answered(exchange, StatusCode::NOT_ACCEPTABLE).await),
@@ -137,7 +137,7 @@ async fn answer(hub: &Arc<Hub>, request: Request<Incoming>) -> Result<Response<B
             }
         }
         Method::DELETE => {
-            let exchange = hub.noted(known.as_ref(), request.method(), request.headers()).await;
+            let exchange = hub.noted(known.as_ref(), request.method(), request.headers(), None).await;
             match (known, id.is_some()) {
                 (Some(served), _) => {
                     let response = hub.answered(exchange, StatusCode::ACCEPTED).await;
@@ -164,7 +164,7 @@ async fn post(
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let starts = message.get("method").and_then(Value::as_str) == Some("initialize") && !names_connection;
     let served = if starts { Some(hub.connected().await) } else { known };
-    let exchange = hub.noted(served.as_ref(), &head.method, &head.headers).await;
+    let exchange = hub.noted(served.as_ref(), &head.method, &head.headers, Posted::of(&message)).await;
     let is_json = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| {
         kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
     });

@@ -24,7 +24,6 @@ pub enum LinkEvent {
     Connected {
         /// The number of the connection, from 0.
         connection: usize,
-        /// The process that started it.
         /// The process that started it; absent if the client only connected.
         caller: Option<Box<Caller>>,
         /// The handle for writing, which the link keeps.
@@ -245,6 +244,13 @@ impl Link {
                 lines.for_each(|line| drop(input.send(Outgoing::Message(line.to_vec()))));
             }
             _ => {}
+        }
+    }
+
+    /// Queues an action of the client's end of HTTP or of a WebSocket.
+    pub fn dialled(&self, connection: usize, action: Outgoing) {
+        if let Some(Input::Messages(input)) = self.inputs.get(connection) {
+            let _ = input.send(action);
         }
     }
 

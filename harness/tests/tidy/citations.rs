@@ -2,7 +2,7 @@
 //! page or a path.
 
 use acp_conformance::edition::Editions;
-use acp_conformance::requirement::{Level, Requirement, Status};
+use acp_conformance::requirement::{Level, Requirement, Status, Transport};
 use libtest_mimic::Trial;
 use serde_json::{Map, Value};
 
@@ -45,6 +45,8 @@ fn each_checked_must_cites_its_edition() {
     let mut wrong = Vec::new();
     for &bundle in Editions::built_in().all() {
         let checked = bundle.catalogue().iter().filter(|it| it.status == Status::Checked && it.level == Level::Must);
+        // The other transports are a draft in an RFD, as reports say.
+        let checked = checked.filter(|it| it.applies_when.condition.is_possible_over(Transport::Stdio));
         let without = checked.filter(|requirement| !parts(requirement).any(is_citation));
         wrong.extend(without.map(|it| format!("{} {}: {}", bundle.name(), it.id, it.source)));
     }

@@ -2,8 +2,8 @@
 
 use super::check::Seen;
 use super::{
-    cancel, commands, content, elicit, ext, jsonrpc, list, plan, prompt, resume, session, subagent, system_prompt,
-    transport,
+    cancel, commands, content, elicit, ext, http, jsonrpc, list, plan, prompt, resume, session, subagent,
+    system_prompt, transport,
 };
 use crate::conversation::{Conversation, Memory};
 use crate::requirement::Party;
@@ -16,6 +16,7 @@ pub struct Areas {
     pub(super) content: content::State,
     pub(super) elicit: elicit::State,
     pub(super) ext: ext::State,
+    pub(super) http: http::State,
     pub(super) jsonrpc: jsonrpc::State,
     pub(super) list: list::State,
     pub(super) plan: plan::State,
@@ -39,11 +40,12 @@ pub(crate) struct Event<'e> {
 }
 
 impl Areas {
-    /// Reads a line, a call, an update of the agent, a response or a request to the model, after its checks and before
-    /// the conversation does.
+    /// Reads a line, a call, an update of the agent, a response, a request to the model or an event of the transport,
+    /// after its checks and before the conversation does.
     pub(crate) fn observe(&mut self, event: &Event<'_>) {
         match event.seen {
             Seen::Line(line) => {
+                self.http.line(event, line);
                 self.jsonrpc.line(event, line);
                 self.transport.line(event, line);
             }
@@ -77,6 +79,7 @@ impl Areas {
                 self.prompt.response(event, answer);
                 self.system_prompt.response(answer);
             }
+            Seen::Http(http) => self.http.http(event, http),
             Seen::Model(model) => self.system_prompt.model(event, model),
             _ => {}
         }

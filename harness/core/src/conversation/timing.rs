@@ -87,3 +87,11 @@ pub(crate) const HELD_BACK: Duration = Duration::from_secs(2);
 
 /// An answer that is missing for this time, and comes when the input ends, was written but not flushed.
 pub(crate) const NOT_FLUSHED: Duration = Duration::from_secs(20);
+
+/// The time after which a response of HTTP or the end of a stream is late: the server has shown in the meantime that it
+/// works on the request. A server that takes requests at once needs milliseconds. Shorter than the tester waits.
+pub(crate) const LATE_RESPONSE: Duration = Duration::from_millis(2500);
+
+/// A message that comes this long after a stream was opened was written when the server knew of it. Streams have no
+/// common order, but none is delayed for longer.
+pub(crate) const STREAM_KNOWN: Duration = Duration::from_millis(500);

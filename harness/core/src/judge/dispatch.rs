@@ -35,7 +35,7 @@ impl ScheduledCheck {
             on,
             requirement,
             place,
-            versionless: Area::of(requirement).is_below_content(),
+            versionless: Area::of(requirement).is_versionless(),
             alone,
             needs: 0,
             party,

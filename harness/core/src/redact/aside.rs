@@ -1,7 +1,9 @@
 //! Redacts what comes with the messages: the requests to the model, and the events of HTTP.
 
+use serde_json::{Value, json};
+
 use super::{Redactor, mask};
-use crate::trace::{CONNECTION_ID, HttpEvent, ModelEvent, ModelRequest, ModelText, SESSION_ID};
+use crate::trace::{CONNECTION_ID, HttpEvent, ModelEvent, ModelRequest, ModelText, Posted, SESSION_ID};
 
 impl Redactor<'_> {
     /// Replaces the content of an event of the model. The names of tools come from a profile, which may be private.
@@ -21,14 +23,31 @@ impl Redactor<'_> {
     /// Replaces the ids of sessions and the texts of the server.
     pub(super) fn http(&mut self, http: &mut HttpEvent) {
         match http {
-            HttpEvent::Request { headers, .. } => self.headers(headers),
+            HttpEvent::Request { headers, message, .. } => {
+                self.headers(headers);
+                if let Some(posted) = message {
+                    self.posted(posted);
+                }
+            }
             HttpEvent::Response { headers, body, .. } => {
                 self.headers(headers);
                 *body = body.take().map(|body| mask(&body));
             }
             HttpEvent::Ended { why: Some(why), .. } | HttpEvent::Failed { why, .. } => *why = mask(why),
+            HttpEvent::Frame { message: Some(posted), .. } => self.posted(posted),
             HttpEvent::Carries { .. } | HttpEvent::Frame { .. } | HttpEvent::Ended { why: None, .. } => {}
         }
+    }
+
+    /// Replaces what the message itself hides.
+    fn posted(&mut self, posted: &mut Posted) {
+        let mut message = json!({ "method": posted.method, "id": posted.id });
+        if let Some(session) = &posted.session_id {
+            message["params"] = json!({ "sessionId": session });
+        }
+        let redacted: Value = serde_json::from_str(&self.message(message)).unwrap_or_default();
+        let known = Posted::of(&redacted).unwrap_or_default();
+        *posted = Posted { id: posted.id.as_ref().and(known.id), list: posted.list, ..known };
     }
 
     fn headers(&mut self, headers: &mut [(String, String)]) {

@@ -17,6 +17,8 @@ impl Area<'static> {
     pub const FS: Self = Self("fs");
     /// Capabilities and the version.
     pub const INIT: Self = Self("init");
+    /// Streamable HTTP and WebSocket.
+    pub const HTTP: Self = Self("http");
     /// Envelopes of messages.
     pub const JSONRPC: Self = Self("jsonrpc");
     /// Lists of sessions.
@@ -56,6 +58,12 @@ impl<'r> Area<'r> {
     #[must_use]
     pub fn is_below_content(self) -> bool {
         [Area::TRANSPORT, Area::JSONRPC].contains(&self)
+    }
+
+    /// Whether its requirements hold for every version of the protocol.
+    #[must_use]
+    pub fn is_versionless(self) -> bool {
+        self.is_below_content() || self == Area::HTTP
     }
 
     /// Whether an agent satisfies or violates its requirements only when its model calls a tool.

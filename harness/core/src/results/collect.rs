@@ -334,7 +334,11 @@ impl Collector {
             *applies.entry(id).or_default() |= value;
         }
         let of_kind = |requirement: &&Requirement| requirement.party == kind;
-        let is_judged = |r: &&Requirement| matches!(r.status, Status::Checked | Status::Planned);
+        // A requirement of another transport says nothing about this run.
+        let is_judged = |r: &&Requirement| {
+            matches!(r.status, Status::Checked | Status::Planned)
+                && r.applies_when.condition.is_possible_over(self.transport)
+        };
         let mut requirements: Vec<RequirementReport> = catalogue
             .iter()
             .filter(of_kind)

@@ -1,6 +1,7 @@
 //! What HTTP and WebSocket show around the messages.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// An event of HTTP or of a WebSocket. The exchanges of a connection, each a request with its response, have numbers
 /// from 0 in the order of the requests; a WebSocket is one exchange.
@@ -15,6 +16,13 @@ pub enum HttpEvent {
         method: String,
         /// The headers that the protocol is about, with their names in lower case. No secret is among them.
         headers: Vec<(String, String)>,
+        /// What its body holds, if that is a message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<Posted>,
+        /// The step of the case that sent it, rather than the connection of the tester; its message is not among the
+        /// lines of the trace.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        scripted: bool,
     },
     /// The server answered the request.
     Response {
@@ -43,6 +51,9 @@ pub enum HttpEvent {
         by_server: bool,
         /// The kind of the frame.
         kind: String,
+        /// What it holds, if that is a message which a case sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<Posted>,
     },
     /// The stream of the response, or the WebSocket, ended.
     Ended {
@@ -72,6 +83,42 @@ impl HttpEvent {
             | Self::Frame { exchange, .. }
             | Self::Ended { exchange, .. }
             | Self::Failed { exchange, .. } => *exchange,
+        }
+    }
+}
+
+/// What a transport has to know of a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Posted {
+    /// Its method; absent for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Its id; absent for a notification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Value>,
+    /// The id of the session in its params.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Whether it is a list instead of a message.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub list: bool,
+}
+
+impl Posted {
+    /// Describes a body; `None` if it is neither an object nor a list.
+    #[must_use]
+    pub fn of(body: &Value) -> Option<Self> {
+        let text = |at: &str| body.pointer(at).and_then(Value::as_str).map(str::to_owned);
+        match body {
+            Value::Array(_) => Some(Self { list: true, ..Self::default() }),
+            Value::Object(members) => Some(Self {
+                method: text("/method"),
+                id: members.get("id").cloned(),
+                session_id: text("/params/sessionId"),
+                list: false,
+            }),
+            _ => None,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use acp_conformance::case::file::{LimitsFile, OneOrMany};
 use acp_conformance::document::shape;
+use acp_conformance::requirement::Transport;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -39,6 +40,8 @@ pub struct FaultFile {
     /// Options of the mutant client, such as `[--layer, kill-ignored]`.
     #[serde(default)]
     pub client: Vec<String>,
+    /// What carries the messages, if the fault is in that: `http` or `ws`.
+    pub transport: Option<Transport>,
     /// Time limits, if the fault shows only through a time limit.
     pub limits: Option<LimitsFile>,
     /// Which messages of the subject are changed.

@@ -9,6 +9,7 @@ use acp_conformance::edition::V1;
 use acp_conformance::judge::{Tally, judge, judge_case};
 use acp_conformance::record::record;
 use acp_conformance::redact::redact;
+use acp_conformance::requirement::Transport;
 use acp_conformance::run::run_case;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Failed, Trial};
@@ -60,7 +61,9 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn check_redacted(case: &Case) -> Result<(), Failed> {
-    let trace = run_case(case, &reference::subject(case.subject, &[]));
+    let all = [Transport::Stdio, Transport::Http, Transport::WebSocket];
+    let transport = all.into_iter().find(|transport| case.fits(*transport, V1.catalogue())).unwrap_or_default();
+    let trace = run_case(case, &reference::subject_over(transport, case.subject, &[]));
     let [before, after] = [&trace, &redact(&trace, V1.edition())].map(|trace| judge(trace, V1.edition()));
     let fails = |(_, tally): &(&String, &Tally)| tally.verdict() == Verdict::Fail;
     let new = after.tallies.iter().filter(fails).filter(|(id, _)| before.verdict(id) != Verdict::Fail);

@@ -15,7 +15,7 @@ use std::time::Duration;
 use acp_conformance::case::{self, Case, LimitOverrides};
 use acp_conformance::edition::{Bundle, V1, V2};
 use acp_conformance::judge::{Judgement, Tally, judge};
-use acp_conformance::requirement::{Level, Party};
+use acp_conformance::requirement::{Level, Party, Transport};
 use acp_conformance::run::run_case;
 use acp_conformance::verdict::Verdict;
 use acp_conformance_mutants::fault::Fault;
@@ -90,7 +90,8 @@ impl Field {
             let kept = judgement.tallies.iter().filter(|(_, tally)| tally.verdict() == Verdict::Pass);
             (case.id.clone(), kept.map(|(id, _)| id.clone()).collect())
         };
-        let first: Vec<&Case> = cases.iter().filter(|case| case.context.is_none()).collect();
+        let is_usual = |case: &&Case| case.context.is_none() && case.fits(Transport::Stdio, bundle.catalogue());
+        let first: Vec<&Case> = cases.iter().filter(is_usual).collect();
         let exercised = scope(|scope| {
             // Neighbours wait alike, so each thread takes every nth case.
             let part = |number| first.iter().copied().skip(number).step_by(threads).map(kept).collect::<Vec<_>>();
@@ -162,7 +163,8 @@ impl Broken {
     ) {
         let mut options = vec!["--fault".to_owned(), fault.path.display().to_string()];
         options.extend(effects.into_iter().flat_map(|file| ["--effects".to_owned(), file.display().to_string()]));
-        let mut subject = reference::subject(fault.party, &options);
+        let transport = fault.file.transport.unwrap_or_default();
+        let mut subject = reference::subject_over(transport, fault.party, &options);
         if fault.options().iter().any(|option| option.starts_with("asks-model")) {
             subject.env.insert("ACP_MODEL".to_owned(), "{model}".to_owned());
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::profile;
-use acp_conformance::requirement::Party;
+use acp_conformance::requirement::{Party, Transport};
 use acp_conformance::run::Subject;
 
 /// The program of the mutants, which is a reference program without a fault.
@@ -14,6 +14,28 @@ const MUTANT: &str = env!("CARGO_BIN_EXE_acp-mutant");
 /// Returns the reference program of a party, with additional options such as a fault. It has all duties of the edition
 /// of a case.
 pub fn subject(party: Party, options: &[String]) -> Subject {
+    subject_over(Transport::Stdio, party, options)
+}
+
+/// Returns the same for this transport.
+pub fn subject_over(transport: Transport, party: Party, options: &[String]) -> Subject {
+    let mut subject = on_stdio(party, options);
+    let more: &[&str] = match (transport, party) {
+        (Transport::Stdio, _) => return subject,
+        (_, Party::Agent) => &["--listen", "127.0.0.1:{port}"],
+        (_, Party::Client) => {
+            // The environment and the command of an agent come last.
+            let last = subject.command.iter().position(|word| word == "--env").expect("the environment of the agent");
+            subject.command.truncate(last);
+            &["--url", "{url}"]
+        }
+    };
+    subject.command.extend(more.iter().map(|word| (*word).to_owned()));
+    subject.reach.transport = transport;
+    subject
+}
+
+fn on_stdio(party: Party, options: &[String]) -> Subject {
     let here = std::env::current_dir().expect("a current directory");
     let program = [MUTANT.to_owned(), party.to_string()];
     match party {

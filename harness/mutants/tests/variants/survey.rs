@@ -9,7 +9,7 @@ use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::Bundle;
 use acp_conformance::judge::judge;
 use acp_conformance::protocol::Edition;
-use acp_conformance::requirement::Party;
+use acp_conformance::requirement::{Party, Transport};
 use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::Trace;
 use acp_conformance::verdict::Verdict;
@@ -45,9 +45,10 @@ impl Survey {
     pub fn new(bundle: &'static Bundle) -> Self {
         let (cases, problems) = case::load_dir(&reference::root().join("cases"), bundle);
         assert!(problems.is_empty(), "{}", render_all(&problems, RenderStyle::Plain));
+        let is_usual = |case: &Case| case.fits(Transport::Stdio, bundle.catalogue());
         Self {
             bundle,
-            cases: cases.into_iter().map(|case| (case, OnceLock::new())).collect(),
+            cases: cases.into_iter().filter(is_usual).map(|case| (case, OnceLock::new())).collect(),
             subjects: [Party::Agent, Party::Client].map(|party| reference::subject(party, &[])),
             wanted: env::var(CASE_VARIABLE).ok(),
             counts: Mutex::default(),

@@ -174,6 +174,9 @@ impl Server {
         let connection = self.find(&head.headers)?;
         connection.take(&message, header(&head.headers, SESSION))?;
         connection.send(line).await?;
+        if !self.rules.accepts_at_once {
+            connection.answered(&message).await;
+        }
         Ok(respond(self.rules.accepted, Bytes::new()))
     }
 

@@ -3,13 +3,21 @@
 use serde_json::Value;
 
 use super::{Action, Body, Case, Outgoing, Step};
-use crate::requirement::{Party, Transport};
+use crate::requirement::{Catalogue, Party, Transport};
 
 impl Case {
-    /// Whether a transport can carry it. Others than standard streams carry whole messages only; HTTP carries
-    /// nothing before `initialize`, and only ids of sessions that fit into a header.
+    /// Whether it can run over a transport, and is about what can happen there. Standard streams have no requests of
+    /// HTTP and no frames. Other transports carry whole messages only; HTTP carries nothing before `initialize`, and
+    /// only ids of sessions that fit into a header.
     #[must_use]
-    pub fn fits(&self, transport: Transport) -> bool {
+    pub fn fits(&self, transport: Transport, catalogue: &Catalogue) -> bool {
+        let is_about = |id: &String| {
+            catalogue.find(id).is_none_or(|known| known.applies_when.condition.is_possible_over(transport))
+        };
+        self.requirements.iter().any(is_about) && self.can_be_carried_by(transport)
+    }
+
+    fn can_be_carried_by(&self, transport: Transport) -> bool {
         let needs_stdio = || {
             self.steps.iter().any(|step| match &step.action {
                 Action::Raw(_) | Action::AgentProcess(_) | Action::Login => true,
@@ -18,10 +26,13 @@ impl Case {
                 _ => false,
             })
         };
+        let has = |wanted: fn(&Action) -> bool| self.steps.iter().any(|step| wanted(&step.action));
+        let needs_http = || has(|action| matches!(action, Action::Http(_)));
+        let needs_frames = || has(|action| matches!(action, Action::Binary(_)));
         let first = || self.sent().next().map(Outgoing::method);
         match transport {
-            Transport::Stdio => true,
-            Transport::WebSocket => !needs_stdio(),
+            Transport::Stdio => !needs_http() && !needs_frames(),
+            Transport::WebSocket => !needs_stdio() && !needs_http(),
             Transport::Http => {
                 let begins = self.subject == Party::Client || first() == Some(Some("initialize"));
                 let is_plain = |step: &Step| match &step.action {
@@ -29,7 +40,7 @@ impl Case {
                     Action::Act(act) => has_plain_sessions(&Value::Object(act.arguments.clone())),
                     _ => true,
                 };
-                begins && !needs_stdio() && self.steps.iter().all(is_plain)
+                begins && !needs_stdio() && !needs_frames() && self.steps.iter().all(is_plain)
             }
         }
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::Conversation;
 use crate::run::channel::{AgentOrder, Line, Order};
 use crate::trace::{ProcessEvent, What};
+use crate::transport::dial::Outgoing;
 use crate::wire::{Envelope, LineEnd, RpcId};
 
 impl Conversation {
@@ -19,6 +20,8 @@ impl Conversation {
                 }
                 return Some(self.write(connection, &[line], LineEnd::Lf, None));
             }
+            Order::Http(connection, request) => self.link.dialled(connection, Outgoing::Request(request)),
+            Order::Binary(connection, bytes) => self.link.dialled(connection, Outgoing::Binary(bytes)),
             Order::CloseInput(connection) => self.close_input(connection),
             Order::Type(bytes) => self.link.type_in(bytes),
             Order::EndTyping => self.link.end_typing(),

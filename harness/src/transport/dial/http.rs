@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
+use hyper::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -20,18 +20,21 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Events, Outgoing, Server, recorded};
-use crate::trace::{CONNECTION_ID, HttpEvent, SESSION_ID};
+use super::{Events, Outgoing, ScriptedRequest, Server, recorded};
+use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
 
 /// The time for the server to take a request before the next one is sent. It answers at once; one that answers only
-/// when the work is done would otherwise wait for a message that is never sent.
-const TAKEN: Duration = Duration::from_secs(1);
+/// when the work is done would otherwise wait for a message that is never sent. Long enough to show that it waits.
+const TAKEN: Duration = Duration::from_secs(3);
+
+/// The same once it has not taken one in time, so that a conversation with such a server does not take minutes.
+const TAKEN_LATER: Duration = Duration::from_millis(200);
 
 /// The time for a server to show that it speaks HTTP/2.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// The time for the streams to end after the end of the connection.
-const STREAMS_END: Duration = Duration::from_millis(500);
+/// The time for the streams to end after the end of the connection. Most servers end them at once.
+const STREAMS_END: Duration = Duration::from_secs(3);
 
 /// How long the streams of sessions are silent before a message of the connection's stream goes on. Two streams have no
 /// order; what a server wrote first on another one arrives within that, so that an answer seldom overtakes it.
@@ -81,6 +84,7 @@ pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<
         opening: BTreeMap::new(),
         held: VecDeque::new(),
         active: None,
+        is_slow: false,
         is_over: false,
     };
     while !connection.is_over {
@@ -89,6 +93,9 @@ pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<
             next = connection.next(&mut arrivals, None) => connection.take_in(next).await,
             sent = outgoing.recv() => match sent {
                 Some(Outgoing::Message(message)) => connection.post(message, &mut arrivals).await,
+                Some(Outgoing::Request(request)) => connection.script(request, &mut arrivals).await,
+                // There are no frames.
+                Some(Outgoing::Binary(_)) => {}
                 Some(Outgoing::End) | None => {
                     connection.end(&mut arrivals).await;
                     break;
@@ -99,6 +106,13 @@ pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<
     // They came before the end.
     for Held { exchange, message, .. } in std::mem::take(&mut connection.held) {
         connection.pass_on(exchange, message).await;
+    }
+    events.ended().await;
+    // A case may ask what the server says to a connection that has ended.
+    while let Some(sent) = outgoing.recv().await {
+        if let Outgoing::Request(request) = sent {
+            connection.script(request, &mut arrivals).await;
+        }
     }
 }
 
@@ -143,6 +157,8 @@ enum Purpose {
     Message,
     Stream,
     Delete,
+    /// A case sent it.
+    Scripted,
 }
 
 struct Connection<'e> {
@@ -173,6 +189,8 @@ struct Connection<'e> {
     held: VecDeque<Held>,
     /// The time of the last message of a session's stream.
     active: Option<Instant>,
+    /// The server has not taken a request in time.
+    is_slow: bool,
     /// The server ended the connection.
     is_over: bool,
 }
@@ -224,6 +242,35 @@ impl Connection<'_> {
         self.until_taken(arrivals).await;
     }
 
+    /// Sends the request of a case, once those before it were taken, and waits for its response.
+    async fn script(&mut self, request: ScriptedRequest, arrivals: &mut mpsc::Receiver<Arrival>) {
+        self.until_taken(arrivals).await;
+        let mut headers = self.headers(true, None);
+        if !request.body.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        }
+        for (name, value) in &request.headers {
+            let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { continue };
+            match value.as_deref().map(str::as_bytes).map(HeaderValue::from_bytes) {
+                Some(Ok(value)) => drop(headers.insert(name, value)),
+                _ => drop(headers.remove(name)),
+            }
+        }
+        let method = Method::from_bytes(request.method.as_bytes()).unwrap_or_default();
+        let exchange = self.send(method, headers, request.body, Purpose::Scripted).await;
+        let deadline = Instant::now() + TAKEN;
+        while self.pending.contains_key(&exchange) {
+            match self.next(arrivals, Some(deadline)).await {
+                Next::Deadline => break,
+                next => self.take_in(next).await,
+            }
+        }
+        if self.pending.remove(&exchange).is_some() {
+            let why = "no response came in time".to_owned();
+            self.events.http(HttpEvent::Failed { exchange, why }).await;
+        }
+    }
+
     /// Opens the stream of a session, or that of the connection, unless it is open.
     async fn open_stream(&mut self, session: Option<String>) {
         if self.streams.values().any(|open| *open == session) {
@@ -258,23 +305,28 @@ impl Connection<'_> {
     async fn send(&mut self, method: Method, headers: HeaderMap, body: Vec<u8>, purpose: Purpose) -> usize {
         let exchange = self.exchanges;
         self.exchanges += 1;
+        let scripted = purpose == Purpose::Scripted;
         self.pending.insert(exchange, purpose);
         let (name, recorded) = (method.as_str().to_owned(), recorded(&headers));
-        self.events.http(HttpEvent::Request { exchange, method: name, headers: recorded }).await;
+        let message = serde_json::from_slice(&body).ok().and_then(|body| Posted::of(&body));
+        self.events.http(HttpEvent::Request { exchange, method: name, headers: recorded, message, scripted }).await;
         let mut request = Request::new(Full::from(body));
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) =
             (method, self.server.uri.clone(), headers);
-        self.tasks.spawn(perform(self.client.clone(), request, exchange, self.sender.clone()));
+        self.tasks.spawn(perform(self.client.clone(), request, !scripted, exchange, self.sender.clone()));
         exchange
     }
 
     /// Waits until the server has answered the requests since the last wait, or for as long as it may take.
     async fn until_taken(&mut self, arrivals: &mut mpsc::Receiver<Arrival>) {
-        let deadline = Instant::now() + TAKEN;
+        let deadline = Instant::now() + if self.is_slow { TAKEN_LATER } else { TAKEN };
         let last = self.exchanges;
         while self.pending.range(self.taken..last).next().is_some() && !self.is_over {
             match self.next(arrivals, Some(deadline)).await {
-                Next::Deadline => break,
+                Next::Deadline => {
+                    self.is_slow = true;
+                    break;
+                }
                 next => self.take_in(next).await,
             }
         }
@@ -351,7 +403,7 @@ impl Connection<'_> {
         let holds_message = value.is_some_and(|value| match purpose {
             Purpose::Initialize => status.is_success() || value.get("jsonrpc").is_some(),
             Purpose::Message => status.is_success() && value.get("jsonrpc").is_some(),
-            Purpose::Stream | Purpose::Delete => false,
+            Purpose::Stream | Purpose::Delete | Purpose::Scripted => false,
         });
         let quote = body
             .as_ref()
@@ -457,8 +509,14 @@ impl Arrivals {
     }
 }
 
-/// Sends a request and passes on what comes back.
-async fn perform(client: Http, request: Request<Full<Bytes>>, exchange: usize, arrivals: mpsc::Sender<Arrival>) {
+/// Sends a request and passes on what comes back; of a stream that it does not follow, only the beginning.
+async fn perform(
+    client: Http,
+    request: Request<Full<Bytes>>,
+    follows: bool,
+    exchange: usize,
+    arrivals: mpsc::Sender<Arrival>,
+) {
     let arrivals = Arrivals { exchange, arrivals };
     let response = match client.request(request).await {
         Ok(response) => response,
@@ -477,7 +535,7 @@ async fn perform(client: Http, request: Request<Full<Bytes>>, exchange: usize, a
         arrivals.send(Arrived::Response { status, version, headers, body: Some(body) }).await;
         return;
     }
-    if arrivals.send(Arrived::Response { status, version, headers, body: None }).await {
+    if arrivals.send(Arrived::Response { status, version, headers, body: None }).await && follows {
         let end = follow(response, &arrivals).await;
         arrivals.send(Arrived::End(end)).await;
     }

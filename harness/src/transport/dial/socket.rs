@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::error::Error;
 use tokio_tungstenite::tungstenite::protocol::Message;
 
 use super::{Events, Outgoing, Server, recorded};
-use crate::trace::HttpEvent;
+use crate::trace::{HttpEvent, Posted};
 
 /// The time for the answer of a server to the end of the connection.
 const CLOSE: Duration = Duration::from_millis(500);
@@ -32,7 +32,9 @@ pub(super) async fn serve(
     };
     request.headers_mut().extend(server.headers.iter().cloned());
     let headers = recorded(request.headers());
-    events.http(HttpEvent::Request { exchange: UPGRADE, method: "GET".to_owned(), headers }).await;
+    let upgrade =
+        HttpEvent::Request { exchange: UPGRADE, method: "GET".to_owned(), headers, message: None, scripted: false };
+    events.http(upgrade).await;
     let mut socket = match client_async(request, stream).await {
         Ok((socket, response)) => {
             events.http(answered(&response)).await;
@@ -67,6 +69,17 @@ pub(super) async fn serve(
                         break Some(error.to_string());
                     }
                 }
+                Some(Outgoing::Binary(bytes)) => {
+                    let message = serde_json::from_slice(&bytes).ok().and_then(|value| Posted::of(&value));
+                    let kind = "binary".to_owned();
+                    let frame = HttpEvent::Frame { exchange: UPGRADE, by_server: false, kind, message };
+                    events.http(frame).await;
+                    if let Err(error) = socket.send(Message::binary(bytes)).await {
+                        break Some(error.to_string());
+                    }
+                }
+                // No case sends one over a WebSocket.
+                Some(Outgoing::Request(_)) => {}
                 Some(Outgoing::End) | None => {
                     let _ = socket.close(None).await;
                     let _ = timeout(CLOSE, async { while let Some(Ok(_)) = socket.next().await {} }).await;
@@ -79,7 +92,7 @@ pub(super) async fn serve(
 }
 
 fn frame_of_server(kind: &str) -> HttpEvent {
-    HttpEvent::Frame { exchange: UPGRADE, by_server: true, kind: kind.to_owned() }
+    HttpEvent::Frame { exchange: UPGRADE, by_server: true, kind: kind.to_owned(), message: None }
 }
 
 fn answered<B>(response: &hyper::Response<B>) -> HttpEvent {

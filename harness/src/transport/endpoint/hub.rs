@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Body, event_of, random, status};
 use crate::sync::lock;
-use crate::trace::HttpEvent;
+use crate::trace::{HttpEvent, Posted};
 use crate::transport::dial::{Outgoing, recorded, text_of};
 use crate::transport::link::{Input, LinkEvent};
 
@@ -65,7 +65,13 @@ impl Hub {
 
     /// Notes a request, and returns the connection and the number of its exchange. One that belongs to none is noted
     /// on the last connection.
-    pub(super) async fn noted(&self, served: Option<&Arc<Served>>, method: &Method, headers: &HeaderMap) -> Exchange {
+    pub(super) async fn noted(
+        &self,
+        served: Option<&Arc<Served>>,
+        method: &Method,
+        headers: &HeaderMap,
+        message: Option<Posted>,
+    ) -> Exchange {
         let (method, headers) = (method.as_str().to_owned(), recorded(headers));
         let (connection, exchange) = match served {
             Some(served) => (served.number, served.exchanges.fetch_add(1, Ordering::Relaxed)),
@@ -75,7 +81,7 @@ impl Hub {
                 (last, 1_000_000 + self.strays.fetch_add(1, Ordering::Relaxed))
             }
         };
-        let event = HttpEvent::Request { exchange, method, headers };
+        let event = HttpEvent::Request { exchange, method, headers, message, scripted: false };
         let _ = self.events.send(LinkEvent::Http { connection, event }).await;
         (connection, exchange)
     }
@@ -244,6 +250,8 @@ async fn route(hub: Arc<Hub>, served: Arc<Served>, mut queue: mpsc::UnboundedRec
     while let Some(outgoing) = queue.recv().await {
         match outgoing {
             Outgoing::Message(message) => served.send(message),
+            // Only clients send these.
+            Outgoing::Request(_) | Outgoing::Binary(_) => {}
             Outgoing::End => break,
         }
     }

@@ -21,7 +21,7 @@ use crate::trace::{CONNECTION_ID, HttpEvent};
 /// Opens a WebSocket, which is a connection of its own.
 pub(super) async fn upgrade(hub: &Arc<Hub>, mut request: Request<Incoming>) -> Result<Response<Body>, Unanswered> {
     let served = hub.connected().await;
-    let (_, exchange) = hub.noted(Some(&served), request.method(), request.headers()).await;
+    let (_, exchange) = hub.noted(Some(&served), request.method(), request.headers(), None).await;
     let Some(key) = request.headers().get(SEC_WEBSOCKET_KEY).cloned() else {
         served.left().await;
         return Ok(hub.answered((served.number, exchange), StatusCode::BAD_REQUEST).await);
@@ -54,7 +54,7 @@ async fn serve(
     mut socket: WebSocketStream<TokioIo<Upgraded>>,
     mut queue: mpsc::UnboundedReceiver<Bytes>,
 ) {
-    let frame = |kind: String| HttpEvent::Frame { exchange, by_server: false, kind };
+    let frame = |kind: String| HttpEvent::Frame { exchange, by_server: false, kind, message: None };
     let why = loop {
         tokio::select! {
             biased;

@@ -14,6 +14,7 @@ use serde_json::Value;
 use sse_stream::Sse;
 use tokio::{
     sync::{
+        Notify,
         mpsc::{self, Receiver, Sender},
         oneshot, watch,
     },
@@ -43,6 +44,8 @@ pub(super) struct Connection {
     to_agent: Sender<String>,
     routes: Mutex<Routes>,
     n_open: watch::Sender<usize>,
+    /// The agent has written a line.
+    answered: Notify,
 }
 
 /// The streams, and the requests without an answer by their ids as JSON.
@@ -85,7 +88,7 @@ impl Connection {
     ) -> (Arc<Self>, Receiver<String>) {
         let (to_agent, from_agent) = conversation::start(converse, end.clone());
         let (routes, n_open) = (Mutex::default(), watch::Sender::new(0));
-        (Arc::new(Self { id, end, rules, to_agent, routes, n_open }), from_agent)
+        (Arc::new(Self { id, end, rules, to_agent, routes, n_open, answered: Notify::new() }), from_agent)
     }
 
     /// Passes the lines of the agent on until it ends.
@@ -128,7 +131,7 @@ impl Connection {
         };
         match (&scope, header) {
             (Some(_), None) if self.rules.requires_session => return Err(missing("Acp-Session-Id")),
-            (Some(scope), Some(header)) if scope != header => {
+            (Some(scope), Some(header)) if scope != header && self.rules.checks_session => {
                 return refuse(StatusCode::BAD_REQUEST, "Acp-Session-Id differs from the session of the message");
             }
             _ => {}
@@ -137,12 +140,29 @@ impl Connection {
             Some(id) if is_response => drop(routes.asking.remove(&id)),
             Some(id) => {
                 let opens = matches!(message["method"].as_str(), Some("session/load" | "session/resume"));
-                let scope = if opens && self.rules.opens_on_connection { None } else { scope };
+                let scope = if opens { None } else { scope };
                 routes.asked.insert(id, Answer::Stream(scope));
             }
             None => {}
         }
         Ok(())
+    }
+
+    /// Waits until the agent has answered this message of the client.
+    pub(super) async fn answered(&self, message: &Value) {
+        let Some(id) = message.get("id").filter(|_| message.get("method").is_some()).map(Value::to_string) else {
+            return;
+        };
+        loop {
+            let answered = self.answered.notified();
+            if !lock(&self.routes).asked.contains_key(&id) {
+                return;
+            }
+            tokio::select! {
+                () = answered => {}
+                () = self.end.cancelled() => return,
+            }
+        }
     }
 
     /// Opens the stream of a session or of the connection: what waits for it, then what comes until it ends.
@@ -175,12 +195,17 @@ impl Connection {
             }
             return;
         };
-        let opened = message["result"]["sessionId"].as_str().filter(|_| !self.rules.opens_on_connection);
-        let scope = opened.map(str::to_owned).or(scope).filter(|_| self.rules.separates_sessions);
+        let mut scope = scope.filter(|_| self.rules.separates_sessions);
+        if scope.is_none() && !self.rules.separates_connection {
+            let is_open = |(scope, outbox): &(&Scope, &Outbox)| scope.is_some() && outbox.receiver.is_none();
+            scope = routes.streams.iter().find(is_open).and_then(|(scope, _)| scope.clone());
+        }
         if routes.streams.entry(scope).or_default().sender.try_send(line).is_err() {
             log("a connection ends: its client does not read its messages");
             self.end.cancel();
         }
+        drop(routes);
+        self.answered.notify_waiters();
     }
 
     /// Ends the connection once its client has had no stream for a while.
@@ -240,11 +265,12 @@ struct OpenStream {
 impl OpenStream {
     /// Waits for the next message; `None` after the end of the connection.
     async fn next(&mut self) -> Option<String> {
-        tokio::select! {
+        let line = tokio::select! {
             biased;
-            line = self.receiver.as_mut()?.recv() => line,
-            () = self.connection.end.cancelled() => None,
-        }
+            line = self.receiver.as_mut()?.recv() => line?,
+            () = self.connection.end.cancelled() => return None,
+        };
+        Some(if self.connection.rules.one_message_each { line } else { format!("[{line}]") })
     }
 }
 

@@ -21,8 +21,14 @@ pub struct ListenRules {
     pub requires_connection: bool,
     /// Whether a POST of a session must name that in a header.
     pub requires_session: bool,
-    /// Whether the answers to requests that open a session are on the stream of the connection.
-    pub opens_on_connection: bool,
+    /// Whether the header with the session must be right.
+    pub checks_session: bool,
+    /// Whether a POST is accepted before the agent answers its message.
+    pub accepts_at_once: bool,
+    /// Whether an event is one message; otherwise it is a list of them.
+    pub one_message_each: bool,
+    /// Whether what belongs to no session is on the stream of the connection; otherwise it may be on that of a session.
+    pub separates_connection: bool,
     /// Whether the messages of a session are on its own stream.
     pub separates_sessions: bool,
     /// Whether DELETE ends the connection.
@@ -46,7 +52,10 @@ impl Default for ListenRules {
             checks_accept: true,
             requires_connection: true,
             requires_session: true,
-            opens_on_connection: true,
+            checks_session: true,
+            accepts_at_once: true,
+            one_message_each: true,
+            separates_connection: true,
             separates_sessions: true,
             ends_deleted: true,
             ignores_binary: true,
