@@ -35,6 +35,10 @@ impl RunOptions {
             Some(_) => Transport::Http,
             None => Transport::Stdio,
         });
+        if subject.reach.transport.is_stdio() {
+            // The address in a profile is for the other transports.
+            subject.reach.url = None;
+        }
         if let Some(url) = url {
             // A profile describes how the agent is started, and here it already runs.
             subject.command.clone_from(command);

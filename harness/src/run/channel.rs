@@ -1,7 +1,7 @@
 //! How a case uses its conversation: it sends, waits for the next messages, and records. It reads everything else from
 //! the state.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use tokio::time::Instant;
@@ -10,7 +10,7 @@ use super::environment::Start;
 use super::recorder::Recorder;
 use super::tester::{McpServers, Writing};
 use crate::requirement::Party;
-use crate::trace::{Exit, HttpEvent, What};
+use crate::trace::{Exit, HttpEvent, Posted, What};
 use crate::transport::dial::ScriptedRequest;
 use crate::wire::{LineEnd, RpcId};
 
@@ -188,6 +188,8 @@ pub(super) struct State {
     /// The exchange of the last scripted request that has no response yet, and the events of the responses to those
     /// before it.
     pub scripted: (Option<usize>, Vec<usize>),
+    /// The ids of requests, by connection and exchange of HTTP, and the status by which a server refused each.
+    pub posted: BTreeMap<(usize, usize), (RpcId, Option<u16>)>,
     /// An error of the tester itself.
     pub own_fault: Option<String>,
     /// The conversation continues from an earlier case, so `initialize` was sent and answered.
@@ -211,6 +213,7 @@ impl State {
             mcp: McpServers::default(),
             visits: Vec::new(),
             scripted: (None, Vec::new()),
+            posted: BTreeMap::new(),
             own_fault: None,
             goes_on: false,
         }
@@ -231,18 +234,33 @@ impl State {
         }
     }
 
-    /// Follows the requests of HTTP that a case sends, by an event of the transport and its position.
-    pub fn note_http(&mut self, n: usize, event: &HttpEvent) {
+    /// Reads an event of HTTP, with its connection and its position.
+    pub fn note_http(&mut self, connection: usize, n: usize, event: &HttpEvent) {
         match event {
             HttpEvent::Request { exchange, scripted: true, .. } => self.scripted.0 = Some(*exchange),
+            HttpEvent::Request { exchange, message: Some(Posted { method: Some(_), id: Some(id), .. }), .. } => {
+                self.posted.insert((connection, *exchange), (RpcId::new(id), None));
+            }
             HttpEvent::Response { exchange, .. } | HttpEvent::Failed { exchange, .. }
                 if self.scripted.0 == Some(*exchange) =>
             {
                 self.scripted.0 = None;
                 self.scripted.1.push(n);
             }
+            HttpEvent::Response { exchange, status: status @ 400.., .. } => {
+                if let Some((_, refused)) = self.posted.get_mut(&(connection, *exchange)) {
+                    *refused = Some(*status);
+                }
+            }
+            HttpEvent::Response { exchange, .. } => drop(self.posted.remove(&(connection, *exchange))),
             _ => {}
         }
+    }
+
+    /// Returns the status of HTTP by which a server refused this request.
+    pub fn refused(&self, connection: usize, id: &RpcId) -> Option<u16> {
+        let of_connection = self.posted.range((connection, 0)..=(connection, usize::MAX));
+        of_connection.filter(|(_, (posted, _))| posted == id).find_map(|(_, (_, status))| *status)
     }
 
     /// Whether nothing more can come on the connection.

@@ -306,7 +306,7 @@ impl Conversation {
             LinkEvent::OutputEnded { connection } => self.output_ended(connection),
             LinkEvent::Http { connection, event } => {
                 let n = self.state.recorder.record_on(connection, What::Http(event.clone()));
-                self.state.note_http(n, &event);
+                self.state.note_http(connection, n, &event);
             }
             LinkEvent::Stdout(bytes) => {
                 let mut frames = Vec::new();

@@ -7,6 +7,8 @@ use super::{
 };
 use crate::conversation::{Conversation, Memory};
 use crate::requirement::Party;
+use crate::trace::HttpEvent;
+use crate::wire::RpcId;
 
 /// The memory of each area that needs more than the conversation itself. Checks read it as it was before their event.
 #[derive(Debug, Default)]
@@ -83,6 +85,11 @@ impl Areas {
             Seen::Model(model) => self.system_prompt.model(event, model),
             _ => {}
         }
+    }
+
+    /// Returns the id of the client's request that this response of HTTP refuses by its status.
+    pub(crate) fn refused(&self, http: &HttpEvent) -> Option<RpcId> {
+        self.http.refused(http)
     }
 
     /// Forgets the oldest parts where there are too many; returns whether entries of listings are missing from now on.

@@ -16,6 +16,13 @@ use crate::trace::{Outcome as StepOutcome, StepEvent, StepKind};
 use crate::wire::{Call, Members, RpcId};
 
 impl Conversation {
+    /// Takes note that the agent's server refused a request of the client by a status of HTTP, which is its answer.
+    pub fn refuse(&mut self, id: RpcId) {
+        if let Some(exchange) = self.open.get_mut(&(Party::Client, id)) {
+            exchange.deliberate = true;
+        }
+    }
+
     /// Processes a request or a notification.
     pub(crate) fn apply_call(
         &mut self,

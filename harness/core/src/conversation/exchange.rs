@@ -24,8 +24,8 @@ pub struct Exchange {
     pub method: String,
     /// Its params; null if absent.
     pub params: Value,
-    /// Whether nothing follows from its answer or its silence: the tester violated the protocol with it on purpose, or
-    /// a line that could not be read looks like its answer.
+    /// Whether nothing follows from its answer or its silence: the tester violated the protocol with it on purpose, a
+    /// line that could not be read looks like its answer, or a server refused it by a status of HTTP.
     pub deliberate: bool,
     /// The event at which its sender asked to cancel it with `$/cancel_request`.
     pub cancel_requested: Option<usize>,

@@ -197,6 +197,9 @@ impl Judge {
                 self.show_both(Seen::Http(http));
                 self.tallies.streams.event(http);
                 self.observe(Party::Agent, Seen::Http(http));
+                if let Some(id) = self.areas.refused(http) {
+                    self.conversation.refuse(id);
+                }
             }
             What::Visit(visit) => self.show_both(Seen::Visit(visit)),
             What::Case(CaseMark::Begins(case)) => {

@@ -103,6 +103,9 @@ fn sentence(step: &StepEvent, subject: Party) -> Option<String> {
             format!("the {subject} {} within {} s", unsent_text(message), seconds(*after_ms))
         }
         (Expected::Message(message), Observed::Nothing) => format!("the {subject} {}", unsent_text(message)),
+        (Expected::Message(message), Observed::Refused { status }) => {
+            format!("the {subject} refused the POST with the status {status}, and {}", unsent_text(message))
+        }
         (Expected::Message(message), Observed::Passed) => {
             format!("the turn continued, and the {subject} {}", unsent_text(message))
         }
@@ -200,6 +203,7 @@ pub fn observed_text(step: &StepEvent, subject: Party) -> String {
         Observed::TimedOut { by_person: true, .. } => "no agent was started within the time of the person".to_owned(),
         Observed::TimedOut { .. } => "the client did not start its agent before the time limit".to_owned(),
         Observed::Nothing => "it did not come".to_owned(),
+        Observed::Refused { status } => format!("the POST was refused with the status {status}"),
         Observed::Passed => "the turn continued without it".to_owned(),
         Observed::UnknownRequestUnanswered => {
             format!("the {subject} did not answer this unknown request, nor the fence by another one")

@@ -82,7 +82,7 @@ fn describe(what: &What, focus: &str) -> String {
             other => format!("MCP server {server}  {}", cut(&serde_json::to_string(other).unwrap_or_default(), focus)),
         },
         What::Model(model) => format!("model {}", model.did),
-        What::Http(http) => format!("HTTP  {}", cut(&serde_json::to_string(http).unwrap_or_default(), focus)),
+        What::Http(http) => cut(&http.to_string(), focus),
         What::Visit(visit) => format!("HTTP  {}", cut(&serde_json::to_string(visit).unwrap_or_default(), focus)),
         What::Case(mark) => format!("case  {}", serde_json::to_string(mark).unwrap_or_default()),
         What::Step(step) => format!(

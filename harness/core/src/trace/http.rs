@@ -1,5 +1,7 @@
 //! What HTTP and WebSocket show around the messages.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -87,6 +89,40 @@ impl HttpEvent {
     }
 }
 
+/// One line for people, such as `client → agent  POST session/cancel, acp-session-id: s1`.
+impl fmt::Display for HttpEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers = |headers: &[(String, String)]| {
+            headers.iter().map(|(name, value)| format!(", {name}: {value}")).collect::<String>()
+        };
+        match self {
+            Self::Request { method, headers: sent, message, .. } => {
+                let called = match message {
+                    Some(Posted { method: Some(called), .. }) => format!(" {called}"),
+                    Some(Posted { list: true, .. }) => " of a list".to_owned(),
+                    Some(_) => " of an answer".to_owned(),
+                    None => String::new(),
+                };
+                write!(f, "client → agent  {method}{called}{}", headers(sent))
+            }
+            Self::Response { status, version, headers: sent, body, .. } => {
+                write!(f, "agent → client  {version} {status}{}", headers(sent))?;
+                body.as_ref().map_or(Ok(()), |body| write!(f, ": {body}"))
+            }
+            Self::Carries { .. } => f.write_str("the next message"),
+            Self::Frame { by_server, kind, .. } => {
+                let way = if *by_server { "agent → client" } else { "client → agent" };
+                write!(f, "{way}  {kind} frame")
+            }
+            Self::Ended { why, .. } => {
+                f.write_str("the stream ended")?;
+                why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
+            }
+            Self::Failed { why, .. } => write!(f, "no response: {why}"),
+        }
+    }
+}
+
 /// What a transport has to know of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -152,7 +188,20 @@ pub fn recorded_headers<'h>(headers: impl Iterator<Item = (&'h str, &'h str)>) -
 
 #[cfg(test)]
 mod tests {
-    use super::recorded_headers;
+    use serde_json::json;
+
+    use super::{HttpEvent, Posted, SESSION_ID, recorded_headers};
+
+    #[test]
+    fn a_line_says_what_was_sent() {
+        let message = Posted::of(&json!({ "method": "session/cancel", "params": { "sessionId": "s" } }));
+        let headers = vec![(SESSION_ID.to_owned(), "s".to_owned())];
+        let request = HttpEvent::Request { exchange: 1, method: "POST".to_owned(), headers, message, scripted: false };
+        assert_eq!(request.to_string(), "client → agent  POST session/cancel, acp-session-id: s");
+        let (version, body) = ("HTTP/2.0".to_owned(), Some("no".to_owned()));
+        let response = HttpEvent::Response { exchange: 1, status: 400, version, headers: Vec::new(), body };
+        assert_eq!(response.to_string(), "agent → client  HTTP/2.0 400: no");
+    }
 
     #[test]
     fn values_of_cookies_and_unknown_headers_are_not_recorded() {

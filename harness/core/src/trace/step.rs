@@ -232,6 +232,11 @@ pub enum Observed {
     },
     /// Nothing matched before the time limit, or before the subject's stream ended.
     Nothing,
+    /// The request was refused by this status of HTTP.
+    Refused {
+        /// The status.
+        status: u16,
+    },
     /// An optional message was not sent before the answer that ends the exchange.
     Passed,
     /// No answer to an unknown request, although the subject answers other requests.

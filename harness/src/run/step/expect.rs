@@ -358,6 +358,13 @@ impl<C: Channel> RunningCase<'_, C> {
     fn nothing_more(&self, line: &Incoming) -> bool {
         let state = self.channel.state();
         self.inbox.request_of(line).map_or(state.over, |request| state.ended(request.connection))
+            || self.refusal(line).is_some()
+    }
+
+    /// Returns the status of HTTP by which the request of an answer was refused.
+    fn refusal(&self, line: &Incoming) -> Option<u16> {
+        let request = self.inbox.request_of(line)?;
+        self.channel.state().refused(request.connection, &request.id)
     }
 
     /// Returns the result for a line that did not come before the stream ended or the limit passed.
@@ -366,6 +373,10 @@ impl<C: Channel> RunningCase<'_, C> {
         // A client is not responsible for a person who does not answer.
         let request = self.inbox.request_of(line).filter(|_| !self.depends_on_person(line));
         let events = request.map(|request| request.n).into_iter().collect();
+        if let Some(status) = self.refusal(line) {
+            let observed = Some(Observed::Refused { status });
+            return StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::Missed) };
+        }
         if self.nothing_more(line) {
             let observed = Some(Observed::Ended(self.how_it_ended().await));
             return StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::Ended) };

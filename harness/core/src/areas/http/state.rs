@@ -147,11 +147,11 @@ impl Sent {
                 Some(kind) => format!("a GET that accepts {kind}"),
                 None => "a GET that accepts nothing in particular".to_owned(),
             },
-            Asked::NoConnection => format!("a {method} without {CONNECTION_ID}"),
-            Asked::UnknownConnection | Asked::DeleteUnknown => format!("a {method} with an unknown {CONNECTION_ID}"),
+            Asked::NoConnection => format!("a {method} without Acp-Connection-Id"),
+            Asked::UnknownConnection | Asked::DeleteUnknown => format!("a {method} with an unknown Acp-Connection-Id"),
             Asked::EndedConnection => format!("a {method} for a connection that has ended"),
-            Asked::NoSession => format!("a POST of {called} without {SESSION_ID}"),
-            Asked::OtherSession => format!("a POST of {called} whose {SESSION_ID} names another session"),
+            Asked::NoSession => format!("a POST of {called} without Acp-Session-Id"),
+            Asked::OtherSession => format!("a POST of {called} whose Acp-Session-Id names another session"),
             Asked::Delete => "the DELETE of the connection".to_owned(),
             Asked::Upgrade => "the GET for a WebSocket".to_owned(),
             Asked::OtherMethod => format!("a {method}"),
@@ -247,6 +247,13 @@ impl State {
             (Some(one), None) => Some(one),
             _ => None,
         }
+    }
+
+    /// Returns the id of the client's request that this response refuses by its status.
+    pub(in crate::areas) fn refused(&self, http: &HttpEvent) -> Option<RpcId> {
+        let HttpEvent::Response { exchange, status: 400.., .. } = http else { return None };
+        let posted = self.exchange(*exchange).filter(|sent| !sent.scripted)?.message.as_ref()?;
+        posted.method.as_ref().and(posted.id.as_ref()).map(RpcId::new)
     }
 
     /// Reads an event of the transport.
