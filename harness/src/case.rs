@@ -31,7 +31,9 @@ pub(crate) use check::limits;
 pub(crate) use files::on_all_cores;
 pub use headline::{Headline, headlines};
 pub use includes::Includes;
-pub use load::{embedded, embedded_and, embedded_case, is_handshake, load_bytes, load_dir, load_text, load_version};
+pub use load::{
+    embedded, embedded_and, embedded_case, embedded_for, is_handshake, load_bytes, load_dir, load_text, load_version,
+};
 pub use matching::Mismatch;
 pub use model::{
     Act, Action, AgentProcess, Body, Case, FileCheck, FileWant, FixedAnswer, Ids, Incoming, IncomingBody,

@@ -273,6 +273,19 @@ fn duration(text: &str) -> Result<Duration, String> {
     )
 }
 
+impl StartOptions {
+    /// Returns what carries the messages: the transport that is named, or that of the address.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        let is_socket = |url: &String| url.starts_with("ws:") || url.starts_with("wss:");
+        self.transport.unwrap_or(match &self.url {
+            Some(url) if is_socket(url) => Transport::WebSocket,
+            Some(_) => Transport::Http,
+            None => Transport::Stdio,
+        })
+    }
+}
+
 /// Parses the name of a transport.
 fn transport(text: &str) -> Result<Transport, &'static str> {
     Transport::named(text).ok_or("expected stdio, http or ws")

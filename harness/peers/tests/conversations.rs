@@ -147,7 +147,8 @@ fn killed_faults(party: Party) -> Vec<(Fault, Vec<Case>)> {
         let chosen = cases.iter().filter(is_chosen).map(with_limits).collect();
         (fault, chosen)
     };
-    let faults = Fault::all("v1").expect("faults").into_iter().filter(|fault| fault.party == party);
+    let is_usual = |fault: &Fault| fault.party == party && fault.file.transport.is_none();
+    let faults = Fault::all("v1").expect("faults").into_iter().filter(is_usual);
     faults.filter(|fault| !NAMES_AN_ID.contains(&fault.id.as_str()) && !has_a_history(fault)).map(with_cases).collect()
 }
 

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use acp_conformance::case::{Case, embedded};
+use acp_conformance::case::{Case, embedded_for};
 use acp_conformance::edition::V1;
-use acp_conformance::requirement::Party;
+use acp_conformance::requirement::{Party, Transport};
 use acp_conformance::results::{Collector, RunReport};
 use acp_conformance::run::{Jobs, Next, Progress, RunMode, Subject, run_all};
 use acp_conformance::trace::FENCE;
@@ -37,8 +37,7 @@ const OWN: [&str; 2] = ["ext.custom-request-answered.", "jsonrpc.response-always
 const UNDECIDED: [&str; 3] = ["/jsonrpc/", "/transport/", "/ext/"];
 
 fn fails_only_its_own(party: Party) -> Result<(), Failed> {
-    let (cases, _) = embedded(&V1);
-    let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == party).collect();
+    let cases = embedded_for(party, Transport::Stdio, &V1);
     let usual = run(&cases, &reference::subject(party, &[]));
     let mutant = Mutant::of(party, SILENT);
     let silent = run(&cases, &mutant.subject());

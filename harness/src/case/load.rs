@@ -30,7 +30,7 @@ use crate::diagnostic::{self, Diagnostic};
 use crate::document::shape::Shape;
 use crate::document::{Document, Spot};
 use crate::edition::Bundle;
-use crate::requirement::Party;
+use crate::requirement::{Party, Transport};
 use crate::source::{SourceFile, Span};
 
 static CASE: LazyLock<Shape> = LazyLock::new(Shape::of::<CaseFile>);
@@ -114,6 +114,14 @@ fn is_of_another_version(path: &Path, folder: &str) -> bool {
 #[must_use]
 pub fn embedded(bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     embedded_of(None, bundle)
+}
+
+/// Reads the embedded cases for a party that can run over this transport.
+#[must_use]
+pub fn embedded_for(party: Party, transport: Transport, bundle: &'static Bundle) -> Vec<Case> {
+    let (mut cases, _) = embedded_of(Some(party), bundle);
+    cases.retain(|case| case.subject == party && case.fits(transport, bundle.catalogue()));
+    cases
 }
 
 /// Reads the embedded cases in the folder of one party, or all.

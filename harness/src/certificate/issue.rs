@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::digests;
 use super::folder::{CertificateFolder, DIGESTS, REPORT};
-use super::judged::{TraceProblem, cases, judge, missing, trace_names};
+use super::judged::{TraceProblem, judge, missing, trace_names};
+use crate::case::embedded_for;
 use crate::edition::Bundle;
 use crate::protocol::sha256;
 use crate::results::RunReport;
@@ -65,7 +66,7 @@ pub fn issue(folder: &Path, run: &RunReport, bundle: &'static Bundle) -> Result<
         Some((file, TraceProblem::Trace(error))) => return Err(IssueError::Trace { file, error: error.to_string() }),
         None => {}
     }
-    let missing = missing(&cases(bundle, run.subject.kind), &report);
+    let missing = missing(&embedded_for(run.subject.kind, run.transport(), bundle), &report);
     if let Some(first) = missing.first() {
         return Err(IssueError::Missing { count: missing.len(), first: first.clone() });
     }

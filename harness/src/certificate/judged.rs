@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::folder::{CertificateFolder, TRACES};
-use crate::case::{Case, embedded};
+use crate::case::Case;
 use crate::edition::Bundle;
 use crate::requirement::Party;
 use crate::results::{Collector, RunReport};
@@ -19,11 +19,6 @@ pub(super) enum TraceProblem {
     /// It is not a valid trace.
     #[error(transparent)]
     Trace(#[from] ReadError),
-}
-
-/// Returns the built-in cases that test a party.
-pub(super) fn cases(bundle: &'static Bundle, party: Party) -> Vec<Case> {
-    embedded(bundle).0.into_iter().filter(|case| case.subject == party).collect()
 }
 
 /// Returns the names of the traces in the folder, in the order in which they are judged.

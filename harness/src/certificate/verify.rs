@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::folder::{CertificateFolder, DIGESTS, REPORT, is_signature};
-use super::judged::{cases, judge, missing, trace_names};
+use super::judged::{judge, missing, trace_names};
 use super::{digests, shown};
-use crate::case::Case;
+use crate::case::{Case, embedded_for};
 use crate::edition::{Bundle, Editions};
 use crate::protocol::sha256;
 use crate::results::{FORMAT, RunReport};
@@ -219,7 +219,7 @@ fn judge_again(
     found: &mut Verification,
 ) {
     let kind = report.subject.kind;
-    let cases = if found.is_own_suite() { cases(bundle, kind) } else { Vec::new() };
+    let cases = if found.is_own_suite() { embedded_for(kind, report.transport(), bundle) } else { Vec::new() };
     let by_id: BTreeMap<&str, &Case> = cases.iter().map(|case| (case.id.as_str(), case)).collect();
     let took = Duration::from_millis(report.summary.duration_ms);
     let own_suite = found.is_own_suite();

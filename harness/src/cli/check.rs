@@ -13,7 +13,7 @@ use super::exit::ProgramExit;
 use super::expected::Baseline;
 use super::output::stdout;
 use super::outputs::{Output, Outputs};
-use crate::case::{self, on_all_cores};
+use crate::case::{self, Case, on_all_cores};
 use crate::check::{PartyReport, Reports, Tape};
 use crate::edition::{Bundle, Editions};
 use crate::protocol::edition_label;
@@ -96,7 +96,9 @@ fn apply_expected(
     let built_in = cases.iter().map(|case| case.id.as_str());
     baseline.check_cases(&built_in.chain(recorded.iter().map(String::as_str)).collect::<Vec<_>>())?;
     for report in &mut reports {
-        let own = cases.iter().filter(|case| case.subject == report.subject.kind);
+        let (kind, transport) = (report.subject.kind, report.transport());
+        let fits = |case: &&Case| case.subject == kind && case.fits(transport, bundle.catalogue());
+        let own = cases.iter().filter(fits);
         let own: Vec<&str> = own.map(|case| case.id.as_str()).collect();
         let whole = report.has_all(&own);
         baseline.apply_expected(report, whole)?;

@@ -96,14 +96,21 @@ pub(super) fn make(
     let mut options = RunOptions { edition: other_edition(bundle, options.exact_edition), ..options.clone() };
     let mut profile = options.start.profile.as_deref().map(|name| profile(name, party, bundle)).transpose()?;
     let all = show_problems(load_cases(options.case_dir.as_deref(), Some(party), bundle))?;
-    let known: Vec<String> = all.iter().filter(|case| case.subject == party).map(|case| case.id.clone()).collect();
+    let transport = options.start.transport();
+    let of_party = || all.iter().filter(|case| case.subject == party);
+    let fitting = of_party().filter(|case| case.fits(transport, bundle.catalogue()));
+    let known: Vec<String> = fitting.map(|case| case.id.clone()).collect();
     let of_profile = profile.as_mut().map(|profile| std::mem::take(&mut profile.expected));
     let of_profile = of_profile.filter(|entries| !entries.is_empty());
     let baseline = Baseline::load(expected, of_profile, Some(party), bundle)?;
     if let Some(baseline) = &baseline {
-        baseline.check_cases(&known.iter().map(String::as_str).collect::<Vec<_>>())?;
+        baseline.check_cases(&of_party().map(|case| case.id.as_str()).collect::<Vec<_>>())?;
     }
     let mut cases = cases(&options, all, party)?;
+    cases.retain(|case| case.fits(transport, bundle.catalogue()));
+    if cases.is_empty() {
+        bail!("the selected cases are about another transport; choose theirs by --transport stdio, http or ws");
+    }
     let reproduce = || options.reproduce(party);
     let part = options.shard.map(|shard| part(shard, &mut cases, known.len(), reproduce())).transpose()?;
     if options.manual {
@@ -116,11 +123,6 @@ pub(super) fn make(
         true => manual::subject(&options, profile)?,
         false => subject(&options, party, profile)?,
     };
-    let transport = subject.reach.transport;
-    cases.retain(|case| case.fits(transport, bundle.catalogue()));
-    if cases.is_empty() {
-        bail!("the selected cases are about another transport; choose theirs by --transport stdio, http or ws");
-    }
     if options.quick {
         let quick = match party {
             Party::Agent => quick_cases(&cases),

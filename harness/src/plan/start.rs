@@ -7,7 +7,7 @@ use super::profiles::is_built_in;
 use crate::options::{RunOptions, StartOptions};
 use crate::profile::{Controls, Profile};
 use crate::report::CASE_PLACE;
-use crate::requirement::{Party, Transport};
+use crate::requirement::Party;
 use crate::run::Subject;
 
 impl RunOptions {
@@ -19,7 +19,7 @@ impl RunOptions {
     pub fn subject(&self, party: Party, profile: Option<Profile>) -> Result<Subject, PlanError> {
         let here = std::env::current_dir().map_err(|error| PlanError::io("the current directory is gone", error))?;
         let dir = profile.as_ref().and_then(|profile| profile.dir.clone()).unwrap_or_else(|| here.clone());
-        let StartOptions { command, env, cwd, keep_home, login, transport, url, headers, .. } = &self.start;
+        let StartOptions { command, env, cwd, keep_home, login, url, headers, .. } = &self.start;
         let cwd = cwd.as_ref().map_or(dir, |cwd| here.join(cwd));
         let mut subject = match profile {
             Some(profile) => Subject::of_profile(profile, cwd),
@@ -29,12 +29,7 @@ impl RunOptions {
             subject.command.clone_from(command);
             subject.install = None;
         }
-        let is_socket = |url: &String| url.starts_with("ws:") || url.starts_with("wss:");
-        subject.reach.transport = transport.unwrap_or(match url {
-            Some(url) if is_socket(url) => Transport::WebSocket,
-            Some(_) => Transport::Http,
-            None => Transport::Stdio,
-        });
+        subject.reach.transport = self.start.transport();
         if subject.reach.transport.is_stdio() {
             // The address in a profile is for the other transports.
             subject.reach.url = None;

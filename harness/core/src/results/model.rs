@@ -18,7 +18,7 @@ pub use self::partial::{Partial, PartialReason};
 pub use self::repeated::Repeated;
 pub use self::requirement::{FindingReport, ProbeReport, RequirementReport};
 use crate::judge::{CaseVerdict, Cause};
-use crate::requirement::{Level, Party};
+use crate::requirement::{Level, Party, Transport};
 use crate::verdict::{Conformance, Verdict};
 
 /// The name and version of the format.
@@ -147,6 +147,12 @@ impl RunReport {
         let exited = findings.filter(|finding| finding.kind == EXITED_BEFORE_RESPONSE);
         let ids: BTreeSet<&str> = exited.map(|finding| finding.case.as_str()).collect();
         self.cases.iter().filter(move |case| ids.contains(case.id.as_str()))
+    }
+
+    /// Returns what carried the messages.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        Transport::named(&self.suite.transport).unwrap_or_default()
     }
 
     /// Whether all of these cases ran.

@@ -10,12 +10,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use acp_conformance::case::{Case, embedded};
+use acp_conformance::case::{Case, embedded_for};
 use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::{Bundle, V1};
 use acp_conformance::options::{LimitOptions, RunOptions};
 use acp_conformance::profile;
-use acp_conformance::requirement::Party;
+use acp_conformance::requirement::{Party, Transport};
 use acp_conformance::results::{CaseReport, Collector, RunReport};
 use acp_conformance::run::Subject;
 use acp_conformance::suite::{Suite, SuiteListener};
@@ -109,7 +109,7 @@ pub fn root() -> PathBuf {
 
 /// Returns the embedded cases for a party.
 pub fn cases_of(party: Party, bundle: &'static Bundle) -> Vec<Case> {
-    embedded(bundle).0.into_iter().filter(|case| case.subject == party).collect()
+    embedded_for(party, Transport::Stdio, bundle)
 }
 
 /// The result of a run.

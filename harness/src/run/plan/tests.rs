@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use super::{conversations, opening, quick_cases, quick_cases_of_client, repeated};
 use crate::case::model::{Action, Case};
-use crate::case::{Includes, Vocabulary, embedded, load_text};
+use crate::case::{Includes, Vocabulary, embedded_for, load_text};
 use crate::edition::V1;
-use crate::requirement::Party;
+use crate::requirement::{Party, Transport};
 
 /// Builds a case of an agent with these lines above its transcript, and these steps.
 fn case(above: &str, steps: &[&str]) -> Case {
@@ -139,8 +139,7 @@ fn quick_cases_cover_the_requirements_of_the_largest_conversation() {
 
 #[test]
 fn quick_cases_of_a_client_are_one_of_each_area() {
-    let (mut cases, _) = embedded(&V1);
-    cases.retain(|case| case.subject == Party::Client);
+    let cases = embedded_for(Party::Client, Transport::Stdio, &V1);
     let areas_of = |indices: &[usize]| -> Vec<String> {
         indices.iter().map(|&index| cases[index].id.split('/').nth(2).unwrap_or_default().to_owned()).collect()
     };
@@ -159,8 +158,7 @@ fn quick_cases_of_a_client_are_one_of_each_area() {
 
 #[test]
 fn quick_cases_cover_what_only_a_start_with_another_initialize_decides() {
-    let (built_in, _) = embedded(&V1);
-    let built_in: Vec<Case> = built_in.into_iter().filter(|case| case.subject == Party::Agent).collect();
+    let built_in = embedded_for(Party::Agent, Transport::Stdio, &V1);
     let quick: Vec<&Case> = quick_cases(&built_in).into_iter().map(|index| &built_in[index]).collect();
     for id in ["init.version.fallback", "init.version.no-error"] {
         assert!(quick.iter().any(|case| case.requirements.iter().any(|own| own == id)), "{id}");
@@ -226,8 +224,7 @@ fn cases_that_cover_most_come_first() {
 /// This number determines the time that every agent takes.
 #[test]
 fn built_in_cases_need_few_conversations() {
-    let (cases, _) = embedded(&V1);
-    let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == Party::Agent).collect();
+    let cases = embedded_for(Party::Agent, Transport::Stdio, &V1);
     let planned = conversations(&cases, 1, |_| false);
     let mut indices: Vec<usize> = planned.iter().flatten().copied().collect();
     indices.sort_unstable();
@@ -237,8 +234,7 @@ fn built_in_cases_need_few_conversations() {
 
 #[test]
 fn built_in_cases_of_clients_need_few_conversations() {
-    let (cases, _) = embedded(&V1);
-    let cases: Vec<Case> = cases.into_iter().filter(|case| case.subject == Party::Client).collect();
+    let cases = embedded_for(Party::Client, Transport::Stdio, &V1);
     let planned = conversations(&cases, 1, |_| false);
     assert!(planned.len() <= 107, "{} conversations", planned.len());
     assert_eq!(conversations(&cases, 1, |_| true).len(), cases.len(), "the client cannot share");

@@ -9,8 +9,8 @@ use crate::run::timing::EXIT_AFTER_OTHERS;
 use crate::trace::{Outcome, StepKind};
 use crate::transport::link::Link;
 
-/// Ends the agent by the end of its input, a server by SIGTERM, and starts it again in the same folders. An agent that has to be stopped may
-/// not have saved its sessions, so nothing after it would count.
+/// Ends the agent by the end of its input, and a server by SIGTERM, and starts it again in the same folders. An agent
+/// that has to be stopped may not have saved its sessions, so nothing after it would count.
 pub(super) async fn restart<C: Channel>(running: &mut RunningCase<'_, C>) -> StepResult {
     running.close_input();
     let limit = running.limits.answer;
@@ -21,7 +21,7 @@ pub(super) async fn restart<C: Channel>(running: &mut RunningCase<'_, C>) -> Ste
     let limit = if running.channel.state().goes_on { limit.min(EXIT_AFTER_OTHERS) } else { limit };
     if !running.subject.runs_already() {
         let end = exit::exit(running, None, limit).await;
-        // A server need not handle the signal: it has saved what a client was told.
+        // A server need not handle the signal: it has saved what it reported to a client.
         let is_stopped = running.subject.is_server() && running.channel.state().exit.is_some();
         if end.outcome != Outcome::Done && !is_stopped {
             return end;

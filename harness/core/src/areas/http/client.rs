@@ -102,11 +102,14 @@ fn names_connection_and_session(ctx: &CheckContext<'_>, event: &HttpEvent, rulin
 }
 
 /// "Required on all session-scoped POST requests (`session/prompt`, `session/cancel`, permission responses, etc.)"
+///
+/// Correct but unusual: none for the session of a subagent, which has no stream.
 fn names_session_in_answers(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) {
     let Some(request) = request(ctx, event) else { return };
     let answer = request.message.filter(|message| message.method.is_none()).and_then(|message| message.id.as_ref());
     let Some(asked) = answer.and_then(|id| ctx.conversation.open.get(&(Party::Agent, RpcId::new(id)))) else { return };
-    let Some(session) = asked.session() else { return };
+    let is_child = |session: &&str| ctx.conversation.children.contains_key(*session);
+    let Some(session) = asked.session().filter(|session| !is_child(session)) else { return };
     ruling.decide(request.header(SESSION_ID) == Some(session), || {
         fact!(
             "no-session",

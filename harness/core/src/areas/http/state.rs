@@ -8,7 +8,7 @@ use crate::requirement::Party;
 use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
 use crate::wire::RpcId;
 
-/// The most exchanges that are remembered, since a recording may be long. The oldest are forgotten.
+/// The most exchanges that are remembered, since a recording may be long. The oldest are forgotten, except streams.
 const MOST: usize = 1 << 12;
 
 /// The exchanges of a connection, and the ids that the server gave.
@@ -273,7 +273,9 @@ impl State {
                 };
                 self.exchanges.insert(*exchange, sent);
                 if self.exchanges.len() > MOST {
-                    self.exchanges.pop_first();
+                    let is_over = |sent: &Sent| sent.method != "GET" || sent.ended;
+                    let oldest = self.exchanges.iter().find(|(_, sent)| is_over(sent)).map(|(exchange, _)| *exchange);
+                    oldest.map(|exchange| self.exchanges.remove(&exchange));
                 }
             }
             HttpEvent::Response { exchange, status, headers, .. } => {
