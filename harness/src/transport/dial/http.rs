@@ -87,6 +87,7 @@ pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<
         is_slow: false,
         is_over: false,
     };
+    let mut has_left = false;
     while !connection.is_over {
         tokio::select! {
             biased;
@@ -98,6 +99,7 @@ pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<
                 Some(Outgoing::Binary(_)) => {}
                 Some(Outgoing::End) | None => {
                     connection.end(&mut arrivals).await;
+                    has_left = true;
                     break;
                 }
             },
@@ -108,10 +110,16 @@ pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<
         connection.pass_on(exchange, message).await;
     }
     events.ended().await;
-    // A case may ask what the server says to a connection that has ended.
+    if has_left {
+        // A server that is stopped next may wait for the end of every TCP connection.
+        return;
+    }
+    // A case may ask what the server says to a connection that it has ended.
     while let Some(sent) = outgoing.recv().await {
-        if let Outgoing::Request(request) = sent {
-            connection.script(request, &mut arrivals).await;
+        match sent {
+            Outgoing::Request(request) => connection.script(request, &mut arrivals).await,
+            Outgoing::Message(_) | Outgoing::Binary(_) => {}
+            Outgoing::End => return,
         }
     }
 }
