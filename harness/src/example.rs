@@ -12,7 +12,7 @@ use crate::edition::Bundle;
 use crate::judge::{Finding, Judgement, judge};
 use crate::packed::{Folder, packed_folder};
 use crate::requirement::Status;
-use crate::trace::{Trace, What};
+use crate::trace::{HttpEvent, Trace, What};
 use crate::verdict::Verdict;
 
 /// The kept traces, by their paths.
@@ -112,6 +112,8 @@ impl<'r> Proof<'r> {
     fn lines(&self, trace: &Trace) -> Option<Vec<String>> {
         let lines = trace.events.iter().filter_map(|event| match &event.what {
             What::Line { from, bytes, .. } => Some(format!("{from} → {}  {}", from.other(), printable(bytes))),
+            What::Http(HttpEvent::Carries { .. }) => None,
+            What::Http(http) => Some(http.to_string()),
             _ => None,
         });
         let mut lines: Vec<String> = lines.collect();

@@ -10,7 +10,7 @@ use acp_conformance::edition::Bundle;
 use acp_conformance::report::mismatch;
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, RunReport, join};
-use acp_conformance::trace::Trace;
+use acp_conformance::trace::{Header, Trace};
 use libtest_mimic::Failed;
 
 use crate::traces::parts;
@@ -21,7 +21,8 @@ pub fn check(paths: &[PathBuf], party: Party, edition: &'static Bundle) -> Resul
     for path in paths {
         let text = fs::read_to_string(path)?;
         let (_, mut trace) = parts(&text)?;
-        if trace.header.subject == Some(party) && trace.header.edition == edition.name() {
+        let Header { subject, transport, .. } = &trace.header;
+        if *subject == Some(party) && transport.is_stdio() && trace.header.edition == edition.name() {
             trace.header.case = Some(path.display().to_string());
             // What a second process has to show is repeated by the run of its shard, before it has a report.
             let alone = report(party, edition, &mut once(&trace));

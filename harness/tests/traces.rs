@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use acp_conformance::edition::{Editions, V1, V2};
-use acp_conformance::example::conversation::{CASE, CLIENT, EDITION, Reader};
+use acp_conformance::example::conversation::{CASE, CLIENT, EDITION, OVER, Reader};
 use acp_conformance::judge::{Finding, Judge, Judgement};
 use acp_conformance::protocol::Edition;
 use acp_conformance::requirement::Party;
@@ -68,7 +68,7 @@ fn check(path: &Path) -> Result<(), Failed> {
     let mut wrong = Vec::new();
     let mut listed = Vec::new();
     let is_head =
-        |line: &str| [CLIENT, CASE, ""].contains(&line) || line.starts_with(['#']) || line.starts_with(EDITION);
+        |line: &str| [CLIENT, CASE, ""].contains(&line) || [EDITION, OVER, "#"].iter().any(|it| line.starts_with(it));
     for line in wanted.lines().filter(|line| !is_head(line)) {
         let (requirement, verdict) =
             line.split_once(": ").ok_or_else(|| format!("`{line}` does not have the form `requirement: verdict`"))?;

@@ -2,13 +2,14 @@
 //!
 //! A text has lines about the trace (`subject: client` if the client is tested, `in a case` if the trace is complete
 //! from its start, `edition: NAME` if another than version 1 decides, where the name of an edition counts as chosen
-//! exactly), then a line `---`, then the conversation, one letter and message per line: `A` the agent's, `C` the
-//! client's, `!` the tester's, deliberately wrong, `E` the subject's standard error, `P` a process event, `M` one of an
-//! MCP server, `F` the mark of a fence that follows, `V` a
-//! visit to the HTTP endpoint, `W` a request to the scripted model and `S` a step event, all as JSON, `B` a line of the
-//! subject and `D` its standard error in base64, `L` the last line of the subject, without a line feed, also in base64,
-//! `N` the number of the connection for the following lines, and `T` the milliseconds that pass before the next line. A
-//! line `base NAME` stands for the lines of that name in `bases.txt`.
+//! exactly, `over: http` or `over: ws` if these are not standard streams), then a line `---`, then the conversation,
+//! one letter and message per line: `A` the agent's, `C` the client's, `!` the tester's, deliberately wrong, `E` the
+//! subject's standard error, `P` a process event, `M` one of an MCP server, `F` the mark of a fence that follows, `V` a
+//! visit to the HTTP endpoint, `H` an event of HTTP or a WebSocket that carries the messages, `W` a request to the
+//! scripted model and `S` a step event, all as JSON, `B` a line of the subject and `D` its standard error in base64,
+//! `L` the last line of the subject, without a line feed, also in base64, `N` the number of the connection for the
+//! following lines, and `T` the milliseconds that pass before the next line. A line `base NAME` stands for the lines of
+//! that name in `bases.txt`.
 
 use std::error::Error;
 
@@ -16,7 +17,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::edition::{Editions, V1};
-use crate::requirement::Party;
+use crate::requirement::{Party, Transport};
 use crate::trace::{Event, Header, Trace, What};
 use crate::wire::LineEnd;
 
@@ -26,6 +27,9 @@ pub const CLIENT: &str = "subject: client";
 pub const CASE: &str = "in a case";
 /// The beginning of the line with the edition that decides, where version 1 usually does.
 pub const EDITION: &str = "edition: ";
+
+/// The beginning of the line with the transport, where it is another than standard streams.
+pub const OVER: &str = "over: ";
 
 /// The beginnings of many conversations.
 const BASES: &str = include_str!("bases.txt");
@@ -51,8 +55,9 @@ impl Reader {
         let edition = edition.map_or(Ok(&V1), |name| Editions::built_in().named(name));
         let edition = edition.map_or_else(|unknown| unknown.name, |bundle| bundle.name().to_owned());
         let exact_edition = above.lines().any(|line| line == format!("{EDITION}{edition}"));
-        let header =
-            Header { subject: Some(subject), case, exact_edition, ..Header::of_recording(&edition, Vec::new()) };
+        let transport = above.lines().find_map(|line| Transport::named(line.strip_prefix(OVER)?)).unwrap_or_default();
+        let recording = Header::of_recording(&edition, Vec::new());
+        let header = Header { subject: Some(subject), case, exact_edition, transport, ..recording };
         Self { trace: Trace { header, events: Vec::new() }, subject, passed: 0, connection: 0 }
     }
 
@@ -78,6 +83,7 @@ impl Reader {
             "M" => What::Mcp(serde_json::from_str(rest)?),
             "F" => What::Fence(rest.to_owned()),
             "V" => What::Visit(serde_json::from_str(rest)?),
+            "H" => What::Http(serde_json::from_str(rest)?),
             "W" => What::Model(serde_json::from_str(rest)?),
             "S" => What::Step(serde_json::from_str(rest)?),
             "N" => {

@@ -80,25 +80,22 @@ fn is_on_the_way(status: u16) -> bool {
 /// Correct but unusual: a body with details, and another status because of a missing login or a busy gateway.
 fn status(ctx: &CheckContext<'_>, event: &HttpEvent, asked: Asked, expected: u16, ruling: &mut Ruling<'_>) {
     let Some(found) = exchange(ctx, event).filter(|found| found.asked == asked) else { return };
-    if found.status == expected {
-        return ruling.pass();
-    }
-    let fact = wrong_status(&found, expected);
-    if is_on_the_way(found.status) {
-        ruling.inconclusive(fact, &[found.sent.n]);
-    } else {
-        ruling.fail(fact, &[found.sent.n]);
-    }
+    if found.status == expected { ruling.pass() } else { wrong_status(&found, expected, ruling) }
 }
 
-fn wrong_status(found: &Exchange<'_>, expected: u16) -> crate::finding::Fact {
-    fact!(
+fn wrong_status(found: &Exchange<'_>, expected: u16, ruling: &mut Ruling<'_>) {
+    let fact = fact!(
         "status",
         "the agent answered {request} with the status {status}; expected {expected}",
         request = found.sent.words(found.asked),
         status = found.status,
         expected
-    )
+    );
+    if is_on_the_way(found.status) {
+        ruling.inconclusive(fact, &[found.sent.n]);
+    } else {
+        ruling.fail(fact, &[found.sent.n]);
+    }
 }
 
 /// "`initialize` returns 200 with JSON body."
@@ -111,12 +108,7 @@ fn initialize(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>
         return;
     }
     if found.status != 200 {
-        let fact = wrong_status(&found, 200);
-        return if is_on_the_way(found.status) {
-            ruling.inconclusive(fact, &[found.sent.n]);
-        } else {
-            ruling.fail(fact, &[found.sent.n]);
-        };
+        return wrong_status(&found, 200, ruling);
     }
     let kind = header(found.headers, "content-type");
     if !is_media_type(kind, "application/json") {
@@ -176,7 +168,7 @@ fn accepted(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) 
         return;
     }
     if found.status != 202 {
-        return ruling.fail(wrong_status(&found, 202), &[found.sent.n]);
+        return wrong_status(&found, 202, ruling);
     }
     if let Some(body) = found.body {
         let request = found.sent.words(found.asked);
@@ -296,12 +288,7 @@ fn on_session_stream(
 fn deleted(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) {
     status(ctx, event, Asked::EndedConnection, 404, ruling);
     if let Some(found) = exchange(ctx, event).filter(|found| found.asked == Asked::Delete && found.status != 202) {
-        let fact = wrong_status(&found, 202);
-        if is_on_the_way(found.status) {
-            ruling.inconclusive(fact, &[found.sent.n]);
-        } else {
-            ruling.fail(fact, &[found.sent.n]);
-        }
+        wrong_status(&found, 202, ruling);
     }
     if let HttpEvent::Ended { exchange, .. } = event
         && ctx.areas.http.deleted.is_some()
@@ -352,7 +339,9 @@ fn speaks_http2(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'
 fn upgraded(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) {
     let Some(found) = exchange(ctx, event).filter(|found| found.asked == Asked::Upgrade) else { return };
     if found.status != 101 {
-        return ruling.inconclusive(wrong_status(&found, 101), &[found.sent.n]);
+        let fact =
+            fact!("not-upgraded", "the agent answered the GET for a WebSocket with {status}", status = found.status);
+        return ruling.inconclusive(fact, &[found.sent.n]);
     }
     ruling.decide(header(found.headers, CONNECTION_ID).is_some_and(|id| !id.is_empty()), || {
         fact!("no-connection-id", "the response to the upgrade has no header Acp-Connection-Id")

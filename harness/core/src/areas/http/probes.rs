@@ -69,7 +69,8 @@ fn initialize_error(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruli
 
 fn route_of_resumed(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let stream = ctx.areas.http.carrying().and_then(|sent| sent.stream());
-    let Some((exchange, stream)) = answer.exchange.zip(stream) else { return };
+    let resumed = answer.exchange.filter(|asked| ["session/load", "session/resume"].contains(&asked.method.as_str()));
+    let Some((exchange, stream)) = resumed.zip(stream) else { return };
     let place = stream.map_or("connection", |_| "session");
     ruling.note(fact!(
         "route",
