@@ -77,7 +77,9 @@ fn same_verdicts(party: Party, most_starts: usize) -> Result<(), Failed> {
     ensure(starts == cases.len() + restarts, || format!("{starts} starts alone"))?;
     let shared = &shared.report;
     ensure(unconfirmed(shared).is_empty(), || format!("{:?}", unconfirmed(shared)))?;
-    ensure(shared.summary.starts <= most_starts + restarts, || format!("{} starts", shared.summary.starts))
+    // How many cases run again depends on how busy the machine is.
+    let (starts, again) = (shared.summary.starts, shared.summary.again);
+    ensure(starts <= most_starts + restarts + again, || format!("{starts} starts, {again} cases again"))
 }
 
 /// Two cases start the agent again, and one comes after them.
