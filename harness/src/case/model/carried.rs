@@ -6,8 +6,8 @@ use super::{Action, Body, Case, Outgoing, Step};
 use crate::requirement::{Catalogue, Party, Transport};
 
 impl Case {
-    /// Whether it can run over a transport, and is about what can happen there. Standard streams have no requests of
-    /// HTTP and no frames. Other transports carry whole messages only; HTTP carries nothing before `initialize`, and
+    /// Whether it can run over a transport, and is about what can happen there. Standard streams have neither requests
+    /// of HTTP nor frames. Other transports carry whole messages only; HTTP carries nothing before `initialize`, and
     /// only ids of sessions that fit into a header.
     #[must_use]
     pub fn fits(&self, transport: Transport, catalogue: &Catalogue) -> bool {
