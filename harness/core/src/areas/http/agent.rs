@@ -14,6 +14,7 @@ use crate::wire::{Content, Envelope, RpcId};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("http.initialize-200", On::Http(initialize)),
+    Check::agent("http.initialize-200", On::Response(initialized)).only(&["initialize"]),
     Check::agent("http.connection-header", On::Response(connection_header)).only(&["initialize"]),
     Check::agent("http.connection-header", On::Http(second_connection)),
     Check::agent("http.post-202", On::Http(accepted)),
@@ -120,16 +121,23 @@ fn initialize(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>
         );
         return ruling.fail(fact, &[found.sent.n]);
     }
-    match found.body {
-        None => ruling.pass(),
-        Some(body) => {
-            let fact = fact!(
-                "not-a-message",
-                "the body of the agent's response to the POST of initialize is not a JSON-RPC message: {body}",
-                body
-            );
-            ruling.fail(fact, &[found.sent.n]);
-        }
+    if let Some(body) = found.body {
+        let fact = fact!(
+            "not-a-message",
+            "the body of the agent's response to the POST of initialize is not a JSON-RPC message: {body}",
+            body
+        );
+        ruling.fail(fact, &[found.sent.n]);
+    }
+}
+
+/// Only the message in the body shows that it is complete.
+fn initialized(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let carrying = ctx.areas.http.carrying().filter(|sent| sent.method == "POST");
+    let Some((status, headers)) = carrying.and_then(|sent| sent.response.as_ref()) else { return };
+    let is_json = is_media_type(header(headers, "content-type"), "application/json");
+    if answer.exchange.is_some_and(|exchange| exchange.method == "initialize") && *status == 200 && is_json {
+        ruling.pass();
     }
 }
 
