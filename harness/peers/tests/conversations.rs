@@ -67,7 +67,8 @@ fn same_verdicts(party: Party, most_starts: usize) -> Result<(), Failed> {
     let cases = cases_of(party, &V1);
     let subject = reference::subject(party, &[]);
     let alone = run_with(&cases, &subject, 2, true);
-    let shared = run_with(&cases, &subject, 2, false);
+    // One job needs the same number of starts on every machine; several share their cases by how fast they are.
+    let shared = run_with(&cases, &subject, 1, false);
     let (before, now) = (alone.verdicts(), shared.verdicts());
     let other: Vec<_> = before.iter().filter(|(id, verdict)| now[*id] != **verdict).collect();
     ensure(other.is_empty(), || format!("these verdicts differ in shared conversations: {other:?}"))?;
@@ -77,9 +78,7 @@ fn same_verdicts(party: Party, most_starts: usize) -> Result<(), Failed> {
     ensure(starts == cases.len() + restarts, || format!("{starts} starts alone"))?;
     let shared = &shared.report;
     ensure(unconfirmed(shared).is_empty(), || format!("{:?}", unconfirmed(shared)))?;
-    // How many cases run again depends on how busy the machine is.
-    let (starts, again) = (shared.summary.starts, shared.summary.again);
-    ensure(starts <= most_starts + restarts + again, || format!("{starts} starts, {again} cases again"))
+    ensure(shared.summary.starts <= most_starts + restarts, || format!("{} starts", shared.summary.starts))
 }
 
 /// Two cases start the agent again, and one comes after them.
@@ -115,7 +114,7 @@ const MOST_STARTS_IN_VERSION_2: usize = 25;
 const MOST_STARTS: usize = 38;
 
 /// The same for a client. Cases of which something stays unanswered need a process each.
-const MOST_CLIENT_STARTS: usize = 128;
+const MOST_CLIENT_STARTS: usize = 125;
 
 /// One of this many faults is tested in every run. `-- --include-ignored` tests all, which takes minutes.
 const SAMPLE: usize = 10;
