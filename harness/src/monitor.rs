@@ -5,8 +5,10 @@
 //! events wait on disk, and the session never waits for the judge. An error in the monitor is reported once and ends
 //! the record, but never the session.
 
+mod bridge;
 mod follow;
 mod live_judge;
+mod network;
 mod reported;
 mod scribe;
 mod session;
@@ -14,5 +16,6 @@ mod tap;
 mod watched;
 mod way;
 
-pub use session::stand;
+pub use network::{Network, Place, Route};
+pub use session::{stand, stand_on_network};
 pub use watched::{SessionReports, WatchedSession};

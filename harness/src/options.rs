@@ -292,7 +292,7 @@ fn transport(text: &str) -> Result<Transport, &'static str> {
 }
 
 /// Parses `NAME=VALUE`.
-fn variable(text: &str) -> Result<(String, String), &'static str> {
+pub(crate) fn variable(text: &str) -> Result<(String, String), &'static str> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write it as NAME=VALUE"),

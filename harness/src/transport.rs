@@ -8,6 +8,7 @@ pub mod between;
 pub mod dial;
 pub mod endpoint;
 pub mod folder;
+pub mod gateway;
 pub mod link;
 mod pipe;
 pub mod process;

@@ -49,7 +49,7 @@ pub use self::turn_log::{After, AtCancel, CancelRequest, Login, Refused, SideEff
 pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay};
 use crate::conversation::timing::{CLEAN_UP, between};
 use crate::protocol::{Capability, Edition, Feature};
-use crate::requirement::{Area, Party, Transport};
+use crate::requirement::{Area, Party, Transports};
 use crate::trace::INVENTED;
 use crate::wire::{Members, RpcId};
 
@@ -74,7 +74,7 @@ pub struct Conversation {
     /// The event with which the current case begins.
     case_from: usize,
     /// What carries the messages.
-    pub transport: Transport,
+    pub transports: Transports,
     /// Whether a message has come.
     pub begun: bool,
     /// In a case: the events in which the agent reported a tool call, asked permission for one, or its scripted model
@@ -206,7 +206,7 @@ impl Conversation {
             edition,
             whole,
             case_from: 0,
-            transport: Transport::Stdio,
+            transports: Transports::default(),
             begun: false,
             tool_reports: BTreeSet::new(),
             holes: Holes::default(),
@@ -262,7 +262,7 @@ impl Conversation {
     /// process, which may open the sessions of this one again.
     #[must_use]
     pub(crate) fn on_next_connection(&self, is_agents: bool) -> Self {
-        let next = Self::new(self.edition, self.whole).over(self.transport);
+        let next = Self::new(self.edition, self.whole).over(self.transports);
         if !(is_agents && self.whole && self.shutting_down.is_some()) {
             return next;
         }
@@ -281,8 +281,8 @@ impl Conversation {
 
     /// Sets what carries the messages.
     #[must_use]
-    pub const fn over(mut self, transport: Transport) -> Self {
-        self.transport = transport;
+    pub const fn over(mut self, transports: Transports) -> Self {
+        self.transports = transports;
         self
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use self::condition::{AppliesWhen, Condition, ConditionError, ConversationFact};
 pub use self::facts::{Area, Flag, Need};
 pub use self::revision::{CatalogueRevision, Difference, DifferenceKind, RevisionError};
-pub use self::transport::Transport;
+pub use self::transport::{Transport, Transports};
 
 /// One of the two sides of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]

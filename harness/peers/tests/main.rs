@@ -16,6 +16,7 @@ mod left;
 mod manual;
 mod means;
 mod monitor;
+mod network;
 mod page;
 mod program;
 mod reference;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         manual::trials(),
         means::trials(),
         monitor::trials(),
+        network::trials(),
         page::trials(),
         remote::trials(),
         reproduce::trials(),

@@ -54,7 +54,7 @@ pub fn trials() -> Vec<Trial> {
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// The reference agent on a port of its own.
-struct Server {
+pub struct Server {
     child: Child,
     stderr: BufReader<ChildStderr>,
     /// The endpoint.
@@ -65,9 +65,14 @@ struct Server {
 }
 
 impl Server {
-    fn start() -> Self {
+    pub fn start() -> Self {
+        Self::start_program(AGENT)
+    }
+
+    /// Starts this program, which has the options of the reference agent.
+    pub fn start_program(agent: &str) -> Self {
         let (home, mark) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-        let mut command = Command::new(AGENT);
+        let mut command = Command::new(agent);
         command.args(["--listen", "127.0.0.1:0"]).env("HOME", home.path()).env("ACP_TEST_MARK", mark.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the agent starts");
@@ -79,7 +84,7 @@ impl Server {
     }
 
     /// Returns the endpoint with this scheme.
-    fn url(&self, scheme: &str) -> String {
+    pub fn url(&self, scheme: &str) -> String {
         self.url.replacen("http", scheme, 1)
     }
 
@@ -91,7 +96,7 @@ impl Server {
     }
 
     /// Ends the agent, which then leaves nothing.
-    fn stop(mut self) {
+    pub fn stop(mut self) {
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process");
         kill_process(pid, Signal::TERM).expect("it runs");
         let status = self.child.wait().expect("it ends");
@@ -210,7 +215,6 @@ fn an_agent_that_is_not_reached_is_explained() {
     assert!(words(&socket).contains("answered the first request with the status 404"), "{}", words(&socket));
     let text = words("http://127.0.0.1:1/acp");
     assert!(text.contains("The agent cannot be reached: nothing serves"), "{text}");
-    assert!(words("https://127.0.0.1:1/acp").contains("servers with TLS cannot be tested yet"));
     server.stop();
 }
 

@@ -271,6 +271,7 @@ fn foreign(file: &str, header: &Header, report: &RunReport, cases: Option<&BTree
         edition: report.suite.edition.clone(),
         exact_edition: header.exact_edition,
         transport: header.transport,
+        bridged: header.bridged,
         case: Some(id.to_owned()),
         title: Some(case.title.clone()),
         conversation: None,

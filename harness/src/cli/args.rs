@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 
-use crate::options::{RunOptions, Shard, heading};
+use crate::options::{RunOptions, Shard, heading, variable};
 use crate::plan;
 use crate::profile::{self, Controls, Means, Setting};
 use crate::recording;
@@ -274,8 +274,21 @@ Examples:
 #[command(after_help = MONITOR_EXAMPLES)]
 pub struct MonitorArgs {
     /// The command line of the agent, after `--`
-    #[arg(last = true, required = true, value_name = "AGENT")]
+    #[arg(last = true, required_unless_present = "to", conflicts_with = "to", value_name = "AGENT")]
     pub command: Vec<OsString>,
+    /// Serve clients over HTTP or WebSocket at this address, such as http://127.0.0.1:8080/acp, until Ctrl-C
+    ///
+    /// It is served on loopback only; port 0 is a free one. The command line of the agent is started for each connection.
+    #[arg(long, value_name = "URL", conflicts_with = "wait")]
+    pub listen: Option<String>,
+    /// Connect to an agent that serves at this address, instead of starting one
+    ///
+    /// With `--listen`, HTTP requests and frames of WebSockets are passed on as they are.
+    #[arg(long, value_name = "URL", conflicts_with = "wait")]
+    pub to: Option<String>,
+    /// A header of every HTTP request to the agent, such as a token; may be repeated
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = variable)]
+    pub headers: Vec<(String, String)>,
     /// Write the trace to this file during the session; a folder gets one file per session
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -313,7 +326,13 @@ session without violations prints nothing.
 Examples:
   acp-conformance monitor -- my-agent --acp
   acp-conformance monitor --live --trace session.jsonl -- my-agent --acp
-  acp-conformance monitor --wait --report report.json -- my-agent --acp < messages.jsonl";
+  acp-conformance monitor --wait --report report.json -- my-agent --acp < messages.jsonl
+
+Over HTTP and WebSocket, which are drafts, it runs until Ctrl-C and exits with 1 if a party broke a MUST:
+  acp-conformance monitor --listen http://127.0.0.1:8080/acp --to http://127.0.0.1:9000/acp
+  acp-conformance monitor --listen ws://127.0.0.1:8080/acp -- my-agent --acp
+  acp-conformance monitor --to wss://agent.example.com/acp --header authorization=\"Bearer $TOKEN\"
+The last one is an agent on standard streams, for a client that starts it.";
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]

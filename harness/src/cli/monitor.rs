@@ -1,7 +1,9 @@
 //! `monitor`: proxies a session between a real client and a real agent, and checks both.
 //!
 //! The command starts twice: the client starts it, and it becomes the agent; and it starts itself as the proxy. With
-//! `--wait`, the command itself stays the proxy, and the agent is its child.
+//! `--wait`, the command itself stays the proxy, and the agent is its child. Over HTTP and WebSocket it stays as well.
+
+mod network;
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -19,7 +21,7 @@ use crate::edition::Editions;
 use crate::monitor::{SessionReports, WatchedSession, stand};
 use crate::output_file::{OutputFile, write_file};
 use crate::report::{Detail, PageReport, Renderer, SuiteEvent, TextReport};
-use crate::requirement::Level;
+use crate::requirement::{Level, Transport};
 use crate::results::{RequirementReport, RunReport};
 use crate::transport::between::{self, Between};
 use crate::transport::signal;
@@ -44,8 +46,14 @@ pub(super) fn run(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<Pro
                 own_fault(&format!("a signal may end the session: {error}"));
             }
             let record = Some(&**record).filter(|path| *path != Path::new(UNSEEN));
-            Ok(watch(args, editions, &session.to_string_lossy(), record, between))
+            let session = session.to_string_lossy();
+            match args.to {
+                Some(_) => network::dial(args, editions, &session, record, between),
+                None => Ok(watch(args, editions, &session, record, between)),
+            }
         }
+        _ if args.listen.is_some() => network::listen(args, editions),
+        _ if args.to.is_some() || !args.headers.is_empty() => become_bridge(args),
         _ if args.wait => stay(args, editions),
         _ => become_agent(args).map(|()| ProgramExit::Usage),
     }
@@ -94,14 +102,28 @@ fn stay(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<ProgramExit> 
 }
 
 fn become_agent(args: &MonitorArgs) -> anyhow::Result<()> {
-    let NewSession { name, record, path } = begin(args)?;
-    let path = path.unwrap_or_else(|| PathBuf::from(UNSEEN));
-    let mut again = vec![OsString::from("monitor"), "--stand-between".into(), name.into(), path.into()];
-    again.extend(std::env::args_os().skip(2));
+    let (again, record) = again(begin(args)?);
     let ends = record.and_then(|record| between::stand_between(again, &record));
     let ends = ends.inspect_err(|error| own_fault(&format!("cannot monitor this session: {error}"))).ok();
     let why = between::become_agent(&args.command, ends);
     bail!("cannot start the agent: {why}")
+}
+
+/// Stays as the agent of the client, while a second process connects it to the agent that serves.
+fn become_bridge(args: &MonitorArgs) -> anyhow::Result<ProgramExit> {
+    network::check(args)?;
+    let session = begin(args)?;
+    let (again, record) = again(session);
+    between::stand_between(again, &record.context("cannot record the session")?).context("cannot start")?.wait();
+    Ok(ProgramExit::Good)
+}
+
+/// Returns the arguments of the second process, and the file of the trace.
+fn again(NewSession { name, record, path }: NewSession) -> (Vec<OsString>, std::io::Result<File>) {
+    let path = path.unwrap_or_else(|| PathBuf::from(UNSEEN));
+    let mut again = vec![OsString::from("monitor"), "--stand-between".into(), name.into(), path.into()];
+    again.extend(std::env::args_os().skip(2));
+    (again, record)
 }
 
 /// Checks that the file can be written, or creates the folder.
@@ -170,34 +192,44 @@ fn watch(
     record: Option<&Path>,
     between: Between,
 ) -> ProgramExit {
-    // The monitor reports a panic in its own words.
-    std::panic::set_hook(Box::new(|_| {}));
-    let watched = WatchedSession {
-        name: record.map_or_else(|| "this session".to_owned(), |path| path.display().to_string()),
-        command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        chart: args.html.is_some(),
-        editions: editions.clone(),
-    };
-    let live = |requirement: &RequirementReport| show(std::slice::from_ref(requirement));
-    let has_warned = Cell::new(false);
+    let watched = watched(args, editions, record);
+    let (live, has_warned) = (args.live.then_some(&show_one as &(dyn Fn(&RequirementReport) + Sync)), Cell::new(false));
     let own_fault = |text: &str| {
         has_warned.set(true);
         own_fault(text);
     };
-    let outcome = stand(between, &watched, args.live.then_some(&live), &own_fault, |outcome| {
-        let written = |option: &Option<PathBuf>, extension, write: &dyn Fn(&Path) -> std::io::Result<()>| {
-            let path = option.as_ref().map(|path| in_folder(path, session, extension));
-            if let Some((path, Err(error))) = path.map(|path| (path.clone(), write(&path))) {
-                own_fault(&format!("cannot write {}: {error}", path.display()));
-            }
-        };
-        written(&args.report, "json", &|path| write_reports(path, &outcome.reports));
-        written(&args.html, "html", &|path| write_page(path, &watched.name, outcome));
-    });
+    let files = |outcome: &SessionReports| write_files(args, session, &watched.name, outcome, &own_fault);
+    let outcome = stand(between, &watched, live, &own_fault, files);
     if let Some(SessionReports { reports, .. }) = &outcome {
         sum_up(reports, args.live, record);
     }
     if has_warned.get() { ProgramExit::HarnessError } else { ProgramExit::Good }
+}
+
+/// Returns the settings of a session on standard streams.
+fn watched(args: &MonitorArgs, editions: &Editions, record: Option<&Path>) -> WatchedSession {
+    // The monitor reports a panic in its own words.
+    std::panic::set_hook(Box::new(|_| {}));
+    WatchedSession {
+        name: record.map_or_else(|| "this session".to_owned(), |path| path.display().to_string()),
+        command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        transport: Transport::Stdio,
+        bridged: None,
+        chart: args.html.is_some(),
+        editions: editions.clone(),
+    }
+}
+
+/// Writes the files that are wanted after a session.
+fn write_files(args: &MonitorArgs, session: &str, name: &str, outcome: &SessionReports, own_fault: &dyn Fn(&str)) {
+    let written = |option: &Option<PathBuf>, extension, write: &dyn Fn(&Path) -> std::io::Result<()>| {
+        let path = option.as_ref().map(|path| in_folder(path, session, extension));
+        if let Some((path, Err(error))) = path.map(|path| (path.clone(), write(&path))) {
+            own_fault(&format!("cannot write {}: {error}", path.display()));
+        }
+    };
+    written(&args.report, "json", &|path| write_reports(path, &outcome.reports));
+    written(&args.html, "html", &|path| write_page(path, name, outcome));
 }
 
 /// Writes a line for the agent, and one for the client.
@@ -241,6 +273,10 @@ fn broke(report: &RunReport) -> Option<String> {
         levels.into_iter().filter(|(n, _)| *n > 0).map(|(n, level)| format!("{n} {level}")).collect();
     let name = report.subject.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     (!counts.is_empty()).then(|| format!("the {}{name} broke {}", report.subject.kind, counts.join(" and ")))
+}
+
+fn show_one(requirement: &RequirementReport) {
+    show(std::slice::from_ref(requirement));
 }
 
 fn show(requirements: &[RequirementReport]) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::follow::{Follow, Written};
 use super::live_judge::LiveJudge;
+use super::network::Network;
 use super::reported::Reported;
 use super::scribe::Scribe;
 use super::tap::Tap;
@@ -42,43 +43,79 @@ fn stand_with(
     write_reports: impl FnOnce(&SessionReports),
 ) -> Option<SessionReports> {
     let Between { from_client, to_client, from_agent, to_agent, record, pid, start } = between;
-    let (tap, progress, reported) = (Tap::new(), Written::default(), Reported::default());
-    let (trouble, troubles) = channel();
-    let way = |party, from, to| Way { party, from, to, tap: &tap, trouble: trouble.clone() };
     // Without a second handle, the client would read the end before the reports are written.
     let to_client_held = to_client.try_clone().ok();
-    let (of_client, of_agent) = (way(Party::Client, from_client, to_agent), way(Party::Agent, from_agent, to_client));
+    let carry = |tap: &Tap, reported: &Reported, trouble: Sender<String>| {
+        let way = |party, from, to| Way { party, from, to, tap, trouble: trouble.clone() };
+        let (of_client, of_agent) =
+            (way(Party::Client, from_client, to_agent), way(Party::Agent, from_agent, to_client));
+        drop(trouble);
+        thread::scope(|scope| {
+            let client = scope.spawn(move || of_client.pump());
+            let agent = scope.spawn(move || of_agent.pump());
+            let ((agent_ended, agent_end), (client_ended, client_end)) = (channel(), channel());
+            scope.spawn(move || {
+                let _ = agent.join();
+                let _ = agent_ended.send(());
+                // An agent that closed only its output may go on for hours.
+                if client_end.recv_timeout(BOTH_END).is_ok() {
+                    reported.wait();
+                }
+                drop(to_client_held);
+            });
+            scope.spawn(move || {
+                let _ = client.join();
+                let _ = client_ended.send(());
+                let _ = agent_end.recv();
+                tap.close();
+            });
+        });
+    };
+    watch(&record, session, Some((pid, start)), say, judge, write_reports, carry)
+}
+
+/// Serves the sessions of a network until they are to end, and reports on both parties; see [`stand`]. `unreached` gets
+/// each reason for which the agent did not answer, once.
+pub fn stand_on_network(
+    network: Network,
+    record: &File,
+    session: &WatchedSession,
+    live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
+    (say, unreached): (&dyn Fn(&str), &(dyn Fn(&str) + Sync)),
+    write: impl FnOnce(&SessionReports),
+) -> Option<SessionReports> {
+    let carry = |tap: &Tap, _: &Reported, trouble: Sender<String>| {
+        network.carry(tap, &trouble, unreached);
+        tap.close();
+    };
+    watch(record, session, None, say, |trace| LiveJudge::new(trace, session).judge(live), write, carry)
+}
+
+/// Records and checks what `carry` notes in the tap, which it closes at the end.
+fn watch(
+    record: &File,
+    session: &WatchedSession,
+    start: Option<(u32, Start)>,
+    say: &dyn Fn(&str),
+    judge: impl FnOnce(Follow<'_>) -> Result<SessionReports, ReadError> + Send,
+    write_reports: impl FnOnce(&SessionReports),
+    carry: impl FnOnce(&Tap, &Reported, Sender<String>) + Send,
+) -> Option<SessionReports> {
+    let (tap, progress, reported) = (Tap::new(), Written::default(), Reported::default());
+    let (trouble, troubles) = channel();
     let header = header(session);
     thread::scope(|scope| {
-        let (tap, progress, reported, record) = (&tap, &progress, &reported, &record);
-        let client = scope.spawn(move || of_client.pump());
-        let agent = scope.spawn(move || of_agent.pump());
+        let (tap, progress, reported) = (&tap, &progress, &reported);
         let scribe_trouble = trouble.clone();
+        scope.spawn(move || carry(tap, reported, trouble));
         scope.spawn(move || {
             give_way();
-            write(record, &header, (pid, start), tap, progress, &scribe_trouble);
+            write(record, &header, start, tap, progress, &scribe_trouble);
         });
         let judge = scope.spawn(|| {
             give_way();
             judge(Follow::new(record, progress))
         });
-        let ((agent_ended, agent_end), (client_ended, client_end)) = (channel(), channel());
-        scope.spawn(move || {
-            let _ = agent.join();
-            let _ = agent_ended.send(());
-            // An agent that closed only its output may go on for hours.
-            if client_end.recv_timeout(BOTH_END).is_ok() {
-                reported.wait();
-            }
-            drop(to_client_held);
-        });
-        scope.spawn(move || {
-            let _ = client.join();
-            let _ = client_ended.send(());
-            let _ = agent_end.recv();
-            tap.close();
-        });
-        drop(trouble);
         // The pump threads must not wait for the reader of these messages.
         let shown = troubles.iter().inspect(|text| say(&format!("{text}; {CONTINUES}"))).count();
         let outcome = outcome(judge, shown > 0, say);
@@ -120,12 +157,12 @@ fn words(panic: &(dyn Any + Send)) -> &str {
 fn write(
     record: &File,
     header: &Header,
-    (pid, start): (u32, Start),
+    start: Option<(u32, Start)>,
     tap: &Tap,
     progress: &Written,
     trouble: &Sender<String>,
 ) {
-    let written = Scribe::new(record, header).and_then(|scribe| scribe.write(pid, start, tap, progress));
+    let written = Scribe::new(record, header).and_then(|scribe| scribe.write(start, tap, progress));
     if let Err(error) = written {
         tap.cut_off();
         let _ = trouble.send(format!("the trace cannot be written: {error}"));
@@ -138,6 +175,7 @@ fn header(session: &WatchedSession) -> Header {
     let mut header = Header::of_recording(session.editions.preferred().name(), vec![Lack::Processes]);
     header.exact_edition = session.editions.chose_exactly(&header.edition);
     header.command.clone_from(&session.command);
+    (header.transport, header.bridged) = (session.transport, session.bridged);
     header
 }
 
@@ -149,6 +187,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+    use crate::requirement::Transport;
 
     fn file(end: impl Into<OwnedFd>) -> File {
         File::from(end.into())
@@ -177,6 +216,8 @@ mod tests {
         let session = WatchedSession {
             name: "t".to_owned(),
             command: Vec::new(),
+            transport: Transport::Stdio,
+            bridged: None,
             chart: false,
             editions: crate::edition::Editions::built_in(),
         };

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::requirement::Party;
 use crate::sync::lock;
+use crate::trace::{HttpEvent, ProcessEvent};
 
 /// The most bytes that wait for the scribe. It only writes them to a file, so they seldom wait.
 const MOST: usize = 16 << 20;
@@ -25,6 +26,22 @@ pub(super) enum Sight {
     Ended(Party),
     /// The agent closed its input.
     AgentDeaf,
+    /// A message in an exchange of HTTP or of a WebSocket, with its line end.
+    Message(Party, usize, Vec<u8>),
+    /// An event of HTTP or of a WebSocket.
+    Http(HttpEvent),
+    /// An event of the agent's process.
+    Process(ProcessEvent),
+}
+
+/// An observation with its place.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// The microseconds since the beginning.
+    pub(super) us: u64,
+    /// The number of the connection.
+    pub(super) connection: usize,
+    pub(super) sight: Sight,
 }
 
 /// A queue between the pumps and the scribe.
@@ -38,8 +55,8 @@ pub(super) struct Tap {
 
 #[derive(Default)]
 struct Waiting {
-    /// The observations, with their microseconds since the beginning.
-    sights: Vec<(u64, Sight)>,
+    /// The observations.
+    sights: Vec<Seen>,
     bytes: usize,
     /// No more will come.
     closed: bool,
@@ -57,8 +74,8 @@ impl Tap {
         Self { waiting, news, room, begun: Instant::now(), patience }
     }
 
-    /// Adds an observation. The scribe is woken by [`Self::wake`] after the piece was forwarded.
-    pub(super) fn note(&self, sight: Sight, trouble: &Sender<String>) {
+    /// Adds an observation on a connection. The scribe is woken by [`Self::wake`] after the piece was forwarded.
+    pub(super) fn note(&self, connection: usize, sight: Sight, trouble: &Sender<String>) {
         let cost = COST + sight.len();
         let full = |waiting: &mut Waiting| waiting.bytes > MOST && !waiting.cut_off;
         let (mut waiting, late) =
@@ -69,7 +86,7 @@ impl Tap {
         }
         if !waiting.cut_off {
             waiting.bytes += cost;
-            waiting.sights.push((self.us(), sight));
+            waiting.sights.push(Seen { us: self.us(), connection, sight });
         }
     }
 
@@ -91,7 +108,7 @@ impl Tap {
     }
 
     /// Waits for the observations since the last call; empty at the end.
-    pub(super) fn take(&self) -> Vec<(u64, Sight)> {
+    pub(super) fn take(&self) -> Vec<Seen> {
         let nothing = |waiting: &mut Waiting| waiting.sights.is_empty() && !waiting.closed;
         let mut waiting = self.news.wait_while(self.waiting(), nothing).unwrap_or_else(PoisonError::into_inner);
         waiting.bytes = 0;
@@ -121,8 +138,8 @@ impl Waiting {
 impl Sight {
     fn len(&self) -> usize {
         match self {
-            Self::Bytes(_, bytes) => bytes.len(),
-            Self::Ended(_) | Self::AgentDeaf => 0,
+            Self::Bytes(_, bytes) | Self::Message(_, _, bytes) => bytes.len(),
+            Self::Ended(_) | Self::AgentDeaf | Self::Http(_) | Self::Process(_) => 0,
         }
     }
 }
@@ -138,7 +155,7 @@ mod tests {
         let tap = Tap::with_patience(Duration::from_millis(1));
         let (trouble, troubles) = channel();
         for _ in 0..100 {
-            tap.note(Sight::Bytes(Party::Agent, vec![0; 1 << 20]), &trouble);
+            tap.note(0, Sight::Bytes(Party::Agent, vec![0; 1 << 20]), &trouble);
         }
         drop(trouble);
         assert_eq!(troubles.iter().count(), 1);

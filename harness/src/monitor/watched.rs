@@ -2,6 +2,7 @@
 
 use crate::edition::Editions;
 use crate::report::Chart;
+use crate::requirement::{Party, Transport};
 use crate::results::RunReport;
 
 /// The settings of a session before it begins.
@@ -10,6 +11,10 @@ pub struct WatchedSession {
     pub name: String,
     /// The command line of the agent.
     pub command: Vec<String>,
+    /// What carries the messages.
+    pub transport: Transport,
+    /// The party whose messages are lines on standard streams all the same, because the monitor translates.
+    pub bridged: Option<Party>,
     /// Whether a page is requested.
     pub chart: bool,
     /// The editions of the protocol. The preferred one counts until the client and the agent have agreed on a version.

@@ -49,7 +49,7 @@ impl Way<'_> {
     }
 
     fn note(&self, sight: Sight) {
-        self.tap.note(sight, &self.trouble);
+        self.tap.note(0, sight, &self.trouble);
     }
 }
 

@@ -57,6 +57,7 @@ fn header(case: &Case, subject: &Subject) -> Header {
         suite: env!("CARGO_PKG_VERSION").to_owned(),
         edition: case.edition.name.clone(),
         transport: subject.reach.transport,
+        bridged: None,
         exact_edition: subject.exact_edition,
         case: Some(case.id.clone()),
         title: Some(case.title.clone()),

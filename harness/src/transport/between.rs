@@ -40,6 +40,14 @@ pub struct Ends {
     line: UnixStream,
 }
 
+impl Ends {
+    /// Waits for the end of the proxy, in a process that is the agent only in name. If a client kills it, the proxy
+    /// finds the end of its output.
+    pub fn wait(mut self) {
+        let _ = io::copy(&mut self.stdin, &mut io::sink());
+    }
+}
+
 /// The streams of the proxy.
 #[derive(Debug)]
 pub struct Between {

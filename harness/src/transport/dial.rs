@@ -8,11 +8,18 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hyper::Uri;
+use http_body_util::Full;
+use hyper::body::Bytes;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::http::uri::Scheme;
+use hyper::{Method, Request, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::link::LinkEvent;
 use crate::requirement::Transport;
@@ -27,13 +34,21 @@ const CONNECT_AT_START: Duration = Duration::from_secs(180);
 /// The pause between two attempts to connect. Short, since a local server starts within milliseconds.
 const CONNECT_AGAIN: Duration = Duration::from_millis(10);
 
+/// The time for a server to show that it speaks HTTP/2.
+const PROBE: Duration = Duration::from_secs(1);
+
 /// Where and how an agent serves.
 #[derive(Debug, Clone)]
 pub struct Server {
+    /// The address, with the scheme `http` or `https`.
     uri: Uri,
     transport: Transport,
     headers: Vec<(HeaderName, HeaderValue)>,
+    connector: HttpsConnector<HttpConnector>,
 }
+
+/// A client that keeps connections to a server.
+pub(super) type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// An address or header that cannot be used; the message says why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,22 +64,88 @@ impl Server {
     pub fn new(url: &str, transport: Transport, headers: &[(String, String)]) -> Result<Self, BadServer> {
         let bad = |why: &str| BadServer(format!("cannot use the URL `{url}`: {why}"));
         let uri: Uri = url.parse().map_err(|_| bad("it is invalid; write it as http://127.0.0.1:8080/acp"))?;
-        match uri.scheme_str() {
-            Some("http" | "ws") => {}
-            Some("https" | "wss") => return Err(bad("servers with TLS cannot be tested yet")),
-            _ => return Err(bad("it has to begin with http:// or ws://")),
-        }
+        let is_secure = match uri.scheme_str() {
+            Some("http" | "ws") => false,
+            Some("https" | "wss") => true,
+            _ => return Err(bad("it has to begin with http://, https://, ws:// or wss://")),
+        };
+        let mut parts = uri.into_parts();
+        parts.scheme = Some(if is_secure { Scheme::HTTPS } else { Scheme::HTTP });
+        let uri = Uri::from_parts(parts).map_err(|error| bad(&error.to_string()))?;
+        let connector = connector(is_secure, transport).map_err(|why| bad(&why))?;
         let header = |(name, value): &(String, String)| {
             let pair = name.parse().ok().zip(value.parse().ok());
             pair.ok_or_else(|| BadServer(format!("the header `{name}` has an invalid name or value")))
         };
-        Ok(Self { uri, transport, headers: headers.iter().map(header).collect::<Result<_, _>>()? })
+        let headers = headers.iter().map(header).collect::<Result<_, _>>()?;
+        Ok(Self { uri, transport, headers, connector })
     }
 
     /// Returns host and port.
     fn authority(&self) -> String {
-        format!("{}:{}", self.uri.host().unwrap_or_default(), self.uri.port_u16().unwrap_or(80))
+        let usual = if self.is_secure() { 443 } else { 80 };
+        format!("{}:{}", self.uri.host().unwrap_or_default(), self.uri.port_u16().unwrap_or(usual))
     }
+
+    /// Returns what carries the messages.
+    pub(super) const fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// Returns the address, with the query of a request.
+    pub(super) fn address(&self, query: Option<&str>) -> Uri {
+        let Some(query) = query else { return self.uri.clone() };
+        format!("{}?{query}", self.uri).parse().unwrap_or_else(|_| self.uri.clone())
+    }
+
+    /// Returns the headers of every request.
+    pub(super) fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        self.headers.iter().cloned()
+    }
+
+    fn is_secure(&self) -> bool {
+        self.uri.scheme() == Some(&Scheme::HTTPS)
+    }
+
+    /// Returns a client for the newest version of HTTP that the server speaks; for WebSockets, for HTTP/1.1.
+    pub(super) async fn client(&self) -> HttpClient {
+        let of = |is_2| Client::builder(TokioExecutor::new()).http2_only(is_2).build(self.connector.clone());
+        // With TLS, the two agree on the version.
+        if self.is_secure() || self.transport == Transport::WebSocket {
+            return of(false);
+        }
+        let newer: HttpClient = of(true);
+        let question = Request::builder().method(Method::OPTIONS).uri(self.uri.clone()).body(Full::default());
+        let Ok(question) = question else { return of(false) };
+        match timeout(PROBE, newer.request(question)).await {
+            Ok(Ok(_)) => newer,
+            _ => of(false),
+        }
+    }
+}
+
+/// Returns what opens TCP connections to a server, with TLS if needed. The certificates that the system trusts count, or
+/// those of the file that the variable `SSL_CERT_FILE` names.
+fn connector(is_secure: bool, transport: Transport) -> Result<HttpsConnector<HttpConnector>, String> {
+    let mut tcp = HttpConnector::new();
+    // Without this, each small message waits for the acknowledgement of the one before.
+    tcp.set_nodelay(true);
+    tcp.enforce_http(false);
+    let provider = rustls::crypto::ring::default_provider();
+    let builder = HttpsConnectorBuilder::new();
+    let builder = if is_secure {
+        let rooted = builder.with_provider_and_native_roots(provider);
+        rooted.map_err(|error| format!("the certificates that this system trusts cannot be read: {error}"))?
+    } else {
+        let config = rustls::ClientConfig::builder_with_provider(provider.into()).with_safe_default_protocol_versions();
+        let config = config.map_err(|error| error.to_string())?;
+        builder.with_tls_config(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
+    };
+    let builder = builder.https_or_http().enable_http1();
+    Ok(match transport {
+        Transport::WebSocket => builder.wrap_connector(tcp),
+        Transport::Http | Transport::Stdio => builder.enable_http2().wrap_connector(tcp),
+    })
 }
 
 /// An action of the client on its connection.
@@ -101,15 +182,12 @@ pub(super) async fn dial(
 ) {
     let events = Events { connection, events };
     let limit = if is_starting { CONNECT_AT_START } else { CONNECT };
-    match connect(&server, Instant::now() + limit, &events).await {
-        Ok(stream) if server.transport == Transport::WebSocket => {
-            socket::serve(&server, stream, outgoing, &events).await;
+    match accepts(&server, Instant::now() + limit, &events).await {
+        Ok(()) if server.transport == Transport::WebSocket => {
+            socket::serve(&server, outgoing, &events).await;
             events.ended().await;
         }
-        Ok(stream) => {
-            drop(stream);
-            http::serve(server, outgoing, &events).await;
-        }
+        Ok(()) => http::serve(server, outgoing, &events).await,
         Err(why) => {
             events.http(HttpEvent::Failed { exchange: 0, why }).await;
             events.ended().await;
@@ -118,14 +196,10 @@ pub(super) async fn dial(
 }
 
 /// Waits until the server accepts a connection.
-async fn connect(server: &Server, deadline: Instant, events: &Events) -> Result<TcpStream, String> {
+async fn accepts(server: &Server, deadline: Instant, events: &Events) -> Result<(), String> {
     loop {
         let why = match TcpStream::connect(server.authority()).await {
-            Ok(stream) => {
-                // Without this, each small message waits for the acknowledgement of the one before.
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
+            Ok(_) => return Ok(()),
             Err(error) => error,
         };
         if Instant::now() >= deadline || events.events.is_closed() {
@@ -189,4 +263,26 @@ pub(super) fn recorded(headers: &HeaderMap) -> Vec<(String, String)> {
 /// Returns the value of a header as text. Ids of sessions may have letters beyond ASCII.
 pub(super) fn text_of(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+/// The longest body of a request or a response that is not a stream, in bytes.
+pub(super) const LONGEST_BODY: usize = 64 << 20;
+
+/// The longest recorded beginning of a body that is not a message, in characters.
+const LONGEST_QUOTE: usize = 1 << 10;
+
+/// Returns the beginning of a body that is not a message.
+pub(super) fn quoted(body: &[u8]) -> String {
+    // A character has four bytes at most.
+    let beginning = &body[..body.len().min(4 * LONGEST_QUOTE)];
+    String::from_utf8_lossy(beginning).chars().take(LONGEST_QUOTE).collect()
+}
+
+/// Returns an error with its causes.
+pub(super) fn reason(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let why = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    let is_unknown = why.contains("UnknownIssuer");
+    let remedy = if is_unknown { " (the variable SSL_CERT_FILE names a file of certificates to trust)" } else { "" };
+    why + remedy
 }

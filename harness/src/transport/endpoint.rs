@@ -29,13 +29,10 @@ use tokio::time::timeout;
 
 use self::hub::{Hub, Served};
 use super::ACCEPT_AGAIN;
-use super::dial::{recorded, text_of};
+use super::dial::{LONGEST_BODY, recorded, text_of};
 use super::link::LinkEvent;
 use crate::requirement::Transport;
 use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
-
-/// The longest body of a request, in bytes.
-const LONGEST_BODY: usize = 64 << 20;
 
 /// The time for the tester to answer `initialize`, after which the client gets an error.
 const INITIALIZE: Duration = Duration::from_secs(60);
@@ -47,7 +44,7 @@ type Body = Either<Full<Bytes>, Channel<Bytes>>;
 pub struct Endpoint {
     listener: TcpListener,
     transport: Transport,
-    /// A path that no other program guesses.
+    /// The path. Unless a user chose it, no other program guesses it.
     path: String,
 }
 
@@ -58,8 +55,17 @@ impl Endpoint {
     ///
     /// Errors of the operating system.
     pub async fn open(transport: Transport) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        Ok(Self { listener, transport, path: format!("/{}/acp", random()?) })
+        Self::open_at(transport, 0, format!("/{}/acp", random()?)).await
+    }
+
+    /// Opens an address on this port, or on a free one for 0, and this path; needs a Tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the operating system, for example a port in use.
+    pub async fn open_at(transport: Transport, port: u16, path: String) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        Ok(Self { listener, transport, path })
     }
 
     /// Returns the URL for a client that uses its transport.
@@ -73,7 +79,7 @@ impl Endpoint {
     }
 
     /// Serves until the receiver of the events is dropped.
-    pub(super) async fn serve(self, events: mpsc::Sender<LinkEvent>) {
+    pub async fn serve(self, events: mpsc::Sender<LinkEvent>) {
         let hub = Arc::new(Hub::new(self.path, events.clone()));
         let mut connections = JoinSet::new();
         loop {
@@ -193,7 +199,7 @@ async fn post(
 }
 
 /// Whether a request comes from a program on this machine and not from a page of another origin.
-fn is_local(headers: &HeaderMap, uri: &Uri) -> bool {
+pub(super) fn is_local(headers: &HeaderMap, uri: &Uri) -> bool {
     const LOCAL: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).or(uri.authority().map(|it| it.as_str()));
     let is_loopback = |host: &str| LOCAL.contains(&host.rsplit_once(':').map_or(host, |(name, _)| name));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::registry::Registry;
 use crate::conversation::{Conversation, Session};
 use crate::protocol::Edition;
-use crate::requirement::{Condition, ConversationFact};
+use crate::requirement::{Condition, ConversationFact, Party};
 use crate::wire::Members;
 
 /// Whether the requirements with a precondition apply to a conversation, as far as it is known.
@@ -89,22 +89,26 @@ fn evaluated_with(sessions: SessionFacts, conversation: &Conversation) -> impl I
     let edition: &'static Edition = conversation.edition;
     let conditional = edition.catalogue.iter().filter(|requirement| requirement.applies_when.is_evaluated());
     conditional.filter_map(move |requirement| {
-        Some((requirement.id.as_str(), holds(&requirement.applies_when.condition, sessions, conversation)?))
+        Some((
+            requirement.id.as_str(),
+            holds(&requirement.applies_when.condition, sessions, (conversation, requirement.party))?,
+        ))
     })
 }
 
-/// Evaluates a condition; `None` if it depends on something that is unknown.
-fn holds(condition: &Condition, sessions: SessionFacts, conversation: &Conversation) -> Option<bool> {
+/// Evaluates the condition of a requirement of this party; `None` if it depends on something that is unknown.
+fn holds(condition: &Condition, sessions: SessionFacts, of: (&Conversation, Party)) -> Option<bool> {
+    let (conversation, _) = of;
     match condition {
         Condition::Always => Some(true),
         Condition::Words => None,
         Condition::All(all) => {
-            let values: Vec<_> = all.iter().map(|one| holds(one, sessions, conversation)).collect();
+            let values: Vec<_> = all.iter().map(|one| holds(one, sessions, of)).collect();
             let is_false = values.contains(&Some(false));
             if is_false { Some(false) } else { values.into_iter().collect::<Option<Vec<_>>>().map(|_| true) }
         }
         Condition::Any(any) => {
-            let values: Vec<_> = any.iter().map(|one| holds(one, sessions, conversation)).collect();
+            let values: Vec<_> = any.iter().map(|one| holds(one, sessions, of)).collect();
             let is_true = values.contains(&Some(true));
             if is_true { Some(true) } else { values.into_iter().collect::<Option<Vec<_>>>().map(|_| false) }
         }
@@ -114,11 +118,15 @@ fn holds(condition: &Condition, sessions: SessionFacts, conversation: &Conversat
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             Some(adapter.advertises(conversation.capabilities(*party), &path) == *advertised)
         }
-        Condition::Fact(fact) => is_true(*fact, sessions, conversation),
+        Condition::Fact(fact) => is_true(*fact, sessions, of),
     }
 }
 
-fn is_true(fact: ConversationFact, sessions: SessionFacts, conversation: &Conversation) -> Option<bool> {
+fn is_true(
+    fact: ConversationFact,
+    sessions: SessionFacts,
+    (conversation, of_party): (&Conversation, Party),
+) -> Option<bool> {
     // What was not seen may have been before a recording.
     let unless_missed = |is_seen: bool| is_seen.then_some(true).or((!conversation.holes.anywhere).then_some(false));
     let of_sessions = |is_seen: bool| if sessions.is_any_open { unless_missed(is_seen) } else { None };
@@ -135,7 +143,9 @@ fn is_true(fact: ConversationFact, sessions: SessionFacts, conversation: &Conver
         ConversationFact::Stdio
         | ConversationFact::OtherTransport
         | ConversationFact::Http
-        | ConversationFact::WebSocket => Some(Condition::Fact(fact).is_possible_over(conversation.transport)),
+        | ConversationFact::WebSocket => {
+            Some(Condition::Fact(fact).is_possible_over(conversation.transports.of(of_party)))
+        }
         ConversationFact::Modes => of_sessions(sessions.has_modes),
         ConversationFact::NoModes => of_sessions(sessions.lacks_modes),
         ConversationFact::ConfigOptions => of_sessions(sessions.has_options),

@@ -6,7 +6,7 @@ use super::recording_gaps::{can_decide, requires};
 use super::registry::Registry;
 use crate::areas::{Check, KINDS, On, Seen};
 use crate::protocol::{Edition, NameMap};
-use crate::requirement::{Area, Flag, Party, Transport};
+use crate::requirement::{Area, Flag, Party, Transports};
 use crate::trace::Lack;
 
 /// A check, with the conditions under which it can decide.
@@ -92,14 +92,15 @@ impl ChecksOfKind {
 }
 
 impl Dispatch {
-    /// Returns the checks of these parties and this edition that a trace of this transport with these gaps can decide.
-    pub(super) fn new(parties: &[Party], lacks: &[Lack], transport: Transport, edition: &Edition) -> Self {
+    /// Returns the checks of these parties and this edition that a trace of these transports with these gaps can decide.
+    pub(super) fn new(parties: &[Party], lacks: &[Lack], transports: Transports, edition: &Edition) -> Self {
         let mut lists = vec![Vec::new(); 2 * KINDS];
         for check in ALL.iter().filter(|check| parties.contains(&check.party)) {
             let requirement = edition
                 .catalogue
                 .find(check.requirement)
-                .filter(|found| found.is_decided() && found.applies_when.condition.is_possible_over(transport));
+                .filter(|found| found.is_decided())
+                .filter(|found| found.applies_when.condition.is_possible_over(transports.of(check.party)));
             let Some(requirement) = requirement.filter(|_| !lacks.contains(&Lack::Order) || check.alone) else {
                 continue;
             };

@@ -95,7 +95,7 @@ impl Judge {
     pub fn new(header: &Header, edition: &'static Edition) -> Self {
         let parties = header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]);
         Self {
-            conversation: Conversation::new(edition, header.is_of_cases()).over(header.transport),
+            conversation: Conversation::new(edition, header.is_of_cases()).over(header.transports()),
             areas: Areas::default(),
             parked: BTreeMap::new(),
             connection: 0,
@@ -104,7 +104,7 @@ impl Judge {
             shares: CaseShares::default(),
             fences: Fences::default(),
             cut_up: BTreeSet::new(),
-            checks: Dispatch::new(&parties, &header.lacks, header.transport, edition),
+            checks: Dispatch::new(&parties, &header.lacks, header.transports(), edition),
             parties,
             agrees_otherwise: false,
             not_covered: Vec::new(),
@@ -310,8 +310,8 @@ impl Judge {
             Envelope::Call(Call { id: Some(id), .. }) => self.conversation.note_stray_request(RpcId::new(id)),
             Envelope::Response { id: Some(id), .. } if self.conversation.may_await(&RpcId::new(id)) => {
                 self.learn_introductions();
-                let Conversation { edition, transport, .. } = self.conversation;
-                self.conversation = Conversation::new(edition, false).over(transport);
+                let Conversation { edition, transports, .. } = self.conversation;
+                self.conversation = Conversation::new(edition, false).over(transports);
                 self.areas = Areas::default();
                 (self.conversation.begun, self.conversation.holes.anywhere) = (true, true);
                 self.evaluate_conditions();

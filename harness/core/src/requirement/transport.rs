@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Party;
+
 /// What carries the messages of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -46,6 +48,26 @@ impl Transport {
             Self::Stdio => "stdio",
             Self::Http => "Streamable HTTP (draft)",
             Self::WebSocket => "WebSocket (draft)",
+        }
+    }
+}
+
+/// The transports of the two parties, which differ if a bridge between them translates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Transports {
+    /// The one that the agent uses.
+    pub agent: Transport,
+    /// The one that the client uses.
+    pub client: Transport,
+}
+
+impl Transports {
+    /// Returns that of a party.
+    #[must_use]
+    pub const fn of(self, party: Party) -> Transport {
+        match party {
+            Party::Agent => self.agent,
+            Party::Client => self.client,
         }
     }
 }

@@ -149,7 +149,7 @@ impl Collector {
     ) -> Vec<String> {
         let mut before = Vec::new();
         for judged in judged {
-            self.transport = judged.header().transport;
+            self.transport = judged.header().transports().of(self.kind);
             let id = judged.header().case.clone().unwrap_or_else(|| name.to_owned());
             if let Some(said) = judged.judgement.introductions.get(&self.kind).filter(|_| self.name.is_none()) {
                 (self.name, self.version) = (said.name.clone(), said.version.clone());

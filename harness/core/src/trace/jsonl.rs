@@ -13,7 +13,7 @@ use super::event::{Event, McpEvent, ProcessEvent, Visit, What, is_first};
 use super::http::HttpEvent;
 use super::model::ModelEvent;
 use super::step::StepEvent;
-use crate::requirement::{Party, Transport};
+use crate::requirement::{Party, Transport, Transports};
 use crate::wire::LineEnd;
 
 /// The name and version of the format.
@@ -51,6 +51,9 @@ pub struct Header {
     /// What carried the messages; absent for standard streams.
     #[serde(default, skip_serializing_if = "Transport::is_stdio")]
     pub transport: Transport,
+    /// The party whose messages are lines on standard streams all the same, because a bridge translates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridged: Option<Party>,
     /// The party that is the subject; absent if both are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Party>,
@@ -100,11 +103,21 @@ impl Header {
             walk: false,
             file: None,
             transport: Transport::default(),
+            bridged: None,
             subject: None,
             command: Vec::new(),
             requirements: Vec::new(),
             lacks,
         }
+    }
+}
+
+impl Header {
+    /// Returns what carried the messages of each party.
+    #[must_use]
+    pub fn transports(&self) -> Transports {
+        let of = |party| if self.bridged == Some(party) { Transport::Stdio } else { self.transport };
+        Transports { agent: of(Party::Agent), client: of(Party::Client) }
     }
 }
 

@@ -11,16 +11,13 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 use sse_stream::SseStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
-use super::{Events, Outgoing, ScriptedRequest, Server, recorded};
+use super::{Events, HttpClient, LONGEST_BODY, Outgoing, ScriptedRequest, Server, quoted, reason, recorded};
 use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
 
 /// The time for the server to take a request before the next one is sent. It answers at once; one that answers only
@@ -29,9 +26,6 @@ const TAKEN: Duration = Duration::from_secs(3);
 
 /// The same once it has not taken one in time, so that a conversation with such a server does not take minutes.
 const TAKEN_LATER: Duration = Duration::from_millis(200);
-
-/// The time for a server to show that it speaks HTTP/2.
-const PROBE: Duration = Duration::from_secs(1);
 
 /// The time for the streams to end after the end of the connection. Most servers end them at once.
 const STREAMS_END: Duration = Duration::from_secs(3);
@@ -49,24 +43,16 @@ const HELD: Duration = Duration::from_secs(5);
 /// The requests whose answers may come on another stream than the messages before them.
 const OPENING: [&str; 2] = ["session/load", "session/resume"];
 
-/// The longest body of a response that is not a stream, in bytes.
-const LONGEST_BODY: usize = 64 << 20;
-
-/// The longest recorded beginning of a body that is not a message, in characters.
-const LONGEST_QUOTE: usize = 1 << 10;
-
 /// The most arrivals that wait for the connection.
 const BACKLOG: usize = 64;
 
 const STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
-type Http = Client<HttpConnector, Full<Bytes>>;
-
 /// Serves the connection until `outgoing` is closed or the server ends it.
 pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<Outgoing>, events: &Events) {
     let (sender, mut arrivals) = mpsc::channel(BACKLOG);
-    let client = client(&server).await;
+    let client = server.client().await;
     let mut connection = Connection {
         server,
         client,
@@ -124,23 +110,6 @@ pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<
     }
 }
 
-/// Returns a client for HTTP/2, if the server speaks it, and otherwise for HTTP/1.1.
-async fn client(server: &Server) -> Http {
-    let of = |is_2| {
-        let mut connector = HttpConnector::new();
-        // Without this, each small message waits for the acknowledgement of the one before.
-        connector.set_nodelay(true);
-        Client::builder(TokioExecutor::new()).http2_only(is_2).build(connector)
-    };
-    let newer: Http = of(true);
-    let question = Request::builder().method(Method::OPTIONS).uri(server.uri.clone()).body(Full::default());
-    let Ok(question) = question else { return of(false) };
-    match timeout(PROBE, newer.request(question)).await {
-        Ok(Ok(_)) => newer,
-        _ => of(false),
-    }
-}
-
 /// What arrives in one exchange.
 struct Arrival {
     exchange: usize,
@@ -171,7 +140,7 @@ enum Purpose {
 
 struct Connection<'e> {
     server: Server,
-    client: Http,
+    client: HttpClient,
     events: &'e Events,
     sender: mpsc::Sender<Arrival>,
     /// Dropping them ends every exchange.
@@ -413,10 +382,7 @@ impl Connection<'_> {
             Purpose::Message => status.is_success() && value.get("jsonrpc").is_some(),
             Purpose::Stream | Purpose::Delete | Purpose::Scripted => false,
         });
-        let quote = body
-            .as_ref()
-            .filter(|_| !holds_message)
-            .map(|body| String::from_utf8_lossy(body).chars().take(LONGEST_QUOTE).collect());
+        let quote = body.as_ref().filter(|_| !holds_message).map(|body| quoted(body));
         let event =
             HttpEvent::Response { exchange, status: status.as_u16(), version, headers: recorded(headers), body: quote };
         self.events.http(event).await;
@@ -519,7 +485,7 @@ impl Arrivals {
 
 /// Sends a request and passes on what comes back; of a stream that it does not follow, only the beginning.
 async fn perform(
-    client: Http,
+    client: HttpClient,
     request: Request<Full<Bytes>>,
     follows: bool,
     exchange: usize,
@@ -565,10 +531,4 @@ async fn follow(response: Response<Incoming>, arrivals: &Arrivals) -> Option<Str
         }
     }
     None
-}
-
-/// Returns an error with its causes.
-fn reason(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -3,15 +3,21 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use tokio::net::TcpStream;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY};
+use hyper::upgrade::Upgraded;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tokio_tungstenite::client_async;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::error::Error;
-use tokio_tungstenite::tungstenite::protocol::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 
-use super::{Events, Outgoing, Server, recorded};
+use super::{Events, Outgoing, Server, reason, recorded};
 use crate::trace::{HttpEvent, Posted};
 
 /// The time for the answer of a server to the end of the connection.
@@ -20,32 +26,28 @@ const CLOSE: Duration = Duration::from_millis(500);
 /// The exchange of the upgrade, which is the only one.
 const UPGRADE: usize = 0;
 
-pub(super) async fn serve(
-    server: &Server,
-    stream: TcpStream,
-    mut outgoing: mpsc::UnboundedReceiver<Outgoing>,
-    events: &Events,
-) {
-    let mut request = match server.uri.to_string().replacen("http://", "ws://", 1).into_client_request() {
+pub(super) async fn serve(server: &Server, mut outgoing: mpsc::UnboundedReceiver<Outgoing>, events: &Events) {
+    let failed = |why| HttpEvent::Failed { exchange: UPGRADE, why };
+    let request = match server.uri.to_string().replacen("http", "ws", 1).into_client_request() {
         Ok(request) => request,
-        Err(error) => return events.http(HttpEvent::Failed { exchange: UPGRADE, why: error.to_string() }).await,
+        Err(error) => return events.http(failed(error.to_string())).await,
     };
-    request.headers_mut().extend(server.headers.iter().cloned());
-    let headers = recorded(request.headers());
+    let (mut head, ()) = request.into_parts();
+    head.uri = server.uri.clone();
+    head.headers.extend(server.headers.iter().cloned());
+    let headers = recorded(&head.headers);
     let upgrade =
         HttpEvent::Request { exchange: UPGRADE, method: "GET".to_owned(), headers, message: None, scripted: false };
     events.http(upgrade).await;
-    let mut socket = match client_async(request, stream).await {
-        Ok((socket, response)) => {
-            events.http(answered(&response)).await;
-            socket
-        }
-        Err(error) => {
-            if let Error::Http(response) = &error {
-                events.http(answered(response)).await;
-            }
-            return events.http(HttpEvent::Failed { exchange: UPGRADE, why: error.to_string() }).await;
-        }
+    let key = head.headers.get(SEC_WEBSOCKET_KEY).cloned();
+    let response = match server.client().await.request(Request::from_parts(head, Full::default())).await {
+        Ok(response) => response,
+        Err(error) => return events.http(failed(reason(&error))).await,
+    };
+    events.http(answered(&response)).await;
+    let mut socket = match open(response, key.as_ref()).await {
+        Ok(socket) => socket,
+        Err(why) => return events.http(failed(why)).await,
     };
     let why = loop {
         tokio::select! {
@@ -91,11 +93,28 @@ pub(super) async fn serve(
     events.http(HttpEvent::Ended { exchange: UPGRADE, why }).await;
 }
 
+/// Makes a WebSocket of the connection whose upgrade the server accepted.
+async fn open(
+    response: Response<Incoming>,
+    key: Option<&HeaderValue>,
+) -> Result<WebSocketStream<TokioIo<Upgraded>>, String> {
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Err(format!("the server refused the WebSocket with {}", response.status()));
+    }
+    let expected = key.map(|key| derive_accept_key(key.as_bytes()));
+    let accept = response.headers().get(SEC_WEBSOCKET_ACCEPT).and_then(|accept| accept.to_str().ok());
+    if accept != expected.as_deref() {
+        return Err("the answer to the upgrade has a wrong Sec-WebSocket-Accept".to_owned());
+    }
+    let upgraded = hyper::upgrade::on(response).await.map_err(|error| reason(&error))?;
+    Ok(WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, None).await)
+}
+
 fn frame_of_server(kind: &str) -> HttpEvent {
     HttpEvent::Frame { exchange: UPGRADE, by_server: true, kind: kind.to_owned(), message: None }
 }
 
-fn answered<B>(response: &hyper::Response<B>) -> HttpEvent {
+fn answered<B>(response: &Response<B>) -> HttpEvent {
     HttpEvent::Response {
         exchange: UPGRADE,
         status: response.status().as_u16(),

@@ -1,0 +1,122 @@
+//! Streams of events.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use http_body_util::channel::{Channel, Sender};
+use http_body_util::{BodyExt, Either};
+use hyper::Response;
+use hyper::body::{Bytes, Incoming};
+use sse_stream::SseStream;
+use tokio::sync::{Mutex, mpsc};
+
+use super::{Body, Desk, Passage, Place, rebuilt};
+use crate::requirement::Party;
+use crate::trace::HttpEvent;
+
+/// The most pieces of a stream that wait for a slow client.
+const BACKLOG: usize = 16;
+
+/// Passes on a stream of events, piece by piece as it comes. Each event is reported before its last piece goes on.
+pub(super) async fn pass(
+    desk: &Desk,
+    response: Response<Incoming>,
+    place: Place,
+    is_of_session: bool,
+) -> Response<Body> {
+    let (head, body) = response.into_parts();
+    desk.answered(place, &head, None).await;
+    let (sender, passed) = Channel::new(BACKLOG);
+    let passages = desk.passages.clone();
+    tokio::spawn(async move {
+        let Followed { is_left, why } = follow(body, sender, place, &passages).await;
+        let ended = HttpEvent::Ended { exchange: place.1, why };
+        let _ = passages.send((place.0, Passage::Http(ended))).await;
+        if !is_of_session && !is_left {
+            // A server ends a connection by the end of its stream.
+            let _ = passages.send((place.0, Passage::Ended(Party::Agent))).await;
+        }
+    });
+    rebuilt(head, Either::Right(passed))
+}
+
+/// A stream on its way.
+struct Way {
+    body: Incoming,
+    sender: Sender<Bytes>,
+    /// The last piece, which the client has not got yet.
+    piece: Option<Bytes>,
+    end: Followed,
+}
+
+/// How a stream ended.
+#[derive(Default)]
+struct Followed {
+    /// The client left it.
+    is_left: bool,
+    /// The reason if it broke.
+    why: Option<String>,
+}
+
+impl Way {
+    /// Hands the last piece to the client and waits for the next one. A reader of the pieces asks for the next one once
+    /// it has found every event in those before it.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(piece) = self.piece.take()
+            && self.sender.send_data(piece).await.is_err()
+        {
+            self.end.is_left = true;
+            return None;
+        }
+        loop {
+            match self.body.frame().await? {
+                Ok(frame) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.piece = Some(data.clone());
+                        return Some(data);
+                    }
+                }
+                Err(error) => {
+                    self.end.why = Some(error.to_string());
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// Passes on a stream to its end.
+async fn follow(
+    body: Incoming,
+    sender: Sender<Bytes>,
+    (connection, exchange): Place,
+    passages: &mpsc::Sender<(usize, Passage)>,
+) -> Followed {
+    let way = Arc::new(Mutex::new(Way { body, sender, piece: None, end: Followed::default() }));
+    let unreadable = {
+        let pieces = stream::unfold(Arc::clone(&way), |way| async move {
+            let piece = way.lock().await.next().await?;
+            Some((Ok::<_, hyper::Error>(piece), way))
+        });
+        let mut events = pin!(SseStream::from_bytes_stream(pieces));
+        loop {
+            match events.next().await {
+                Some(Ok(event)) => {
+                    // Comments and keep-alives have no data.
+                    let Some(data) = event.data else { continue };
+                    let bytes = data.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }).collect();
+                    let passage = Passage::Message { exchange, from: Party::Agent, bytes };
+                    let _ = passages.send((connection, passage)).await;
+                }
+                Some(Err(error)) => break Some(error.to_string()),
+                None => break None,
+            }
+        }
+    };
+    // What cannot be read goes on all the same.
+    let mut way = way.lock().await;
+    while !way.end.is_left && way.next().await.is_some() {}
+    let Followed { is_left, why } = std::mem::take(&mut way.end);
+    Followed { is_left, why: why.or(unreadable) }
+}
