@@ -75,7 +75,7 @@ impl Origin {
 /// They do not, so the words before `--` are probably its command line.
 pub(super) fn check_filters(options: &RunOptions, party: Party) -> anyhow::Result<()> {
     let RunOptions { filters, start, manual, .. } = options;
-    if !filters.is_empty() && !manual && start.command.is_empty() && start.profile.is_none() {
+    if !filters.is_empty() && !manual && start.command.is_empty() && start.profile.is_none() && start.url.is_none() {
         let words = shell_words::join(filters);
         bail!("which {party}? Give its command line after `--`, or a profile:\n  acp-conformance {party} -- {words}");
     }

@@ -147,7 +147,9 @@ impl<'r> RunInProgress<'r> {
             None => return None,
         };
         let not_run = plan.cases.iter().filter(|case| !self.collector.has(&case.id)).count();
-        (not_run > 0).then_some(Partial { reason, not_run })
+        // The end may also have come while failures were being confirmed.
+        let is_unconfirmed = || !self.collector.unconfirmed().is_empty();
+        (not_run > 0 || is_unconfirmed()).then_some(Partial { reason, not_run })
     }
 
     /// Returns the suite that adds cases to the results.

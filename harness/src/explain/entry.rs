@@ -4,7 +4,7 @@ use crate::case::{self, Case};
 use crate::edition::Bundle;
 use crate::example::exchange;
 use crate::judge::Registry;
-use crate::requirement::{Catalogue, Difference, Level, Party, Requirement, Status};
+use crate::requirement::{Catalogue, Difference, Level, Party, Requirement, Status, Transport};
 use crate::verdict::Verdict;
 
 /// The built-in data for explanations.
@@ -108,9 +108,9 @@ impl Sources {
             path: requirement.page(),
         });
         let script = case.source.text().lines().map(str::to_owned).collect();
-        let subject = subject(case.subject);
+        let (option, subject) = start(case.subject, |transport| case.fits(transport, self.bundle.catalogue()));
         let protocol = protocol_option(self.bundle);
-        let command = format!("acp-conformance {}{protocol} --case {} -- {subject}", case.subject, case.id);
+        let command = format!("acp-conformance {}{protocol}{option} --case {} -- {subject}", case.subject, case.id);
         vec![
             ("Requirements", Section::Files(requirements.collect())),
             ("Script", Section::Lines(script)),
@@ -206,7 +206,9 @@ fn command(bundle: &Bundle, requirement: &Requirement, ground: Ground) -> Option
         Ground::Nothing => return None,
     };
     let (party, protocol) = (requirement.party, protocol_option(bundle));
-    Some(format!("acp-conformance {party}{protocol}{selection} -- {}", subject(party)))
+    let condition = &requirement.applies_when.condition;
+    let (option, subject) = start(party, |transport| condition.is_possible_over(transport));
+    Some(format!("acp-conformance {party}{protocol}{option}{selection} -- {subject}"))
 }
 
 /// Returns the option that chooses the edition of a draft, with a space before it; empty for the stable protocol.
@@ -214,12 +216,20 @@ pub(super) fn protocol_option(bundle: &Bundle) -> String {
     if bundle.is_draft() { format!(" --protocol {}", bundle.case_folder()) } else { String::new() }
 }
 
-/// Returns an example of a command line for a subject.
-const fn subject(party: Party) -> &'static str {
-    match party {
-        Party::Agent => "my-agent --acp",
-        Party::Client => "my-client --agent {agent} --dir {cwd} {prompt}",
-    }
+/// Returns the option for the first transport that fits, and an example of a command line for it.
+fn start(party: Party, fits: impl Fn(Transport) -> bool) -> (&'static str, &'static str) {
+    let option = match [Transport::Stdio, Transport::Http, Transport::WebSocket].into_iter().find(|it| fits(*it)) {
+        Some(Transport::Http) => " --transport http",
+        Some(Transport::WebSocket) => " --transport ws",
+        Some(Transport::Stdio) | None => "",
+    };
+    let subject = match (party, option.is_empty()) {
+        (Party::Agent, true) => "my-agent --acp",
+        (Party::Agent, false) => "my-agent serve --port {port}",
+        (Party::Client, true) => "my-client --agent {agent} --dir {cwd} {prompt}",
+        (Party::Client, false) => "my-client --url {url} --dir {cwd} {prompt}",
+    };
+    (option, subject)
 }
 
 fn item_of_case(case: &Case) -> Item {

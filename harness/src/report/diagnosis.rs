@@ -127,6 +127,8 @@ fn of_agent(trace: &Trace) -> Option<String> {
         format!("The program exited ({how}) before it answered initialize.{}", wrote.unwrap_or_default())
     } else if let Some(why) = not_served(trace) {
         why
+    } else if let Some(why) = not_answered(trace) {
+        why
     } else if closed_its_output(trace) {
         format!(
             "The program closed its standard output before it answered initialize, and is still running.{}",
@@ -153,33 +155,72 @@ fn of_agent(trace: &Trace) -> Option<String> {
     Some(text)
 }
 
+/// Returns the events of HTTP or of a WebSocket.
+fn http(trace: &Trace) -> impl Iterator<Item = &HttpEvent> {
+    trace.events.iter().filter_map(|event| if let What::Http(http) = &event.what { Some(http) } else { None })
+}
+
+/// Returns the status of the response to the first request, which opens the connection, and the beginning of its body.
+fn first_response(trace: &Trace) -> Option<(u16, Option<&str>)> {
+    http(trace).find_map(|event| match event {
+        HttpEvent::Response { exchange: 0, status, body, .. } => Some((*status, body.as_deref())),
+        _ => None,
+    })
+}
+
 /// Says why an agent that should serve was not reached.
 fn not_served(trace: &Trace) -> Option<String> {
-    if trace.header.subject == Some(Party::Client) {
+    if trace.header.subject == Some(Party::Client) || trace.header.transport.is_stdio() {
         return None;
     }
-    let events =
-        || trace.events.iter().filter_map(|event| if let What::Http(http) = &event.what { Some(http) } else { None });
-    let answer = events().find_map(|event| match event {
-        HttpEvent::Response { status, .. } if !matches!(status, 101 | 200) => Some(*status),
-        _ => None,
-    });
-    if let Some(status) = answer {
-        return Some(format!(
-            "The server answered the first request with the status {status}. Is the path of its address right? It is \
-             http://127.0.0.1:{{port}}/acp, unless --url names another one."
-        ));
-    }
-    let is_unreached = !trace.header.transport.is_stdio() && events().next().is_none();
-    let why = events().find_map(|event| match event {
+    let why = http(trace).find_map(|event| match event {
         HttpEvent::Failed { why, .. } => Some(why.as_str()),
         _ => None,
     });
-    let why = why.or(is_unreached.then_some("nothing serves at its address within the time limit (--timeout-start)"))?;
-    Some(format!(
-        "The agent cannot be reached: {why}. Check that {{port}} stands in its command line where the port goes, or name \
-         its address by --url."
-    ))
+    match first_response(trace) {
+        Some((101 | 200, _)) => None,
+        Some((status, _)) => {
+            let remedy = match status {
+                300..=399 => "It redirects, which the harness does not follow: name the last address by --url.",
+                401 | 403 => "If it needs a login, give it by --header.",
+                _ => "Is the path of its address right? It is /acp, unless --url or the profile names another one.",
+            };
+            Some(format!("The server answered the first request with the status {status}. {remedy}"))
+        }
+        None if why.is_none() && http(trace).next().is_some() => Some(
+            "The server accepted the connection, but did not answer the first request within the time limit \
+             (--timeout-start)."
+                .to_owned(),
+        ),
+        None => Some(format!(
+            "The agent cannot be reached: {}. Check that {{port}} stands in its command line where the port goes, or name \
+             its address by --url.",
+            why.unwrap_or("nothing serves at its address within the time limit (--timeout-start)")
+        )),
+    }
+}
+
+/// Says why an agent that serves did not answer `initialize`, although it answered the first request.
+fn not_answered(trace: &Trace) -> Option<String> {
+    let (status, body) = first_response(trace).filter(|_| trace.header.subject != Some(Party::Client))?;
+    let broken = http(trace).find_map(|event| match event {
+        HttpEvent::Ended { why: Some(why), .. } | HttpEvent::Failed { why, .. } => Some(why.as_str()),
+        _ => None,
+    });
+    Some(match (status, body, broken) {
+        (_, _, Some(why)) => format!("The server did not answer initialize: the connection broke: {why}."),
+        (101, ..) => {
+            "The server opened the WebSocket, but did not answer initialize within the time limit (--timeout-start)."
+                .to_owned()
+        }
+        (_, Some(body), _) => {
+            format!(
+                "The server answered initialize with the status {status}, but with something else than a message: {}",
+                shown(body.as_bytes())
+            )
+        }
+        (_, None, _) => format!("The server answered initialize with the status {status}, but with no message."),
+    })
 }
 
 /// The lines of a party.

@@ -144,6 +144,9 @@ pub(crate) fn partial(partial: Partial) -> String {
         PartialReason::FailFast => "the run stopped after a failed case",
         PartialReason::Quit => "the person ended the run",
     };
+    if partial.not_run == 0 {
+        return format!("{why} before every failure was confirmed");
+    }
     format!("{why}; {} not run", count(partial.not_run, "case was", "cases were"))
 }
 

@@ -237,6 +237,7 @@ impl State {
     /// Reads an event of HTTP, with its connection and its position.
     pub fn note_http(&mut self, connection: usize, n: usize, event: &HttpEvent) {
         match event {
+            HttpEvent::Frame { by_server: false, .. } => self.scripted.1.push(n),
             HttpEvent::Request { exchange, scripted: true, .. } => self.scripted.0 = Some(*exchange),
             HttpEvent::Request { exchange, message: Some(Posted { method: Some(_), id: Some(id), .. }), .. } => {
                 self.posted.insert((connection, *exchange), (RpcId::new(id), None));

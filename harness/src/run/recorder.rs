@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::requirement::Party;
-use crate::trace::{Aside, Event, ProcessEvent, What};
+use crate::trace::{Aside, Event, HttpEvent, ProcessEvent, What};
 use crate::wire::read_line;
 
 /// The most bytes that one trace holds, so that a flood ends in bounded time and memory; a line of 64 MiB still fits.
@@ -26,6 +26,9 @@ const EVENT_COST: usize = 4 << 10;
 /// The cost of each value of a message in bytes, since the message is kept as long as the case runs.
 const VALUE_COST: usize = 128;
 
+/// The length in bytes of the shortest word that is taken for a secret; shorter ones may stand anywhere.
+const LEAST_SECRET: usize = 8;
+
 /// The growing list of events of one conversation.
 pub struct Recorder {
     started: Instant,
@@ -39,6 +42,8 @@ pub struct Recorder {
     case_from: usize,
     /// The current connection; see [`Event::connection`].
     pub connection: usize,
+    /// The texts that are replaced wherever the subject repeats them.
+    secrets: Vec<Vec<u8>>,
 }
 
 impl Recorder {
@@ -53,7 +58,16 @@ impl Recorder {
             opening: 0,
             case_from: 0,
             connection: 0,
+            secrets: Vec::new(),
         }
+    }
+
+    /// Hides these values, and the longer words in them, from the trace: a subject may repeat a token that it got.
+    #[must_use]
+    pub fn hiding<'v>(mut self, values: impl Iterator<Item = &'v str>) -> Self {
+        let words = values.flat_map(str::split_whitespace).filter(|word| word.len() >= LEAST_SECRET);
+        self.secrets = words.map(|word| word.as_bytes().to_vec()).collect();
+        self
     }
 
     /// Returns the events so far.
@@ -111,7 +125,10 @@ impl Recorder {
     }
 
     /// Appends an event and returns its position.
-    pub fn record(&mut self, what: What) -> usize {
+    pub fn record(&mut self, mut what: What) -> usize {
+        if !self.secrets.is_empty() {
+            self.hide(&mut what);
+        }
         let n = self.events.len();
         if let What::Line { bytes, .. } = &what {
             self.bytes += bytes.len() + EVENT_COST;
@@ -119,6 +136,31 @@ impl Recorder {
         let us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.events.push(Event { n, us, connection: self.connection, what });
         n
+    }
+
+    fn hide(&self, what: &mut What) {
+        let texts = |text: &mut String| {
+            let mut bytes = std::mem::take(text).into_bytes();
+            self.hide_in(&mut bytes);
+            *text = String::from_utf8_lossy(&bytes).into_owned();
+        };
+        match what {
+            What::Line { bytes, .. } | What::Stderr(bytes) | What::Stdout(bytes) => self.hide_in(bytes),
+            What::Http(HttpEvent::Response { headers, body, .. }) => {
+                headers.iter_mut().for_each(|(_, value)| texts(value));
+                body.iter_mut().for_each(texts);
+            }
+            What::Http(HttpEvent::Failed { why, .. }) => texts(why),
+            _ => {}
+        }
+    }
+
+    fn hide_in(&self, bytes: &mut Vec<u8>) {
+        for secret in &self.secrets {
+            while let Some(at) = bytes.windows(secret.len()).position(|window| window == secret) {
+                bytes.splice(at..at + secret.len(), *b"***");
+            }
+        }
     }
 
     /// Counts the memory for a message that is kept in addition to its line.
@@ -176,6 +218,13 @@ fn values(message: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repeated_secret_is_hidden() {
+        let mut recorder = Recorder::start().hiding(["Bearer 12345678", "short"].into_iter());
+        recorder.record(What::Stderr(b"Bearer 12345678, short, 12345678".to_vec()));
+        assert_eq!(recorder.finish()[0].what, What::Stderr(b"Bearer ***, short, ***".to_vec()));
+    }
 
     #[test]
     fn a_full_kind_leaves_room_for_the_others() {

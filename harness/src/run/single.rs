@@ -119,7 +119,8 @@ async fn run_once(case: &Case, subject: &Subject, goes_on: bool, ending: &dyn Fn
 /// Starts the subject for a case. If that is impossible, returns the recorder with the reason in it. `mark` is recorded
 /// first.
 pub(super) async fn start(case: &Case, subject: &Subject, mark: Option<What>) -> Result<ReadyCase, Recorder> {
-    let mut recorder = Recorder::start();
+    let secrets = subject.reach.headers.iter().map(|(_, value)| value.as_str());
+    let mut recorder = Recorder::start().hiding(secrets);
     if let Some(mark) = mark {
         recorder.record(mark);
     }

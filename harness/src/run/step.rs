@@ -29,7 +29,7 @@ pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usi
         Action::Send(lines) => running.send(lines),
         Action::Raw(raw) => running.raw(raw),
         Action::Http(request) => http::request(running, request).await,
-        Action::Binary(message) => http::binary(running, message),
+        Action::Binary(message) => http::binary(running, message).await,
         Action::Expect { line, presence: Presence::Must } => running.must(line, step.within).await,
         Action::Expect { line, presence: Presence::Optional } => running.optional(index, line, step.within).await,
         Action::Expect { line, presence: Presence::Any } => running.any(line, step.within).await,

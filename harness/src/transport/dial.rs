@@ -5,21 +5,25 @@ mod http;
 mod socket;
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::{Stream, StreamExt};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::Scheme;
 use hyper::{Method, Request, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use sse_stream::SseStream;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use super::link::LinkEvent;
 use crate::requirement::Transport;
@@ -36,6 +40,9 @@ const CONNECT_AGAIN: Duration = Duration::from_millis(10);
 
 /// The time for a server to show that it speaks HTTP/2.
 const PROBE: Duration = Duration::from_secs(1);
+
+/// The most headers of a response over HTTP/1.1; the library's own limit is lower than what proxies may add.
+const MOST_HEADERS: usize = 1000;
 
 /// Where and how an agent serves.
 #[derive(Debug, Clone)]
@@ -62,6 +69,11 @@ impl Server {
     ///
     /// The URL or a header is invalid.
     pub fn new(url: &str, transport: Transport, headers: &[(String, String)]) -> Result<Self, BadServer> {
+        if url.split(['/', '?']).nth(2).is_some_and(|authority| authority.contains('@')) {
+            let why = "the URL of the agent holds a user name or a password; give them as a header, such as\n  \
+                --header authorization=\"Basic $CREDENTIALS\"";
+            return Err(BadServer(why.to_owned()));
+        }
         let bad = |why: &str| BadServer(format!("cannot use the URL `{url}`: {why}"));
         let uri: Uri = url.parse().map_err(|_| bad("it is invalid; write it as http://127.0.0.1:8080/acp"))?;
         let is_secure = match uri.scheme_str() {
@@ -109,18 +121,23 @@ impl Server {
 
     /// Returns a client for the newest version of HTTP that the server speaks; for WebSockets, for HTTP/1.1.
     pub(super) async fn client(&self) -> HttpClient {
-        let of = |is_2| Client::builder(TokioExecutor::new()).http2_only(is_2).build(self.connector.clone());
-        // With TLS, the two agree on the version.
+        self.client_for(self.needs_http2().await)
+    }
+
+    /// Returns a client with TCP connections of its own.
+    pub(super) fn client_for(&self, needs_http2: bool) -> HttpClient {
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder.http2_only(needs_http2).http1_max_headers(MOST_HEADERS).build(self.connector.clone())
+    }
+
+    /// Whether the server speaks HTTP/2 without an agreement. With TLS, the two agree on the version.
+    pub(super) async fn needs_http2(&self) -> bool {
         if self.is_secure() || self.transport == Transport::WebSocket {
-            return of(false);
+            return false;
         }
-        let newer: HttpClient = of(true);
         let question = Request::builder().method(Method::OPTIONS).uri(self.uri.clone()).body(Full::default());
-        let Ok(question) = question else { return of(false) };
-        match timeout(PROBE, newer.request(question)).await {
-            Ok(Ok(_)) => newer,
-            _ => of(false),
-        }
+        let Ok(question) = question else { return false };
+        matches!(timeout(PROBE, self.client_for(true).request(question)).await, Ok(Ok(_)))
     }
 }
 
@@ -267,6 +284,49 @@ pub(super) fn text_of(value: &HeaderValue) -> String {
 
 /// The longest body of a request or a response that is not a stream, in bytes.
 pub(super) const LONGEST_BODY: usize = 64 << 20;
+
+/// The kind of the streams.
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+/// Whether a response is a stream of events.
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map(text_of).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(EVENT_STREAM))
+}
+
+/// Why a stream of events broke.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct BrokenStream(String);
+
+/// Returns the data of the events in a stream of bytes, or the reason for which it broke. Comments and keep-alives have
+/// no data.
+pub(super) fn events_of<E: std::error::Error>(
+    pieces: impl Stream<Item = Result<Bytes, E>>,
+) -> impl Stream<Item = Result<Vec<u8>, String>> {
+    // The reader keeps an event until it is complete.
+    let kept = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&kept);
+    let pieces = pieces.map(move |piece| {
+        let piece = piece.map_err(|error| BrokenStream(reason(&error)))?;
+        if counter.fetch_add(piece.len(), Ordering::Relaxed) > LONGEST_BODY {
+            return Err(BrokenStream(format!("it has an event of more than {LONGEST_BODY} bytes")));
+        }
+        Ok(piece)
+    });
+    SseStream::from_bytes_stream(pieces).filter_map(move |event| {
+        kept.store(0, Ordering::Relaxed);
+        std::future::ready(match event {
+            Ok(event) => event.data.map(|data| Ok(data.into_bytes())),
+            Err(error) => Some(Err(reason(&error))),
+        })
+    })
+}
+
+/// Returns the settings of a WebSocket: messages may be as long as bodies.
+pub(super) fn socket_settings() -> WebSocketConfig {
+    WebSocketConfig::default().max_message_size(Some(LONGEST_BODY)).max_frame_size(Some(LONGEST_BODY))
+}
 
 /// The longest recorded beginning of a body that is not a message, in characters.
 const LONGEST_QUOTE: usize = 1 << 10;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::channel::Channel;
-use http_body_util::{BodyExt, Either, Full, Limited};
+use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, SET_COOKIE, UPGRADE};
 use hyper::service::service_fn;
@@ -29,7 +29,7 @@ use tokio::time::timeout;
 
 use self::hub::{Hub, Served};
 use super::ACCEPT_AGAIN;
-use super::dial::{LONGEST_BODY, recorded, text_of};
+use super::dial::{recorded, text_of};
 use super::link::LinkEvent;
 use crate::requirement::Transport;
 use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
@@ -166,7 +166,7 @@ async fn post(
     names_connection: bool,
 ) -> Result<Response<Body>, Unanswered> {
     let (head, body) = request.into_parts();
-    let body = Limited::new(body, LONGEST_BODY).collect().await.map_err(|_| Unanswered)?.to_bytes();
+    let (body, _room) = hub.body(body).await.ok_or(Unanswered)?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let starts = message.get("method").and_then(Value::as_str) == Some("initialize") && !names_connection;
     let served = if starts { Some(hub.connected().await) } else { known };

@@ -16,8 +16,8 @@ use http_body_util::channel::Channel;
 use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue,
-    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, SEC_WEBSOCKET_EXTENSIONS, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, SEC_WEBSOCKET_EXTENSIONS, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -29,7 +29,7 @@ use tokio::sync::{OnceCell, mpsc};
 use tokio::task::JoinSet;
 
 use super::ACCEPT_AGAIN;
-use super::dial::{HttpClient, LONGEST_BODY, Server, quoted, reason, recorded, text_of};
+use super::dial::{HttpClient, LONGEST_BODY, Server, is_stream, quoted, reason, recorded, text_of};
 use super::endpoint::is_local;
 use crate::requirement::{Party, Transport};
 use crate::sync::lock;
@@ -223,6 +223,8 @@ impl Desk {
         *onward.method_mut() = head.method.clone();
         *onward.uri_mut() = self.server.address(head.uri.query());
         *onward.headers_mut() = passed_on(&head.headers);
+        // Without this, a server may compress what it sends.
+        onward.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         onward.headers_mut().extend(self.server.headers());
         let response = match client.request(onward).await {
             Ok(response) => response,
@@ -231,8 +233,7 @@ impl Desk {
         if starts && let Some(id) = response.headers().get(CONNECTION_ID).map(text_of) {
             lock(&self.numbers).by_id.insert(id, connection);
         }
-        let kind = response.headers().get(CONTENT_TYPE).map(text_of).unwrap_or_default();
-        if kind.starts_with("text/event-stream") {
+        if is_stream(response.headers()) {
             return stream::pass(self, response, place, head.headers.contains_key(SESSION_ID)).await;
         }
         self.whole(response, place, head.method == Method::POST).await

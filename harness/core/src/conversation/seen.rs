@@ -97,6 +97,8 @@ pub struct Payload<'m> {
     pub of_other_revision: &'m [String],
     /// The name of that schema.
     pub revision: &'m str,
+    /// Whether it may repeat what the client sent against the protocol on purpose.
+    pub may_repeat: bool,
 }
 
 impl<'m> Payload<'m> {

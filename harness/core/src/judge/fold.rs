@@ -547,12 +547,12 @@ impl Judge {
         let parts = edition.stable.parts(definition, value);
         let Differences { problems, drafts, of_other_revision } =
             edition.differences_with_members(definition, value, &parts);
+        let variant =
+            (method == "session/update").then(|| value.member("update")?.member("sessionUpdate")?.as_str()).flatten();
         let payload = Payload {
             from,
             method,
-            variant: (method == "session/update")
-                .then(|| value.member("update")?.member("sessionUpdate")?.as_str())
-                .flatten(),
+            variant,
             is_result,
             definition,
             value,
@@ -561,6 +561,7 @@ impl Judge {
             drafts: &drafts,
             of_other_revision: &of_other_revision,
             revision: edition.other_revision.as_ref().map_or("", OtherRevision::revision),
+            may_repeat: !self.conversation.deliberate.is_empty() && variant.is_some_and(|it| it.starts_with("user_")),
         };
         self.show(from, Seen::Payload(&payload));
         if self.parties.contains(&from) {

@@ -205,7 +205,12 @@ impl Subject {
     /// Returns what identifies it in a trace: its command line, or the address of a server that runs already.
     #[must_use]
     pub fn command_line(&self) -> Vec<String> {
-        if self.command.is_empty() { self.reach.url.iter().cloned().collect() } else { self.command.clone() }
+        let serves = self.reach.serve.as_ref().filter(|_| self.is_server());
+        match serves {
+            _ if self.command.is_empty() => self.reach.url.iter().cloned().collect(),
+            Some(serve) => serve.clone(),
+            None => self.command.clone(),
+        }
     }
 
     /// Whether it is a server that runs already, so that the harness neither starts nor ends it.

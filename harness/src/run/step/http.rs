@@ -22,17 +22,21 @@ pub(super) async fn request<C: Channel>(running: &mut RunningCase<'_, C>, reques
             .collect(),
         body: request.body.as_ref().map(|body| text(&running.bindings.interpolate(body))).unwrap_or_default(),
     };
-    let before = running.channel.state().scripted.1.len();
-    running.channel.send(Order::Http(running.connection, scripted));
-    let answered = |running: &RunningCase<'_, C>| running.channel.state().scripted.1.len() > before;
-    running.until(Instant::now() + SCRIPTED_RESPONSE, answered).await;
-    let events = running.channel.state().scripted.1.get(before).copied().into_iter().collect();
-    StepResult { events, ..StepResult::new(StepKind::Send, Outcome::Done) }
+    send(running, Order::Http(running.connection, scripted)).await
 }
 
 /// Sends a message in a binary frame.
-pub(super) fn binary<C: Channel>(running: &mut RunningCase<'_, C>, message: &Value) -> StepResult {
+pub(super) async fn binary<C: Channel>(running: &mut RunningCase<'_, C>, message: &Value) -> StepResult {
     let bytes = serde_json::to_vec(&running.bindings.interpolate(message)).unwrap_or_default();
-    running.channel.send(Order::Binary(running.connection, bytes));
-    StepResult::new(StepKind::Send, Outcome::Done)
+    send(running, Order::Binary(running.connection, bytes)).await
+}
+
+/// Gives an order, and waits until the trace has what came of it, so that later messages stand after it.
+async fn send<C: Channel>(running: &mut RunningCase<'_, C>, order: Order) -> StepResult {
+    let before = running.channel.state().scripted.1.len();
+    running.channel.send(order);
+    let is_done = |running: &RunningCase<'_, C>| running.channel.state().scripted.1.len() > before;
+    running.until(Instant::now() + SCRIPTED_RESPONSE, is_done).await;
+    let events = running.channel.state().scripted.1.get(before).copied().into_iter().collect();
+    StepResult { events, ..StepResult::new(StepKind::Send, Outcome::Done) }
 }

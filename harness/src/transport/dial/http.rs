@@ -7,17 +7,19 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyDataStream, BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
-use sse_stream::SseStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Events, HttpClient, LONGEST_BODY, Outgoing, ScriptedRequest, Server, quoted, reason, recorded};
+use super::{
+    EVENT_STREAM, Events, HttpClient, LONGEST_BODY, Outgoing, ScriptedRequest, Server, events_of, is_stream, quoted,
+    reason, recorded,
+};
 use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
 
 /// The time for the server to take a request before the next one is sent. It answers at once; one that answers only
@@ -43,19 +45,25 @@ const HELD: Duration = Duration::from_secs(5);
 /// The requests whose answers may come on another stream than the messages before them.
 const OPENING: [&str; 2] = ["session/load", "session/resume"];
 
+/// The streams that share a TCP connection. Servers allow a hundred, as RFC 9113 recommends, or a few less.
+const STREAMS_OF_CONNECTION: usize = 32;
+
 /// The most arrivals that wait for the connection.
 const BACKLOG: usize = 64;
 
-const STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
 /// Serves the connection until `outgoing` is closed or the server ends it.
 pub(super) async fn serve(server: Server, mut outgoing: mpsc::UnboundedReceiver<Outgoing>, events: &Events) {
     let (sender, mut arrivals) = mpsc::channel(BACKLOG);
-    let client = server.client().await;
+    let needs_http2 = server.needs_http2().await;
+    let client = server.client_for(needs_http2);
     let mut connection = Connection {
         server,
         client,
+        needs_http2,
+        of_streams: Vec::new(),
+        opened: 0,
         events,
         sender,
         tasks: JoinSet::new(),
@@ -141,6 +149,12 @@ enum Purpose {
 struct Connection<'e> {
     server: Server,
     client: HttpClient,
+    /// Whether its clients speak HTTP/2 without asking.
+    needs_http2: bool,
+    /// The clients of the streams.
+    of_streams: Vec<HttpClient>,
+    /// The number of streams so far.
+    opened: usize,
     events: &'e Events,
     sender: mpsc::Sender<Arrival>,
     /// Dropping them ends every exchange.
@@ -254,14 +268,16 @@ impl Connection<'_> {
             return;
         }
         let mut headers = self.headers(true, session.as_deref());
-        headers.insert(ACCEPT, HeaderValue::from_static(STREAM));
+        headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         let exchange = self.send(Method::GET, headers, Vec::new(), Purpose::Stream).await;
         self.streams.insert(exchange, session);
     }
 
     /// Returns the headers of a request.
     fn headers(&self, is_later: bool, session: Option<&str>) -> HeaderMap {
-        let mut headers: HeaderMap = self.server.headers.iter().cloned().collect();
+        // Without this, a server may compress what it sends.
+        let mut headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
+        headers.extend(self.server.headers.iter().cloned());
         if let Some(id) = self.id.as_ref().filter(|_| is_later) {
             headers.insert(CONNECTION_ID, id.clone());
         }
@@ -290,8 +306,23 @@ impl Connection<'_> {
         let mut request = Request::new(Full::from(body));
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) =
             (method, self.server.uri.clone(), headers);
-        self.tasks.spawn(perform(self.client.clone(), request, !scripted, exchange, self.sender.clone()));
+        let client = if self.pending.get(&exchange) == Some(&Purpose::Stream) {
+            self.stream_client()
+        } else {
+            self.client.clone()
+        };
+        self.tasks.spawn(perform(client, request, !scripted, exchange, self.sender.clone()));
         exchange
+    }
+
+    /// Returns the client for the next stream. A shared conversation has hundreds of streams, and a server limits those
+    /// of one TCP connection; messages must not wait for them.
+    fn stream_client(&mut self) -> HttpClient {
+        if self.opened.is_multiple_of(STREAMS_OF_CONNECTION) {
+            self.of_streams.push(self.server.client_for(self.needs_http2));
+        }
+        self.opened += 1;
+        self.of_streams.last().unwrap_or(&self.client).clone()
     }
 
     /// Waits until the server has answered the requests since the last wait, or for as long as it may take.
@@ -501,9 +532,7 @@ async fn perform(
     };
     let (status, version, headers) =
         (response.status(), format!("{:?}", response.version()), response.headers().clone());
-    let is_stream =
-        headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.starts_with(STREAM));
-    if !is_stream {
+    if !is_stream(&headers) {
         let body = Limited::new(response.into_body(), LONGEST_BODY).collect().await;
         let body = body.map_or_else(|_| Bytes::new(), http_body_util::Collected::to_bytes);
         arrivals.send(Arrived::Response { status, version, headers, body: Some(body) }).await;
@@ -517,17 +546,15 @@ async fn perform(
 
 /// Passes on the events of a stream; returns the reason if it broke.
 async fn follow(response: Response<Incoming>, arrivals: &Arrivals) -> Option<String> {
-    let mut events = pin!(SseStream::new(response.into_body()));
+    let mut events = pin!(events_of(BodyDataStream::new(response.into_body())));
     while let Some(event) = events.next().await {
         match event {
-            Ok(event) => {
-                // Comments and keep-alives have no data.
-                let Some(data) = event.data else { continue };
-                if !arrivals.send(Arrived::Event(data.into_bytes())).await {
+            Ok(data) => {
+                if !arrivals.send(Arrived::Event(data)).await {
                     return None;
                 }
             }
-            Err(error) => return Some(error.to_string()),
+            Err(why) => return Some(why),
         }
     }
     None

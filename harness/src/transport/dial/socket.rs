@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::error::Error;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 
-use super::{Events, Outgoing, Server, reason, recorded};
+use super::{Events, Outgoing, Server, reason, recorded, socket_settings};
 use crate::trace::{HttpEvent, Posted};
 
 /// The time for the answer of a server to the end of the connection.
@@ -107,7 +107,7 @@ async fn open(
         return Err("the answer to the upgrade has a wrong Sec-WebSocket-Accept".to_owned());
     }
     let upgraded = hyper::upgrade::on(response).await.map_err(|error| reason(&error))?;
-    Ok(WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, None).await)
+    Ok(WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, Some(socket_settings())).await)
 }
 
 fn frame_of_server(kind: &str) -> HttpEvent {

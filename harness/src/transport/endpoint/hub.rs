@@ -4,20 +4,24 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hyper::body::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::{Body, event_of, random, status};
 use crate::sync::lock;
 use crate::trace::{HttpEvent, Posted};
-use crate::transport::dial::{Outgoing, recorded, text_of};
+use crate::transport::dial::{LONGEST_BODY, Outgoing, recorded, text_of};
 use crate::transport::link::{Input, LinkEvent};
 
 /// The most messages that wait for a stream which the client has not opened.
 const MOST_KEPT: usize = 10_000;
+
+/// The most bytes of all bodies that are read at the same time. A client sends few long messages at once.
+const MOST_BYTES: usize = 128 << 20;
 
 /// The connections of an endpoint.
 pub(super) struct Hub {
@@ -29,6 +33,8 @@ pub(super) struct Hub {
     opened: AtomicUsize,
     /// The number of requests that belong to no connection.
     strays: AtomicUsize,
+    /// The bytes that further bodies of requests may have.
+    room: Arc<Semaphore>,
 }
 
 /// The connection and the number of an exchange.
@@ -37,7 +43,24 @@ pub(super) type Exchange = (usize, usize);
 impl Hub {
     pub(super) fn new(path: String, events: mpsc::Sender<LinkEvent>) -> Self {
         let (opened, strays) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { path, events, connections: Mutex::default(), opened, strays }
+        let room = Arc::new(Semaphore::new(MOST_BYTES));
+        Self { path, events, connections: Mutex::default(), opened, strays, room }
+    }
+
+    /// Reads the body of a request. It counts against the limit for all bodies until the returned permit is dropped.
+    /// `None` if it is too long, breaks, or there is no room for it.
+    pub(super) async fn body(&self, mut body: Incoming) -> Option<(Bytes, OwnedSemaphorePermit)> {
+        let (mut whole, mut held) = (Vec::new(), Arc::clone(&self.room).try_acquire_many_owned(0).ok()?);
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.ok()?.into_data() else { continue };
+            if whole.len() + data.len() > LONGEST_BODY {
+                return None;
+            }
+            let more = u32::try_from(data.len()).ok()?;
+            held.merge(Arc::clone(&self.room).try_acquire_many_owned(more).ok()?);
+            whole.extend_from_slice(&data);
+        }
+        Some((whole.into(), held))
     }
 
     /// Returns the open connection with this id.

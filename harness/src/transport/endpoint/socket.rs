@@ -17,6 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 use super::hub::{Hub, Served};
 use super::{Body, Unanswered};
 use crate::trace::{CONNECTION_ID, HttpEvent};
+use crate::transport::dial::socket_settings;
 
 /// Opens a WebSocket, which is a connection of its own.
 pub(super) async fn upgrade(hub: &Arc<Hub>, mut request: Request<Incoming>) -> Result<Response<Body>, Unanswered> {
@@ -40,7 +41,8 @@ pub(super) async fn upgrade(hub: &Arc<Hub>, mut request: Request<Incoming>) -> R
     let queue = served.open_socket();
     tokio::spawn(async move {
         if let Ok(upgraded) = upgraded.await {
-            let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, None).await;
+            let socket =
+                WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(socket_settings())).await;
             serve(&served, exchange, socket, queue).await;
         }
         served.left().await;

@@ -18,7 +18,7 @@ use super::{Body, Desk, Passage, Place, passed_on, rebuilt};
 use crate::requirement::Party;
 use crate::sync::lock;
 use crate::trace::HttpEvent;
-use crate::transport::dial::reason;
+use crate::transport::dial::{reason, socket_settings};
 
 /// The time for both to end the connection once one of them has closed it.
 const CLOSE: Duration = Duration::from_millis(500);
@@ -48,8 +48,10 @@ pub(super) async fn pass(desk: &Desk, mut request: Request<Incoming>) -> Respons
     tokio::spawn(async move {
         let why = match tokio::try_join!(of_client, of_server) {
             Ok((of_client, of_server)) => {
-                let client = Socket::from_raw_socket(TokioIo::new(of_client), Role::Server, None).await;
-                let server = Socket::from_raw_socket(TokioIo::new(of_server), Role::Client, None).await;
+                let client =
+                    Socket::from_raw_socket(TokioIo::new(of_client), Role::Server, Some(socket_settings())).await;
+                let server =
+                    Socket::from_raw_socket(TokioIo::new(of_server), Role::Client, Some(socket_settings())).await;
                 exchange(client, server, place, &passages).await
             }
             Err(error) => Some(reason(&error)),

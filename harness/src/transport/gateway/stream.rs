@@ -8,12 +8,12 @@ use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Either};
 use hyper::Response;
 use hyper::body::{Bytes, Incoming};
-use sse_stream::SseStream;
 use tokio::sync::{Mutex, mpsc};
 
 use super::{Body, Desk, Passage, Place, rebuilt};
 use crate::requirement::Party;
 use crate::trace::HttpEvent;
+use crate::transport::dial::events_of;
 
 /// The most pieces of a stream that wait for a slow client.
 const BACKLOG: usize = 16;
@@ -99,17 +99,15 @@ async fn follow(
             let piece = way.lock().await.next().await?;
             Some((Ok::<_, hyper::Error>(piece), way))
         });
-        let mut events = pin!(SseStream::from_bytes_stream(pieces));
+        let mut events = pin!(events_of(pieces));
         loop {
             match events.next().await {
-                Some(Ok(event)) => {
-                    // Comments and keep-alives have no data.
-                    let Some(data) = event.data else { continue };
-                    let bytes = data.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }).collect();
+                Some(Ok(data)) => {
+                    let bytes = data.into_iter().map(|byte| if byte == b'\n' { b' ' } else { byte }).collect();
                     let passage = Passage::Message { exchange, from: Party::Agent, bytes };
                     let _ = passages.send((connection, passage)).await;
                 }
-                Some(Err(error)) => break Some(error.to_string()),
+                Some(Err(why)) => break Some(why),
                 None => break None,
             }
         }

@@ -21,6 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("http.post-202", On::Message(answer_in_body)),
     Check::agent("http.post-202", On::End(never_accepted)),
     Check::agent("http.connection-stream", On::Response(on_connection_stream)),
+    Check::agent("http.connection-stream", On::Http(opened_connection_stream)),
     Check::agent("http.session-stream", On::Response(answer_on_session_stream)),
     Check::agent("http.session-stream", On::Call(call_on_session_stream)),
     Check::agent(
@@ -73,7 +74,7 @@ fn exchange<'e>(ctx: &CheckContext<'e>, event: &'e HttpEvent) -> Option<Exchange
 
 /// Whether a status is about the way to the server, such as a missing login or a busy gateway, rather than the request.
 fn is_on_the_way(status: u16) -> bool {
-    matches!(status, 300..=399 | 401 | 403 | 407 | 429 | 502..=504)
+    matches!(status, 300..=399 | 401 | 403 | 407 | 408 | 429 | 502..=504)
 }
 
 /// Decides by the status of the response to such a request.
@@ -242,6 +243,30 @@ fn on_connection_stream(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
             );
             ruling.fail(fact, &[exchange.n, sent.n]);
         }
+    }
+}
+
+/// The stream of the connection can be opened.
+///
+/// Correct but unusual: a second stream, and a charset of the content type.
+fn opened_connection_stream(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) {
+    let found = exchange(ctx, event).filter(|found| found.asked == Asked::ConnectionStream && !found.sent.scripted);
+    let Some(found) = found else { return };
+    if ctx.areas.http.all().any(|sent| sent.stream() == Some(None)) {
+        return;
+    }
+    if found.status != 200 {
+        return wrong_status(&found, 200, ruling);
+    }
+    let kind = header(found.headers, "content-type");
+    if !is_media_type(kind, "text/event-stream") {
+        let kind = kind.unwrap_or("none");
+        let fact = fact!(
+            "content-type",
+            "the agent opened the stream of the connection with the content type {kind}; expected text/event-stream",
+            kind
+        );
+        ruling.fail(fact, &[found.sent.n]);
     }
 }
 

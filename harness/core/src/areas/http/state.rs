@@ -197,7 +197,9 @@ impl State {
         let id = sent.header(CONNECTION_ID);
         let wrong_connection = || match id {
             None => Some(Asked::NoConnection),
-            Some(id) if self.id.as_deref() == Some(id) => self.deleted.map(|_| Asked::EndedConnection),
+            Some(id) if self.id.as_deref() == Some(id) => {
+                self.deleted.filter(|(n, _)| sent.n > *n).map(|_| Asked::EndedConnection)
+            }
             // An id that the trace does not contain may still be one of the server's.
             Some(_) => sent.scripted.then_some(Asked::UnknownConnection),
         };
