@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::process::Child;
 
 use crate::sync::lock;
+use crate::transport::process::{CASE_MARKER, ENTRY_MARKER};
 use crate::transport::unix as platform;
 
 /// The children with a waiter. It is locked while a child is being started.
@@ -50,9 +51,25 @@ pub(super) fn ended(id: u32) {
 /// This finds descendants that left their group, as a daemon does, unless they also cleared their environment; those
 /// end with [`Orphans`]. Works on Linux only; elsewhere it finds nothing.
 pub fn reap_marked(marker: &str) -> usize {
-    let killed = platform::kill_marked(marker);
+    let killed = platform::kill_marked(CASE_MARKER, marker);
     wait_for_orphans();
     killed
+}
+
+/// Kills a child of this process with all of its descendants, and every process whose environment carries
+/// `ACP_CONFORMANCE_ENTRY=<marker>`. Other children are not affected.
+///
+/// The descendants are found on Linux only; elsewhere, only the group of the child ends.
+pub fn end_tree(child: u32, marker: &str) {
+    // The child is stopped first, so that it starts nothing while its descendants are being found.
+    platform::signal_process(child, "SIGSTOP");
+    let tree = platform::tree(child);
+    for id in tree {
+        platform::signal_process(id, "SIGKILL");
+    }
+    platform::kill_group(child);
+    platform::kill_marked(ENTRY_MARKER, marker);
+    wait_for_orphans();
 }
 
 /// Reaps the orphans that have ended. Children with a waiter are skipped.
