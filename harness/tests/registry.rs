@@ -195,17 +195,13 @@ cp "SCRIPT" "$3/node_modules/.bin/b"
 "#;
 
 const UV: &str = r#"#!/bin/sh
-case $1 in
---version) ;;
-venv) mkdir -p "$3/bin" ;;
-pip)
-    for last; do :; done
-    [ "$last" = "c-d==2.0.0" ] || { echo "no package $last" >&2; exit 1; }
-    venv=${5%/bin/python}
-    mkdir -p "$venv/lib/python3/site-packages/c_d-2.0.0.dist-info"
-    printf '[console_scripts]\nother = x:y\nc-d = x:z\n' > "$venv/lib/python3/site-packages/c_d-2.0.0.dist-info/entry_points.txt"
-    cp "SCRIPT" "$venv/bin/c-d" ;;
-esac
+[ "$1" = tool ] || exit 0
+for last; do :; done
+[ "$last" = "c-d==2.0.0" ] || { echo "no package $last" >&2; exit 1; }
+info="$UV_TOOL_DIR/c-d/lib/python3.12/site-packages/c_d-2.0.0.dist-info"
+mkdir -p "$info" "$UV_TOOL_DIR/c-d/bin"
+printf '[console_scripts]\nother = x:y\nc-d = x:z\n' > "$info/entry_points.txt"
+cp "SCRIPT" "$UV_TOOL_DIR/c-d/bin/c-d"
 "#;
 
 fn packages_are_installed_by_their_package_managers() {

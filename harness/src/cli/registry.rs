@@ -42,6 +42,9 @@ const BOARD: &str = "board";
 const TABLE: &str = "board.md";
 const FEED: &str = "feed.xml";
 
+/// The most processes of an agent at once.
+const MOST_AGENTS: usize = 4;
+
 /// How many runs with changes the results keep.
 const KEPT_CHANGES: usize = 50;
 
@@ -251,11 +254,10 @@ impl<'r> EntryRuns<'r> {
         }))
     }
 
-    /// Several entries at once share the processors.
-    fn agent_jobs(&self) -> Option<usize> {
+    /// Entries share the processors, and the processes of an agent share its limit of memory.
+    fn agent_jobs(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let jobs = self.args.jobs.get();
-        (jobs > 1).then(|| (cores / jobs).max(1))
+        (cores / self.args.jobs.get()).clamp(1, MOST_AGENTS)
     }
 
     /// Writes the installation to the lock file.

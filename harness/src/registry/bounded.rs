@@ -9,7 +9,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::run::stopped;
 use crate::trace::Exit;
-use crate::transport::process::{Launch, MergedProcess, TreeUse, drain, end_tree};
+use crate::transport::process::{Launch, MergedProcess, TreeUse, drain, end_entry};
 
 /// The limits of an entry.
 ///
@@ -129,9 +129,10 @@ impl Bounded<'_> {
             }
         };
         // Also after an exit: another process may have stayed.
-        end_tree(process.leader.id(), &self.marker);
-        let ended = process.leader.wait_until(Instant::now() + END).await;
-        drop(ended);
+        process.group.kill();
+        end_entry(exit.is_none().then(|| process.leader.id()), &self.marker);
+        // Nothing can be done about a process that stays after a kill.
+        let _ = process.leader.wait_until(Instant::now() + END).await;
         if has_output {
             let _ = drain(&mut process.output, Instant::now() + REST, |bytes| keep(&mut kept, bytes)).await;
         }
@@ -257,6 +258,15 @@ mod tests {
         let big = "head -c 9000000 /dev/zero > big; exec sleep 1000";
         let ended = run(big, Duration::from_secs(60), RegistryLimits { disk: 8 << 20, ..LIMITS });
         assert_eq!(ended.stopped, Some(Stopped::Limit("wrote more than 8 MiB".to_owned())));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn limit_of_memory_stops_the_program() {
+        // `tail` keeps the line until it ends, which it never does.
+        let line = "{ head -c 100000000 /dev/zero; exec sleep 1000; } | tail -n 1";
+        let ended = run(line, Duration::from_secs(60), RegistryLimits { memory: 50 << 20, ..LIMITS });
+        assert_eq!(ended.stopped, Some(Stopped::Limit("used more than 50 MiB of memory".to_owned())));
     }
 
     #[test]

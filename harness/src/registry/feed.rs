@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use sha2::{Digest, Sha256};
+
 use super::changes::{change_text, title};
 use super::results::RegistryReport;
 
@@ -11,24 +13,31 @@ use super::results::RegistryReport;
 ///
 /// Errors of the stream.
 pub fn write_feed(report: &RegistryReport, out: &mut dyn Write) -> io::Result<()> {
-    let registry = escaped(&report.registry);
+    let (registry, id) = (escaped(&report.registry), feed_id(&report.registry));
     writeln!(out, r#"<?xml version="1.0" encoding="utf-8"?>"#)?;
     writeln!(out, r#"<feed xmlns="http://www.w3.org/2005/Atom">"#)?;
     writeln!(out, "  <title>ACP conformance of the agents in {registry}</title>")?;
-    writeln!(out, "  <id>urn:acp-conformance:registry:{registry}</id>")?;
+    writeln!(out, "  <id>{id}</id>")?;
     writeln!(out, "  <updated>{}</updated>", escaped(&report.ended))?;
     writeln!(out, "  <author><name>acp-conformance</name></author>")?;
     for changes in report.changes.iter().filter(|changes| !changes.changes.is_empty()) {
         let ended = escaped(&changes.ended);
         writeln!(out, "  <entry>")?;
         writeln!(out, "    <title>{}</title>", escaped(&title(changes)))?;
-        writeln!(out, "    <id>urn:acp-conformance:registry:{registry}:{ended}</id>")?;
+        writeln!(out, "    <id>{id}:{ended}</id>")?;
         writeln!(out, "    <updated>{ended}</updated>")?;
         writeln!(out, "    <content type=\"text\">{}</content>", escaped(&change_text(changes)))?;
         writeln!(out, "  </entry>")?;
     }
     writeln!(out, "</feed>")?;
     out.flush()
+}
+
+/// Returns the id of the feed of a registry: an address, and so without the characters that a path may have.
+fn feed_id(registry: &str) -> String {
+    let digest = Sha256::digest(registry);
+    let digits: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("urn:acp-conformance:registry:{digits}")
 }
 
 /// Escapes a text for XML, which has no way to write most control characters.

@@ -92,7 +92,7 @@ pub enum EntryOutcome {
     NotInstalled,
     /// It was installed, and did not start or did not answer `initialize`.
     NotStarted,
-    /// It reached a limit of its resources, and was stopped without a verdict.
+    /// It reached a limit, and was stopped without a verdict.
     Stopped,
     /// The harness failed, so nothing is known about it.
     HarnessError,

@@ -93,7 +93,8 @@ impl EntryFolders {
         // All entries share what was downloaded.
         let downloads = cache.join("downloads");
         let places = [("npm_config_cache", "npm"), ("PIP_CACHE_DIR", "pip"), ("UV_CACHE_DIR", "uv")];
-        places.into_iter().fold(environment, |all, (name, folder)| all.with(name, downloads.join(folder)))
+        let places = places.into_iter().chain([("UV_PYTHON_INSTALL_DIR", "python")]);
+        places.fold(environment, |all, (name, folder)| all.with(name, downloads.join(folder)))
     }
 
     fn with(&self, is_kept: impl Fn(&str) -> bool) -> Environment {

@@ -15,9 +15,10 @@ use super::rule::{RULE_CASE, RULE_YAML, login_rule};
 use super::sandbox::EntryFolders;
 use crate::profile::Profile;
 use crate::requirement::Party;
-use crate::results::RunReport;
+use crate::results::{RequirementReport, RunReport};
 use crate::trace::{Trace, What};
 use crate::transport::process::{Environment, Launch};
+use crate::verdict::Verdict;
 
 /// The folder of the reports, in that of the results.
 const REPORTS: &str = "reports";
@@ -87,8 +88,8 @@ pub struct EntryTest<'t> {
     pub profile_program: Option<&'t str>,
     /// The limits.
     pub limits: &'t RegistryLimits,
-    /// How many processes of the agent run at once; `None` for the usual number.
-    pub jobs: Option<usize>,
+    /// How many processes of the agent run at once.
+    pub jobs: usize,
     /// The folder of the results.
     pub output: &'t Path,
 }
@@ -202,7 +203,7 @@ impl EntryTest<'_> {
         args.extend(["--time-limit".into(), milliseconds(self.limits.time)]);
         args.extend(["--format".into(), json_to(&written.join(format!("{}.json", self.entry.id)))]);
         args.extend(self.choice.quick.then(|| "--quick".into()));
-        args.extend(self.jobs.into_iter().flat_map(|jobs| ["--jobs".into(), jobs.to_string().into()]));
+        args.extend(["--jobs".into(), self.jobs.to_string().into()]);
         args.extend(self.settings());
         let mut environment = folders.environment();
         if let Some(name) = &self.choice.profile {
@@ -220,7 +221,7 @@ impl EntryTest<'_> {
         let reports = self.keep_reports(&written)?;
         let editions: Vec<EditionResult> = reports
             .iter()
-            .filter(|(report, _)| report.obstacle.is_none())
+            .filter(|kept| is_result(&kept.0))
             .map(|(report, file)| EditionResult::of(report, file.clone()))
             .collect();
         if !editions.is_empty() {
@@ -232,6 +233,12 @@ impl EntryTest<'_> {
                 login: contact.login,
                 editions,
             });
+        }
+        if reports.iter().any(|(report, _)| report.obstacle.is_none()) {
+            let reason =
+                format!("the time limit of {} s ended before a requirement was decided", self.limits.time.as_secs());
+            let (reason, stderr) = (Some(reason), ended.last_lines);
+            return Ok(TestResult { outcome: EntryOutcome::Stopped, reason, stderr, login: contact.login, editions });
         }
         // Exit code 3 without a report: the agent speaks no version that this program tests.
         let obstacle = reports.iter().find_map(|(report, _)| report.obstacle.as_deref().map(first_line));
@@ -295,7 +302,7 @@ impl EntryTest<'_> {
         for file in files {
             let (Some(report), Some(name)) = (read_report(&file), file.file_name()) else { continue };
             let place = format!("{REPORTS}/{}", name.to_string_lossy());
-            if report.obstacle.is_none() {
+            if is_result(&report) {
                 // The two folders may be on different disks.
                 fs::copy(&file, self.output.join(&place)).map_err(harness)?;
             }
@@ -303,6 +310,13 @@ impl EntryTest<'_> {
         }
         Ok(reports)
     }
+}
+
+/// Whether a report says anything about the agent in its version of the protocol: the time limit may end a run before the
+/// agent has answered.
+fn is_result(report: &RunReport) -> bool {
+    let is_decided = |known: &RequirementReport| matches!(known.verdict, Verdict::Pass | Verdict::Fail);
+    report.obstacle.is_none() && (report.partial.is_none() || report.requirements.iter().any(is_decided))
 }
 
 fn stopped(ended: &Ended, login: LoginRule) -> TestResult {

@@ -31,9 +31,10 @@ impl Progress {
     }
 
     pub(super) fn installs(&self, number: usize, entry: &RegistryEntry) {
-        let first = entry.distributions.as_ref().ok().and_then(|found| found.first());
-        let package = first.map(|one| format!(": installing {} {}", one.kind(), one.package())).unwrap_or_default();
-        self.line(number, &format!("{} {}{package}", entry.id, entry.version));
+        if let Some(first) = entry.distributions.as_ref().ok().and_then(|found| found.first()) {
+            let (kind, package) = (first.kind(), first.package());
+            self.line(number, &format!("{} {}: installing {kind} {package}", entry.id, entry.version));
+        }
     }
 
     pub(super) fn tests(&self, number: usize, entry: &RegistryEntry, cases: &str) {

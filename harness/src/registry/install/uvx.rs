@@ -1,5 +1,6 @@
 //! Packages of PyPI, each in a virtual environment of its own. The program is the one that `uvx` would start.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -13,23 +14,45 @@ const REPORT: &str = "pip-report.json";
 /// Installs the package with `uv`, or else with the `pip` of `python3`.
 pub(super) async fn install(site: &Site<'_>, target: &PackageTarget) -> Result<Found, NotInstalled> {
     let package = pinned(&target.package, site.version);
-    let place = site.folder.join("venv");
-    let (venv, python) = (place.display().to_string(), place.join("bin/python").display().to_string());
     // A `uv` that does not run, such as the wrapper of a version manager without one, counts as missing.
     let has_uv = site.run("uv", &["--version"], &[]).await.is_ok();
-    if has_uv {
-        site.run("uv", &["venv", "--quiet", &venv], &[]).await?;
-        site.run("uv", &["pip", "install", "--quiet", "--python", &python, "--", &package], &[]).await?;
-    } else {
-        site.run("python3", &["-m", "venv", &venv], &[]).await?;
-        let quiet = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
-        let report = ["--report", REPORT, "--", &package];
-        site.run(&python, &[quiet.as_slice(), &report].concat(), &[]).await?;
-    }
-    let info = dist_info(&place, name(&package))?;
-    let entry_points = std::fs::read_to_string(info.join("entry_points.txt")).unwrap_or_default();
-    let program = program(name(&package), &scripts(&entry_points)).map_err(NotInstalled::new)?;
-    Ok(Found { program: place.join("bin").join(program), cwd: None, digest: digest(&site.folder.join(REPORT)) })
+    let of = if has_uv { with_uv(site, &package).await } else { with_pip(site, &package).await }?;
+    let Some(info) = dist_info(&of.venv, &of.name) else {
+        return Err(NotInstalled::new(format!("the installed package {} was not found", of.name)));
+    };
+    let entry_points = fs::read_to_string(info.join("entry_points.txt")).unwrap_or_default();
+    let program = program(&of.name, &scripts(&entry_points)).map_err(NotInstalled::new)?;
+    Ok(Found { program: of.venv.join("bin").join(program), cwd: None, digest: of.digest })
+}
+
+/// An installed package.
+struct InstalledPackage {
+    name: String,
+    venv: PathBuf,
+    digest: Option<String>,
+}
+
+/// `uv` finds a Python that the package accepts, as `uvx` does.
+async fn with_uv(site: &Site<'_>, package: &str) -> Result<InstalledPackage, NotInstalled> {
+    let [tools, bin] = ["tools", "bin"].map(|name| site.folder.join(name));
+    let (folder, links) = (tools.display().to_string(), bin.display().to_string());
+    let env = [("UV_TOOL_DIR", folder.as_str()), ("UV_TOOL_BIN_DIR", links.as_str())];
+    site.run("uv", &["tool", "install", "--quiet", "--", package], &env).await?;
+    let venv = below(&tools).find(|path| path.join("bin").is_dir());
+    let venv = venv.ok_or_else(|| NotInstalled::new(format!("uv installed nothing for {package}")))?;
+    let name = venv.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(InstalledPackage { name, venv, digest: None })
+}
+
+async fn with_pip(site: &Site<'_>, package: &str) -> Result<InstalledPackage, NotInstalled> {
+    let venv = site.folder.join("venv");
+    let python = venv.join("bin/python").display().to_string();
+    site.run("python3", &["-m", "venv", &venv.display().to_string()], &[]).await?;
+    let quiet = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
+    site.run(&python, &[quiet.as_slice(), &["--report", REPORT, "--", package]].concat(), &[]).await?;
+    let (name, digest) = requested(&site.folder.join(REPORT))
+        .ok_or_else(|| NotInstalled::new(format!("the report of pip does not name {package}")))?;
+    Ok(InstalledPackage { name, venv, digest })
 }
 
 /// Adds the version of the entry to a name without one, and writes `name@1.0` of uvx as pip does. Paths stay.
@@ -44,33 +67,25 @@ fn pinned(package: &str, version: &str) -> String {
     }
 }
 
-/// Returns the name of a package without its extras and version.
-fn name(package: &str) -> &str {
-    let file = package.rsplit('/').next().unwrap_or(package);
-    let end = file.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c)).unwrap_or(file.len());
-    &file[..end]
-}
-
 /// Names of packages differ in letter case and in their separators.
 fn normal(name: &str) -> String {
     name.to_lowercase().replace(['_', '.'], "-")
 }
 
-/// Finds what was installed for the package: both installers mark what was asked for.
-fn dist_info(venv: &Path, name: &str) -> Result<PathBuf, NotInstalled> {
-    let below = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let found: Vec<PathBuf> = below(venv.join("lib")).flat_map(|python| below(python.join("site-packages"))).collect();
-    let is_info = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "dist-info");
-    let of = |path: &PathBuf| {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        normal(stem.split('-').next().unwrap_or_default())
+/// Lists a folder; one that cannot be read is empty.
+fn below(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// Finds the description of an installed package.
+fn dist_info(venv: &Path, name: &str) -> Option<PathBuf> {
+    let mut installed = below(&venv.join("lib")).flat_map(|python| below(&python.join("site-packages")));
+    let is_of = |path: &PathBuf| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let is_info = path.extension().is_some_and(|extension| extension == "dist-info");
+        is_info && stem.split('-').next().is_some_and(|package| normal(package) == normal(name))
     };
-    let mut all = found.iter().filter(is_info);
-    let requested =
-        |path: &&PathBuf| path.join("REQUESTED").exists() && !["pip", "setuptools"].contains(&of(path).as_str());
-    let same = found.iter().filter(is_info).find(|path| of(path) == normal(name));
-    let info = same.or_else(|| all.find(requested)).cloned();
-    info.ok_or_else(|| NotInstalled::new(format!("the installed package {name} was not found")))
+    installed.find(is_of)
 }
 
 /// Returns the names of the console scripts.
@@ -92,13 +107,14 @@ fn program(name: &str, scripts: &[String]) -> Result<String, String> {
     }
 }
 
-/// Returns the digest of the first package that pip was asked for.
-fn digest(report: &Path) -> Option<String> {
-    let report: Value = serde_json::from_slice(&std::fs::read(report).ok()?).ok()?;
+/// Returns the name and the digest of the package that pip was asked for.
+fn requested(report: &Path) -> Option<(String, Option<String>)> {
+    let report: Value = serde_json::from_slice(&fs::read(report).ok()?).ok()?;
     let installed = report.get("install")?.as_array()?;
     let requested = installed.iter().find(|one| one.get("requested") == Some(&Value::Bool(true)))?;
-    let digest = requested.pointer("/download_info/archive_info/hashes/sha256")?.as_str()?;
-    Some(format!("sha256-{digest}"))
+    let digest = requested.pointer("/download_info/archive_info/hashes/sha256").and_then(Value::as_str);
+    let name = requested.pointer("/metadata/name")?.as_str()?.to_owned();
+    Some((name, digest.map(|digest| format!("sha256-{digest}"))))
 }
 
 #[cfg(test)]
@@ -106,17 +122,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_are_pinned_and_named() {
-        for (given, wanted, named) in [
-            ("a-b", "a-b==1.2.3", "a-b"),
-            ("a_b==1.0", "a_b==1.0", "a_b"),
-            ("a@1.0", "a==1.0", "a"),
-            ("a[x]", "a[x]==1.2.3", "a"),
-            ("/tmp/a_b-1.0-py3-none-any.whl", "/tmp/a_b-1.0-py3-none-any.whl", "a_b-1.0-py3-none-any.whl"),
+    fn packages_are_pinned() {
+        for (given, wanted) in [
+            ("a-b", "a-b==1.2.3"),
+            ("a_b==1.0", "a_b==1.0"),
+            ("a@1.0", "a==1.0"),
+            ("a[x]", "a[x]==1.2.3"),
+            ("/tmp/a_b-1.0-py3-none-any.whl", "/tmp/a_b-1.0-py3-none-any.whl"),
         ] {
-            let pinned = pinned(given, "1.2.3");
-            assert_eq!((pinned.as_str(), name(&pinned)), (wanted, named));
+            assert_eq!(pinned(given, "1.2.3"), wanted);
         }
+    }
+
+    #[test]
+    fn package_is_found_by_its_normal_name() {
+        let venv = tempfile::tempdir().expect("a folder");
+        let info = venv.path().join("lib/python3.12/site-packages/A_b.c-1.0.dist-info");
+        fs::create_dir_all(&info).expect("folders");
+        assert_eq!(dist_info(venv.path(), "a-b-c"), Some(info));
+        assert_eq!(dist_info(venv.path(), "a-b"), None);
     }
 
     #[test]

@@ -56,18 +56,20 @@ pub fn reap_marked(marker: &str) -> usize {
     killed
 }
 
-/// Kills a child of this process with all of its descendants, and every process whose environment carries
-/// `ACP_CONFORMANCE_ENTRY=<marker>`. Other children are not affected.
+/// Kills every process whose environment carries `ACP_CONFORMANCE_ENTRY=<marker>`, and a child with all of its
+/// descendants. Other children are not affected. The child must not have been waited for, since its id may then be that
+/// of another process.
 ///
-/// The descendants are found on Linux only; elsewhere, only the group of the child ends.
-pub fn end_tree(child: u32, marker: &str) {
-    // The child is stopped first, so that it starts nothing while its descendants are being found.
-    platform::signal_process(child, "SIGSTOP");
-    let tree = platform::tree(child);
-    for id in tree {
-        platform::signal_process(id, "SIGKILL");
+/// Descendants and marks are found on Linux only; elsewhere, only the group of the child ends.
+pub fn end_entry(child: Option<u32>, marker: &str) {
+    if let Some(child) = child {
+        // The child is stopped first, so that it starts nothing while its descendants are being found.
+        platform::signal_process(child, "SIGSTOP");
+        for id in platform::tree(child) {
+            platform::signal_process(id, "SIGKILL");
+        }
+        platform::kill_group(child);
     }
-    platform::kill_group(child);
     platform::kill_marked(ENTRY_MARKER, marker);
     wait_for_orphans();
 }
