@@ -14,8 +14,8 @@ use crate::transport::process::{Launch, MergedProcess, TreeUse, drain, end_entry
 /// The limits of an entry.
 ///
 /// Memory, processes and disk are sampled, since a limit of the system on the address space stops programs that only
-/// reserve it, as Node.js does. A short peak between two samples is not seen. The system reports the use of processes on
-/// Linux only; elsewhere, those two limits have no effect.
+/// reserve it, as Node.js does. A short peak between two samples is not seen. Memory and processes are known on Linux
+/// only; elsewhere, their limits have no effect.
 #[derive(Debug, Clone, Copy)]
 pub struct RegistryLimits {
     /// The time of its cases.

@@ -11,8 +11,8 @@ use crate::wire::{Content, Envelope, read_line};
 /// The id of the case that asks an agent for its logins. It replaces the built-in case with this id.
 pub(super) const RULE_CASE: &str = "v1/agent/registry/login-method";
 
-/// That case. Unlike the built-in one, it declares what the registry's own check declares: an agent may offer a login in
-/// a terminal only to a client with the older custom member `terminal-auth`.
+/// That case. Unlike the built-in one, it declares what the registry's own check declares: an agent may offer a login
+/// in a terminal only to a client with the older custom member `terminal-auth`.
 pub(super) const RULE_YAML: &str = "\
 title: The agent offers a login method that the registry asks for
 subject: agent

@@ -312,8 +312,8 @@ impl EntryTest<'_> {
     }
 }
 
-/// Whether a report says anything about the agent in its version of the protocol: the time limit may end a run before the
-/// agent has answered.
+/// Whether a report says anything about the agent in its version of the protocol: the time limit may end a run before
+/// the agent has answered.
 fn is_result(report: &RunReport) -> bool {
     let is_decided = |known: &RequirementReport| matches!(known.verdict, Verdict::Pass | Verdict::Fail);
     report.obstacle.is_none() && (report.partial.is_none() || report.requirements.iter().any(is_decided))

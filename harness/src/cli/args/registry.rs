@@ -55,7 +55,8 @@ pub struct RegistryArgs {
     pub install_limit: Duration,
     /// Stop an entry whose processes use more memory [K, M or G]
     ///
-    /// Memory, processes and disk are sampled several times a second, and only on Linux also memory and processes.
+    /// The limits of memory, disk and processes are checked several times a second; those of memory and processes only
+    /// on Linux.
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4G", help_heading = heading::LIMITS)]
     pub memory: u64,
     /// Stop an entry or an installation that writes more
@@ -104,8 +105,8 @@ starts the entry, checks the registry's own rule (a login of the type agent or t
 of the protocol that the agent speaks: with the scripted model if there is a built-in profile for it, else those that need no \
 login and no model.
 
-Agents are programs of others. They get folders of their own and none of your variables, but they run with your rights: use a \
-container or a virtual machine for a registry that you do not trust.
+Agents are programs of others. They get folders of their own and only common environment variables, but they run with your \
+rights: use a container or a virtual machine for a registry that you do not trust.
 
 DIR gets results.json, registry.lock, reports/, board/index.html, board.md and feed.xml. An entry that cannot be installed or \
 started is a result with its reason. Exit code 0: every selected entry has a result.

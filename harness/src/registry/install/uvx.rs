@@ -128,7 +128,7 @@ mod tests {
             ("a_b==1.0", "a_b==1.0"),
             ("a@1.0", "a==1.0"),
             ("a[x]", "a[x]==1.2.3"),
-            ("/tmp/a_b-1.0-py3-none-any.whl", "/tmp/a_b-1.0-py3-none-any.whl"),
+            ("/srv/a_b-1.0-py3-none-any.whl", "/srv/a_b-1.0-py3-none-any.whl"),
         ] {
             assert_eq!(pinned(given, "1.2.3"), wanted);
         }

@@ -66,8 +66,8 @@ struct Entry<'b> {
     page: Option<String>,
 }
 
-/// Writes the board of these runs and listed agents. `docs` is the address of the documentation, without a slash at its end, to which the
-/// requirements link.
+/// Writes the board of these runs and listed agents. `docs` is the address of the documentation, without a slash at its
+/// end, to which the requirements link.
 ///
 /// # Errors
 ///
