@@ -121,7 +121,7 @@ impl Bounded<'_> {
                 }
                 _ = ticks.tick() => {
                     number = number.wrapping_add(1);
-                    let reason = self.excess(&process, deadline, number % DISK_EVERY == 0);
+                    let reason = self.excess(&process, deadline, number.is_multiple_of(DISK_EVERY));
                     if reason.is_some() {
                         break (None, reason);
                     }

@@ -27,13 +27,18 @@ transcript:
   - include: initialize
 ";
 
+/// The length to which an error message is cut.
+const LONGEST_MESSAGE: usize = 200;
+
 /// Applies the rule to the conversation of that case.
 pub(super) fn login_rule(trace: &Trace) -> LoginRule {
     let Some(answer) = answer_to_initialize(trace) else {
         return LoginRule::not_met("the agent did not answer initialize");
     };
     let Some(result) = answer.get("result") else {
-        return LoginRule::not_met("the agent answered initialize with an error");
+        let message = answer.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+        let message: String = message.chars().take(LONGEST_MESSAGE).collect();
+        return LoginRule::not_met(&format!("the agent answered initialize with the error {message:?}"));
     };
     let methods = result.get("authMethods").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let types: Vec<String> = methods.iter().map(login_type).collect();
@@ -66,4 +71,49 @@ fn answer_to_initialize(trace: &Trace) -> Option<Value> {
             _ => None,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Applies the rule to an agent that answers `initialize` with this.
+    fn rule(answer: &str) -> LoginRule {
+        let line = serde_json::to_string(answer).expect("a text is JSON");
+        let file = format!(
+            r#"{{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent"}}
+{{"n":0,"us":0,"from":"agent","line":{line}}}"#
+        );
+        login_rule(&Trace::read(file.as_bytes()).expect("a trace"))
+    }
+
+    #[test]
+    fn a_login_of_an_agent_or_a_terminal_satisfies_the_rule() {
+        let with = |methods: &str| rule(&format!(r#"{{"jsonrpc":"2.0","id":0,"result":{{"authMethods":{methods}}}}}"#));
+        for (methods, verdict, types) in [
+            (r#"[{"id":"a","name":"A"}]"#, RuleVerdict::Met, vec!["agent"]),
+            (r#"[{"id":"a","_meta":{"terminal-auth":{}}}]"#, RuleVerdict::Met, vec!["terminal"]),
+            (
+                r#"[{"id":"a","type":"env_var"},{"id":"b","type":"terminal"}]"#,
+                RuleVerdict::Met,
+                vec!["env_var", "terminal"],
+            ),
+            (r#"[{"id":"a","type":"env_var"}]"#, RuleVerdict::NotMet, vec!["env_var"]),
+            ("[]", RuleVerdict::NotMet, Vec::new()),
+            ("null", RuleVerdict::NotMet, Vec::new()),
+        ] {
+            let rule = with(methods);
+            assert_eq!((rule.verdict, rule.types.iter().map(String::as_str).collect()), (verdict, types), "{methods}");
+            assert_eq!(rule.reason.is_none(), verdict == RuleVerdict::Met);
+        }
+    }
+
+    #[test]
+    fn an_agent_without_a_result_does_not_satisfy_the_rule() {
+        let rule = |answer| rule(answer).reason.unwrap_or_default();
+        assert!(
+            rule(r#"{"jsonrpc":"2.0","id":0,"error":{"code":1,"message":"no"}}"#).ends_with("with the error \"no\"")
+        );
+        assert_eq!(rule("Welcome!"), "the agent did not answer initialize");
+    }
 }

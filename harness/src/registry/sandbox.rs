@@ -72,23 +72,25 @@ impl EntryFolders {
 
     /// Returns the environment of the programs of the entry: nothing of the user's but the most common variables.
     pub(super) fn environment(&self) -> Environment {
-        self.with(|name| is_common(name))
+        self.with(is_common)
     }
 
     /// Returns the environment of an installation, which may also need proxies, certificates and the settings of
     /// package managers.
     pub(super) fn for_installs(&self, cache: &Path) -> Environment {
         let environment = self.with(|name| is_common(name) || is_for_installs(name));
-        // The user's HOME is hidden, so its settings of package servers are named.
+        // The user's HOME is hidden, so its settings of package servers and its toolchain are named.
         let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
         let settings = [
             ("NPM_CONFIG_USERCONFIG", ".npmrc"),
             ("PIP_CONFIG_FILE", ".config/pip/pip.conf"),
             ("PIP_CONFIG_FILE", ".pip/pip.conf"),
             ("UV_CONFIG_FILE", ".config/uv/uv.toml"),
+            // Some packages are compiled.
+            ("RUSTUP_HOME", ".rustup"),
         ];
         let named = settings.into_iter().map(|(name, file)| (name, home.join(file)));
-        let named = named.filter(|(name, file)| std::env::var_os(name).is_none() && file.is_file());
+        let named = named.filter(|(name, file)| std::env::var_os(name).is_none() && file.exists());
         let environment = named.fold(environment, |all, (name, file)| all.with(name, file));
         // All entries share what was downloaded.
         let downloads = cache.join("downloads");

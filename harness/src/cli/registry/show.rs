@@ -1,5 +1,6 @@
 //! What `registry` prints: its progress, the list of entries, and the summary.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -126,6 +127,9 @@ pub(super) fn listed(report: &RegistryReport) -> Vec<ListedAgent> {
 fn login(rule: &LoginRule) -> String {
     match &rule.reason {
         Some(reason) => format!("{}: {reason}", rule.verdict.name()),
-        None => format!("{} ({})", rule.verdict.name(), rule.types.join(", ")),
+        None => {
+            let types: BTreeSet<&str> = rule.types.iter().map(String::as_str).collect();
+            format!("{} ({})", rule.verdict.name(), types.into_iter().collect::<Vec<_>>().join(", "))
+        }
     }
 }
