@@ -112,6 +112,9 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Redact(redact) => redact::run(&redact, editions),
         args::Command::Reject(review) => snapshots::reject(&review),
         args::Command::Board(board) => board::run(&board, editions),
+        args::Command::Registry(_) if option.is_some() => {
+            anyhow::bail!("--protocol is not an option of `registry`, which tests each version that an agent speaks")
+        }
         args::Command::Registry(registry) => driving(|| registry::run(&registry, editions)),
         args::Command::ReportIssue(issue) => issue::run(&issue),
         args::Command::Monitor(_)

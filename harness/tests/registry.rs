@@ -102,7 +102,11 @@ impl Fixture {
 
     fn results(&self) -> Value {
         let text = fs::read_to_string(self.path("out/results.json")).expect("results");
-        serde_json::from_str(&text).expect("JSON")
+        let results = serde_json::from_str(&text).expect("JSON");
+        let schema = jsonschema::validator_for(&acp_conformance::registry::schema()).expect("a sound schema");
+        let problems: Vec<String> = schema.iter_errors(&results).map(|problem| problem.to_string()).collect();
+        assert!(problems.is_empty(), "{problems:#?}");
+        results
     }
 
     fn result(&self, id: &str) -> Value {
