@@ -10,6 +10,7 @@ mod expected;
 mod explain;
 mod explore;
 mod init;
+mod issue;
 mod last_failed;
 mod lint;
 mod list;
@@ -24,6 +25,7 @@ mod plan;
 mod progress;
 mod project;
 mod redact;
+mod registry;
 mod reports;
 mod running;
 mod schema;
@@ -110,6 +112,11 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Redact(redact) => redact::run(&redact, editions),
         args::Command::Reject(review) => snapshots::reject(&review),
         args::Command::Board(board) => board::run(&board, editions),
+        args::Command::Registry(_) if option.is_some() => {
+            anyhow::bail!("--protocol is not an option of `registry`, which tests each version that an agent speaks")
+        }
+        args::Command::Registry(registry) => driving(|| registry::run(&registry, editions)),
+        args::Command::ReportIssue(issue) => issue::run(&issue),
         args::Command::Monitor(_)
         | args::Command::List(_)
         | args::Command::Schema(_)

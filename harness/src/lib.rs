@@ -65,6 +65,7 @@ pub mod explain;
 pub mod explore;
 pub mod monitor;
 pub mod plan;
+pub mod registry;
 pub mod report;
 pub mod snapshot;
 pub mod suite;

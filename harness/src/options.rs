@@ -261,12 +261,12 @@ fn seed(text: &str) -> Result<u64, &'static str> {
 }
 
 /// Parses a whole number of at least 1.
-fn count(text: &str) -> Result<NonZeroUsize, &'static str> {
+pub(crate) fn count(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "expected a whole number of at least 1")
 }
 
 /// Parses `500ms`, `20s` or `2m`; a bare number counts seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     text.parse().map_or_else(
         |_| parse_duration(text),
         |seconds| Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),

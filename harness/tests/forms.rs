@@ -137,7 +137,7 @@ fn markdown_shows_texts_as_texts() {
 fn many_subjects_are_a_table_of_verdicts() {
     let mut page = Vec::new();
     let runs: Vec<_> = subjects().into_iter().map(|report| BoardRun { report, page: String::new() }).collect();
-    write_board_markdown(&runs, &mut page).expect("a vector takes everything");
+    write_board_markdown(&runs, &[], &mut page).expect("a vector takes everything");
     let page = readers::markdown(&text(page));
     assert_eq!(page.html, [""; 0]);
     let specification = |link: &String| link.starts_with("https://agentclientprotocol.com/");

@@ -28,6 +28,7 @@ mod model;
 mod record;
 mod recorded;
 mod redacted;
+mod registry;
 mod regressions;
 mod snap;
 mod stopped;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         fuzzed::trials(),
         model::trials(),
         record::trials(),
+        registry::trials(),
         regressions::trials(),
         tidy::trials(),
         traces::trials(),

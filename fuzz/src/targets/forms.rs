@@ -7,8 +7,8 @@ use acp_conformance::edition::V1;
 use acp_conformance::expected::{Comparison, Date, Expectation};
 use acp_conformance::judge::Cause;
 use acp_conformance::report::{
-    Begin, BoardRun, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, Renderer, SuiteEvent,
-    TextReport, write_board, write_board_markdown,
+    Begin, BoardRun, Detail, EventLines, GithubReport, JunitReport, ListedAgent, MarkdownReport, PageReport, Renderer,
+    SuiteEvent, TextReport, write_board, write_board_markdown,
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{CaseReport, Collector, FindingReport, ProfileInfo, ReasonReport, RunReport};
@@ -108,6 +108,9 @@ fn report(texts: &[String]) -> RunReport {
 /// Renders the report in every form, by name.
 fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
     let runs = [BoardRun { report: report.clone(), page: "runs/1.html".to_owned() }];
+    let said = || report.next_steps.concat();
+    let (name, version, origin, result, login) = (said(), said(), said(), said(), said());
+    let listed = [ListedAgent { name, version, origin, result, login, stderr: vec![said()] }];
     let side = |path: &str| Side::new(path.to_owned(), report.clone());
     let mut other = report.clone();
     other.requirements.iter_mut().for_each(|requirement| requirement.verdict = Verdict::Pass);
@@ -120,8 +123,8 @@ fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
         ("markdown", rendered(|out| Box::new(MarkdownReport::new(out)), report)),
         ("events", rendered(|out| Box::new(EventLines::new(out)), report)),
         ("page", rendered(|out| Box::new(PageReport::new(out)), report)),
-        ("board", text(|out| write_board(&runs, None, out))),
-        ("subjects", text(|out| write_board_markdown(&runs, out))),
+        ("board", text(|out| write_board(&runs, &listed, None, out))),
+        ("subjects", text(|out| write_board_markdown(&runs, &listed, out))),
         ("diff", plain(&text(|out| compare::write(out, &difference, Bound::Full)))),
     ]
 }

@@ -3,12 +3,16 @@
 mod board;
 mod certificate;
 mod init;
+mod issue;
 mod kept;
+mod registry;
 mod shell;
 
 pub use self::board::BoardArgs;
 pub use self::init::{Ci, InitArgs};
+pub use self::issue::IssueArgs;
 pub use self::kept::{DetailArgs, DiffArgs, ExpectedArgs, MergeArgs, ResultArgs, ReviewArgs};
+pub use self::registry::RegistryArgs;
 pub use self::shell::{ColorWhen, CompletionsArgs, FileKind, SchemaArgs};
 
 use std::ffi::OsString;
@@ -79,6 +83,10 @@ pub enum Command {
     Merge(MergeArgs),
     /// Compare many subjects, requirement by requirement, in static pages made of their reports
     Board(BoardArgs),
+    /// Install the agents of a registry, test each one, and show what changed since the last run
+    Registry(Box<RegistryArgs>),
+    /// Print a bug report about a failed requirement, with the messages that prove it
+    ReportIssue(IssueArgs),
     /// Run all cases and write a certificate: a folder with the evidence, for others to verify
     Certify(CertifyArgs),
     /// Check the traces of a certificate again and list every file that does not match

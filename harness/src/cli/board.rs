@@ -11,7 +11,7 @@ use super::output::say;
 use super::reports::{charts, read};
 use crate::edition::Editions;
 use crate::output_file::write_file;
-use crate::report::{BoardRun, PageReport, count, file_name, write_board, write_board_markdown};
+use crate::report::{BoardRun, ListedAgent, PageReport, count, file_name, write_board, write_board_markdown};
 use crate::results::RunReport;
 
 /// The folder of the pages of the runs, below that of the board.
@@ -19,26 +19,51 @@ const RUNS: &str = "runs";
 
 /// Runs the command.
 pub(super) fn run(args: &BoardArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
-    let (mut runs, mut names, mut charted) = (Vec::new(), BTreeSet::new(), 0);
-    for (file, report) in reports(&args.reports)? {
-        let page = format!("{RUNS}/{}.html", unique(&mut names, &file_name(&report)));
-        if let Some(folder) = &args.output {
-            charted += write_run(&folder.join(&page), &report, &file, editions)?;
-        }
-        runs.push(BoardRun { report, page });
-    }
-    if runs.is_empty() {
+    let reports = reports(&args.reports)?;
+    if reports.is_empty() {
         bail!("no reports found; `--format json=FILE` writes one");
     }
-    if let Some(folder) = &args.output {
-        let board = folder.join("index.html");
-        let docs = args.docs.as_deref().map(|docs| docs.trim_end_matches('/'));
-        write(&board, |out| write_board(&runs, docs, out))?;
-        let (runs, charted) = (count(runs.len(), "run", "runs"), count(charted, "chart", "charts"));
-        say(&format!("{}: {runs}, {charted} of cases", board.display()));
-    }
-    args.markdown.as_deref().map_or(Ok(()), |file| write(file, |out| write_board_markdown(&runs, out)))?;
+    let docs = args.docs.as_deref().map(|docs| docs.trim_end_matches('/'));
+    let board = BoardFiles { folder: args.output.as_deref(), markdown: args.markdown.as_deref(), docs, listed: &[] };
+    board.write(reports, editions)?;
     Ok(ProgramExit::Good)
+}
+
+/// The files of a board.
+pub(super) struct BoardFiles<'b> {
+    /// The folder of the pages.
+    pub(super) folder: Option<&'b Path>,
+    /// The file of the table.
+    pub(super) markdown: Option<&'b Path>,
+    /// The address of the documentation, without a slash at its end.
+    pub(super) docs: Option<&'b str>,
+    /// The agents that are listed whether they have a run or not.
+    pub(super) listed: &'b [ListedAgent],
+}
+
+impl BoardFiles<'_> {
+    /// Writes the board of these reports, each with its file.
+    ///
+    /// # Errors
+    ///
+    /// A trace of a report cannot be read, or a file cannot be written.
+    pub(super) fn write(&self, reports: Vec<(PathBuf, RunReport)>, editions: &Editions) -> anyhow::Result<()> {
+        let (mut runs, mut names, mut charted) = (Vec::new(), BTreeSet::new(), 0);
+        for (file, report) in reports {
+            let page = format!("{RUNS}/{}.html", unique(&mut names, &file_name(&report)));
+            if let Some(folder) = self.folder {
+                charted += write_run(&folder.join(&page), &report, &file, editions)?;
+            }
+            runs.push(BoardRun { report, page });
+        }
+        if let Some(folder) = self.folder {
+            let board = folder.join("index.html");
+            write(&board, |out| write_board(&runs, self.listed, self.docs, out))?;
+            let (runs, charted) = (count(runs.len(), "run", "runs"), count(charted, "chart", "charts"));
+            say(&format!("{}: {runs}, {charted} of cases", board.display()));
+        }
+        self.markdown.map_or(Ok(()), |file| write(file, |out| write_board_markdown(&runs, self.listed, out)))
+    }
 }
 
 fn write(path: &Path, page: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> anyhow::Result<()> {

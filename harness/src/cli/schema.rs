@@ -24,6 +24,7 @@ pub(super) fn text(kind: FileKind) -> Cow<'static, str> {
         FileKind::Events => packed!("events.schema.json"),
         FileKind::Trace => packed!("trace.schema.json"),
         FileKind::Diff => packed!("diff.schema.json"),
+        FileKind::Registry => packed!("registry.schema.json"),
     };
     text()
 }

@@ -24,6 +24,23 @@ pub struct BoardRun {
     pub page: String,
 }
 
+/// An agent that the board lists whether it has a run or not, such as the entry of a registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedAgent {
+    /// The name for people.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// How it was installed.
+    pub origin: String,
+    /// Its result, or the reason why it has none.
+    pub result: String,
+    /// Whether it satisfies the registry's own rule, and why not.
+    pub login: String,
+    /// The last lines of its standard error, if it has no result.
+    pub stderr: Vec<String>,
+}
+
 /// A subject of a board: one program, as one party, in one edition and over one transport.
 #[derive(Debug)]
 pub(super) struct BoardSubject<'r> {

@@ -175,7 +175,7 @@ pub(super) fn linked(requirement: &RequirementReport) -> String {
 }
 
 /// Returns a fence that is longer than every fence in the text.
-fn fence(text: &str) -> String {
+pub(super) fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     "`".repeat(longest.max(2) + 1)
 }

@@ -13,15 +13,18 @@ mod stream;
 mod tests;
 
 pub(crate) use crate::transport::unix::read_available;
-pub use crate::transport::unix::{ProcessorTimes, give_way, is_running, used_by_descendants};
+pub use crate::transport::unix::{ProcessorTimes, TreeUse, give_way, is_running, used_by_descendants};
 pub(in crate::transport) use children::exclusively;
-pub use children::{Orphans, kill_all, reap_marked};
+pub use children::{Orphans, end_entry, kill_all, reap_marked};
 pub use group::{Leader, ProcessGroup};
 pub use launch::{Environment, Launch, MergedProcess, Process, SpawnError, TerminalProcess};
 pub use stream::{Drained, drain, read_all};
 
 /// The environment variable whose value names the case that a process belongs to; see [`reap_marked`].
 pub const CASE_MARKER: &str = "ACP_CONFORMANCE_CASE";
+
+/// The environment variable whose value names the entry of a registry that a process belongs to; see [`end_entry`].
+pub const ENTRY_MARKER: &str = "ACP_CONFORMANCE_ENTRY";
 
 /// Asks a process to stop, as Ctrl-C does. It may have exited.
 pub fn interrupt(id: u32) {

@@ -203,14 +203,14 @@ pub fn is_running(id: u32) -> bool {
     return pid(id).is_some_and(|target| rustix::process::test_kill_process(target).is_ok());
 }
 
-/// Kills every process whose environment carries [`CASE_MARKER`](crate::transport::process::CASE_MARKER) with this
-/// value, and returns how many there were. Works on Linux only; elsewhere it finds nothing.
-pub(super) fn kill_marked(marker: &str) -> usize {
+/// Kills every process whose environment carries this variable with this value, and returns how many there were. Works
+/// on Linux only; elsewhere it finds nothing.
+pub(super) fn kill_marked(variable: &str, value: &str) -> usize {
     #[cfg(target_os = "linux")]
-    return proc::kill_marked(marker);
+    return proc::kill_marked(variable, value);
     #[cfg(not(target_os = "linux"))]
     return {
-        let _ = marker;
+        let _ = (variable, value);
         0
     };
 }
@@ -231,6 +231,40 @@ pub(super) fn descendants() -> Vec<u32> {
     return proc::descendants();
     #[cfg(not(target_os = "linux"))]
     return Vec::new();
+}
+
+/// Returns a process and its descendants. On Linux only; elsewhere, the process alone.
+pub(super) fn tree(id: u32) -> Vec<u32> {
+    #[cfg(target_os = "linux")]
+    return proc::tree(id);
+    #[cfg(not(target_os = "linux"))]
+    return vec![id];
+}
+
+/// What a process and its descendants use at one time. Known on Linux only; elsewhere it is 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TreeUse {
+    /// The bytes of memory that each process has for itself. Code and files that processes share do not count.
+    pub memory: u64,
+    /// The number of processes.
+    pub processes: usize,
+}
+
+impl TreeUse {
+    /// Reads the use of a process and its descendants.
+    #[must_use]
+    pub fn of(id: u32) -> Self {
+        #[cfg(target_os = "linux")]
+        return proc::tree(id).into_iter().fold(Self::default(), |all, pid| Self {
+            memory: all.memory + proc::private_memory(pid).unwrap_or_default(),
+            processes: all.processes + 1,
+        });
+        #[cfg(not(target_os = "linux"))]
+        return {
+            let _ = id;
+            Self::default()
+        };
+    }
 }
 
 /// Returns the children of this process that are zombies. Works on Linux only; elsewhere it finds nothing.

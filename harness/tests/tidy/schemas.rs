@@ -7,6 +7,7 @@ use acp_conformance::case::embedded;
 use acp_conformance::compare;
 use acp_conformance::edition::V1;
 use acp_conformance::expected::{Comparison, Date, Expectation};
+use acp_conformance::registry;
 use acp_conformance::report::events;
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{self, Collector};
@@ -33,6 +34,7 @@ fn the_committed_schemas_are_those_of_the_types() {
     let schemas = [
         ("diff", compare::schema()),
         ("events", events::schema()),
+        ("registry", registry::schema()),
         ("report", results::schema()),
         ("trace", trace::file_schema()),
     ];

@@ -45,12 +45,14 @@ pub enum FileKind {
     Trace,
     /// The output of `diff --format json`.
     Diff,
+    /// The results of `registry`.
+    Registry,
 }
 
 /// Arguments of `schema`.
 #[derive(Debug, clap::Args)]
 pub struct SchemaArgs {
-    /// The kind of file: case, profile, expected, report, events, trace or diff
+    /// The kind of file: case, profile, expected, report, events, trace, diff or registry
     #[arg(hide_possible_values = true)]
     pub kind: FileKind,
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{BoardRun, broken, date, subjects, title, version};
+use super::{BoardRun, ListedAgent, broken, date, subjects, title, version};
 use crate::report::markdown::{broken_table, linked};
 use crate::report::visible::in_markdown;
 use crate::report::words::{count, is_draft, partial, protocol_of, protocol_version};
@@ -20,12 +20,18 @@ that violates several requirements counts only for the most specific one, which 
 | subject | kind | version | protocol | run on | verdict | exercised | kept | MUST broken | SHOULD broken | left open |
 |---|---|---|---|---|---|--:|--:|--:|--:|--:|";
 
-/// Writes the page: first agents and then clients, each sorted by title.
+const LISTED: &str = "\
+## Entries of the registry
+
+| agent | version | from | result | login rule |
+|---|---|---|---|---|";
+
+/// Writes the page: first agents and then clients, each sorted by title; at the end the listed agents.
 ///
 /// # Errors
 ///
 /// Errors of the stream.
-pub fn write_board_markdown(runs: &[BoardRun], out: &mut dyn Write) -> io::Result<()> {
+pub fn write_board_markdown(runs: &[BoardRun], listed: &[ListedAgent], out: &mut dyn Write) -> io::Result<()> {
     let mut reports: Vec<RunReport> = subjects(runs).iter().map(|subject| subject.newest.report.clone()).collect();
     let requirements = reports.iter_mut().flat_map(|report| &mut report.requirements);
     for finding in requirements.flat_map(|requirement| &mut requirement.findings) {
@@ -34,7 +40,18 @@ pub fn write_board_markdown(runs: &[BoardRun], out: &mut dyn Write) -> io::Resul
     writeln!(out, "# Subjects\n\n{INTRODUCTION}")?;
     reports.iter().try_for_each(|report| row(report, out))?;
     reports.iter().try_for_each(|report| section(report, out))?;
+    if !listed.is_empty() {
+        writeln!(out, "\n{LISTED}")?;
+        listed.iter().try_for_each(|agent| listed_row(agent, out))?;
+    }
     out.flush()
+}
+
+fn listed_row(agent: &ListedAgent, out: &mut dyn Write) -> io::Result<()> {
+    let ListedAgent { name, version, origin, result, login, stderr } = agent;
+    let lines = stderr.iter().map(|line| format!("<br>{}", in_markdown(line))).collect::<String>();
+    let cells = [name, version, origin].map(|text| in_markdown(text)).join(" | ");
+    writeln!(out, "| {cells} | {}{lines} | {} |", in_markdown(result), in_markdown(login))
 }
 
 fn row(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
@@ -118,7 +135,7 @@ mod tests {
     fn page(report: &RunReport) -> String {
         let mut page = Vec::new();
         let run = BoardRun { report: report.clone(), page: String::new() };
-        write_board_markdown(&[run], &mut page).expect("a vector takes everything");
+        write_board_markdown(&[run], &[], &mut page).expect("a vector takes everything");
         String::from_utf8(page).expect("a page is UTF-8")
     }
 

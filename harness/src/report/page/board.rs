@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::document::{PageDocument, json};
 use super::head::class;
 use crate::protocol::edition_label;
-use crate::report::board::{BoardRun, BoardSubject, broken, date, major, subjects, title, version};
+use crate::report::board::{BoardRun, BoardSubject, ListedAgent, broken, date, major, subjects, title, version};
 use crate::report::visible::visible;
 use crate::report::words::{count, partial};
 use crate::requirement::{Level, Party, page};
@@ -66,16 +66,21 @@ struct Entry<'b> {
     page: Option<String>,
 }
 
-/// Writes the board of these runs. `docs` is the address of the documentation, without a slash at its end, to which the
-/// requirements link.
+/// Writes the board of these runs and listed agents. `docs` is the address of the documentation, without a slash at its
+/// end, to which the requirements link.
 ///
 /// # Errors
 ///
 /// Errors of the stream.
-pub fn write_board(runs: &[BoardRun], docs: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_board(
+    runs: &[BoardRun],
+    listed: &[ListedAgent],
+    docs: Option<&str>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let subjects = subjects(runs);
     let data = BoardData { subjects: subjects.iter().map(subject).collect(), catalogue: catalogue(&subjects, docs) };
-    let (data, head) = (json(&data)?, head(&subjects, docs));
+    let (data, head) = (json(&data)?, head(&subjects, listed, docs));
     let document = PageDocument { title: "ACP conformance board", head: &head, script: SCRIPT, data: &data };
     document.write(out, std::iter::empty())?;
     out.flush()
@@ -124,7 +129,7 @@ fn catalogue<'b>(
 }
 
 /// Writes the subjects with their history, also for readers without scripts.
-fn head(subjects: &[BoardSubject<'_>], docs: Option<&str>) -> Markup {
+fn head(subjects: &[BoardSubject<'_>], listed: &[ListedAgent], docs: Option<&str>) -> Markup {
     let runs: usize = subjects.iter().map(|subject| 1 + subject.earlier.len()).sum();
     html! {
         h1 { "ACP conformance board" }
@@ -147,6 +152,42 @@ fn head(subjects: &[BoardSubject<'_>], docs: Option<&str>) -> Markup {
                     }
                 }
                 tbody { @for subject in subjects { (row(subject)) } }
+            }
+        }
+        @if !listed.is_empty() { (entries(listed)) }
+    }
+}
+
+/// Writes the entries of a registry, also those without a run.
+fn entries(listed: &[ListedAgent]) -> Markup {
+    html! {
+        h2 { "Entries of the registry" }
+        p class="facts" {
+            "An entry that was not installed says nothing about the agent. The login rule is the registry's own: the agent "
+            "offers a login of the type agent or terminal."
+        }
+        div class="scroll" tabindex="0" role="group" aria-label="Entries of the registry" {
+            table class="coverage entries" {
+                thead { tr { @for name in ["Agent", "Version", "From", "Result", "Login rule"] { th scope="col" { (name) } } } }
+                tbody {
+                    @for agent in listed {
+                        tr {
+                            th scope="row" { (visible(&agent.name)) }
+                            td { (visible(&agent.version)) }
+                            td { (visible(&agent.origin)) }
+                            td {
+                                (visible(&agent.result))
+                                @if !agent.stderr.is_empty() {
+                                    details {
+                                        summary { "Last lines of standard error" }
+                                        pre { @for line in &agent.stderr { (visible(line)) "\n" } }
+                                    }
+                                }
+                            }
+                            td { (visible(&agent.login)) }
+                        }
+                    }
+                }
             }
         }
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::process::Child;
 
 use crate::sync::lock;
+use crate::transport::process::{CASE_MARKER, ENTRY_MARKER};
 use crate::transport::unix as platform;
 
 /// The children with a waiter. It is locked while a child is being started.
@@ -50,9 +51,27 @@ pub(super) fn ended(id: u32) {
 /// This finds descendants that left their group, as a daemon does, unless they also cleared their environment; those
 /// end with [`Orphans`]. Works on Linux only; elsewhere it finds nothing.
 pub fn reap_marked(marker: &str) -> usize {
-    let killed = platform::kill_marked(marker);
+    let killed = platform::kill_marked(CASE_MARKER, marker);
     wait_for_orphans();
     killed
+}
+
+/// Kills every process whose environment carries `ACP_CONFORMANCE_ENTRY=<marker>`, and a child with all of its
+/// descendants. Other children are not affected. The child must not have been waited for, since its id may then be that
+/// of another process.
+///
+/// Descendants and marks are found on Linux only; elsewhere, only the group of the child ends.
+pub fn end_entry(child: Option<u32>, marker: &str) {
+    if let Some(child) = child {
+        // The child is stopped first, so that it starts nothing while its descendants are being found.
+        platform::signal_process(child, "SIGSTOP");
+        for id in platform::tree(child) {
+            platform::signal_process(id, "SIGKILL");
+        }
+        platform::kill_group(child);
+    }
+    platform::kill_marked(ENTRY_MARKER, marker);
+    wait_for_orphans();
 }
 
 /// Reaps the orphans that have ended. Children with a waiter are skipped.

@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-use crate::transport::process::CASE_MARKER;
-
 /// A process may fork between the search and the kill, so the search is repeated; only a fork bomb survives this many
 /// rounds.
 const ROUNDS: usize = 32;
@@ -71,14 +69,27 @@ pub(super) fn used_by_descendants() -> u64 {
 
 /// Returns every descendant of this process, as far as its ancestors are alive.
 pub(super) fn descendants() -> Vec<u32> {
+    tree(std::process::id()).split_off(1)
+}
+
+/// Returns a process and then every descendant of it, as far as its ancestors are alive.
+pub(super) fn tree(root: u32) -> Vec<u32> {
     let mut rest: Vec<(u32, u32)> = pids().filter_map(|pid| Some((pid, state(pid)?.parent))).collect();
-    let mut found = vec![std::process::id()];
+    let mut found = vec![root];
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
         found.extend(rest.extract_if(.., |(_, of)| *of == parent).map(|(pid, _)| pid));
         next += 1;
     }
-    found.split_off(1)
+    found
+}
+
+/// Returns the bytes of memory that only this process has: those in memory without those of shared code and files.
+pub(super) fn private_memory(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    // Such as `RssAnon:     5820 kB`: proc_pid_status(5).
+    let size = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    size.split_ascii_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
 /// Returns the children of this process that have ended. The search runs only if there is one, which is quick to find
@@ -92,8 +103,8 @@ pub(super) fn ended_children() -> Vec<u32> {
     pids().filter(|pid| state(*pid).is_some_and(is_one)).collect()
 }
 
-pub(super) fn kill_marked(marker: &str) -> usize {
-    let wanted = format!("{CASE_MARKER}={marker}");
+pub(super) fn kill_marked(variable: &str, value: &str) -> usize {
+    let wanted = format!("{variable}={value}");
     let mut killed = HashSet::new();
     for _ in 0..ROUNDS {
         let found = marked(wanted.as_bytes());

@@ -1,0 +1,416 @@
+//! Tests an installed entry: this program runs again as a child, once for the registry's own rule, and once for the
+//! cases in each version of the protocol.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::bounded::{Bounded, Ended, RegistryLimits, Stopped};
+use super::entry::RegistryEntry;
+use super::install::Installed;
+use super::results::{EditionResult, EntryOutcome, LoginRule};
+use super::rule::{RULE_CASE, RULE_YAML, login_rule};
+use super::sandbox::EntryFolders;
+use crate::profile::Profile;
+use crate::requirement::Party;
+use crate::results::{RequirementReport, RunReport};
+use crate::trace::{Trace, What};
+use crate::transport::process::{Environment, Launch};
+use crate::verdict::Verdict;
+
+/// The folder of the reports, in that of the results.
+const REPORTS: &str = "reports";
+
+/// The time limit for the response to the first `initialize`: the first start of a program is slower than later ones.
+const FIRST_START: Duration = Duration::from_secs(60);
+
+/// How much longer than its time limit a run of cases may take: it confirms its failures and writes its reports.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// The number of last lines of standard error that are reported, and the length to which each is cut.
+const LAST_LINES: usize = 12;
+const LONGEST_LINE: usize = 400;
+
+/// Which cases run on an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseChoice {
+    /// The built-in profile of the entry, with which the scripted model answers.
+    pub profile: Option<String>,
+    /// Whether only a few cases run.
+    pub quick: bool,
+}
+
+impl CaseChoice {
+    /// Returns the choice in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let cases = if self.quick { "a few cases" } else { "all cases" };
+        match &self.profile {
+            Some(name) => format!("{cases}, with the profile {name} and the scripted model"),
+            None => format!("{cases} that need no login and no model"),
+        }
+    }
+}
+
+/// Chooses the built-in profile of an entry: the one that installs its package, or else the one with its id.
+#[must_use]
+pub fn case_choice(entry: &RegistryEntry, profiles: &[Profile], quick: bool) -> CaseChoice {
+    let packages = entry.distributions.iter().flatten().map(|distribution| distribution.package());
+    let packages: Vec<&str> = packages.map(unversioned).collect();
+    let agents = || profiles.iter().filter(|profile| profile.kind == Party::Agent);
+    let installs = |profile: &&Profile| {
+        let words = profile.install.iter().flat_map(|install| install.split([' ', ',']));
+        words.map(unversioned).any(|word| packages.contains(&word))
+    };
+    let found = agents().find(installs).or_else(|| agents().find(|profile| profile.name == entry.id));
+    CaseChoice { profile: found.map(|profile| profile.name.clone()), quick }
+}
+
+/// Returns the name of a package without its version.
+fn unversioned(package: &str) -> &str {
+    let from = usize::from(package.starts_with('@'));
+    let end = package[from..].find(['@', '=', '[', '<', '>', '~']).map_or(package.len(), |at| from + at);
+    &package[..end]
+}
+
+/// An installed entry to test.
+#[derive(Debug)]
+pub struct EntryTest<'t> {
+    /// The entry.
+    pub entry: &'t RegistryEntry,
+    /// Its installation.
+    pub installed: &'t Installed,
+    /// Which cases run.
+    pub choice: &'t CaseChoice,
+    /// The first word of the command of its profile, if it has one.
+    pub profile_program: Option<&'t str>,
+    /// The limits.
+    pub limits: &'t RegistryLimits,
+    /// How many processes of the agent run at once.
+    pub jobs: usize,
+    /// The folder of the results.
+    pub output: &'t Path,
+}
+
+/// The result of a test; parts of an [`EntryResult`](super::EntryResult).
+#[derive(Debug)]
+pub struct TestResult {
+    /// How far the entry came.
+    pub outcome: EntryOutcome,
+    /// Why it came no further.
+    pub reason: Option<String>,
+    /// The last lines of its standard error.
+    pub stderr: Vec<String>,
+    /// The registry's own rule.
+    pub login: LoginRule,
+    /// The results in each version of the protocol.
+    pub editions: Vec<EditionResult>,
+}
+
+/// Tests an entry. Its reports are written below the folder of the results. `None` if the user stopped the run.
+pub async fn test_entry(test: &EntryTest<'_>) -> Option<TestResult> {
+    match test.run().await {
+        Ok(result) => Some(result),
+        Err(Cut::Interrupted) => None,
+        Err(Cut::Harness(reason, stderr)) => Some(TestResult {
+            outcome: EntryOutcome::HarnessError,
+            reason: Some(reason),
+            stderr,
+            login: LoginRule::unknown("the harness failed"),
+            editions: Vec::new(),
+        }),
+    }
+}
+
+/// Why a test has no result of the entry.
+enum Cut {
+    Interrupted,
+    Harness(String, Vec<String>),
+}
+
+/// The first contact with an entry.
+struct Contact {
+    login: LoginRule,
+    /// Why the agent did not answer, and the last lines of its standard error.
+    obstacle: Option<(String, Vec<String>)>,
+}
+
+impl EntryTest<'_> {
+    async fn run(&self) -> Result<TestResult, Cut> {
+        let harness = |error: std::io::Error| Cut::Harness(error.to_string(), Vec::new());
+        remove_reports(self.output, &self.entry.id);
+        let folders = EntryFolders::make().map_err(harness)?;
+        let contact = match self.contact(&folders).await? {
+            Ok(contact) => contact,
+            Err(ended) => return Ok(stopped(&ended, LoginRule::unknown("the agent was stopped"))),
+        };
+        // The settings of a profile may be what lets an agent start.
+        if let Some((reason, stderr)) = contact.obstacle.as_ref().filter(|_| self.choice.profile.is_none()) {
+            return Ok(TestResult {
+                outcome: EntryOutcome::NotStarted,
+                reason: Some(reason.clone()),
+                stderr: stderr.clone(),
+                login: contact.login,
+                editions: Vec::new(),
+            });
+        }
+        drop(folders);
+        let folders = EntryFolders::make().map_err(harness)?;
+        self.cases(&folders, contact).await
+    }
+
+    /// Starts the entry as the registry describes it, and asks for its logins.
+    async fn contact(&self, folders: &EntryFolders) -> Result<Result<Contact, Ended>, Cut> {
+        let harness = |error: std::io::Error| Cut::Harness(error.to_string(), Vec::new());
+        let [cases, traces] = ["cases", "traces"].map(|name| folders.root().join(name));
+        let file = cases.join(format!("{RULE_CASE}.yaml"));
+        fs::create_dir_all(file.parent().unwrap_or(&cases)).map_err(harness)?;
+        fs::write(&file, RULE_YAML).map_err(harness)?;
+        let start = FIRST_START.min(self.limits.time);
+        let report = folders.root().join("contact.json");
+        let mut args: Vec<OsString> =
+            ["agent", "--protocol", "v1", "--quiet", "--jobs", "1", "--case", RULE_CASE].map(OsString::from).to_vec();
+        args.extend(["--cases".into(), cases.into(), "--trace-dir".into(), traces.clone().into()]);
+        args.extend(["--timeout-start".into(), milliseconds(start)]);
+        args.extend(["--format".into(), json_to(&report)]);
+        args.extend(self.settings());
+        args.extend(self.command());
+        // A failure may be confirmed by further starts.
+        let ended = self.child(folders, args, 3 * start + GRACE, folders.environment()).await?;
+        if ended.stopped.is_some() {
+            return Ok(Err(ended));
+        }
+        let failed = || Cut::Harness(format!("the first contact {}", ended.how()), ended.last_lines.clone());
+        let report = read_report(&report).ok_or_else(failed)?;
+        let trace = first_trace(&traces);
+        let login = match &trace {
+            Some(trace) => login_rule(trace),
+            None => LoginRule::unknown("the first contact has no trace"),
+        };
+        let obstacle =
+            report.obstacle.map(|text| (first_line(&text), trace.as_ref().map(stderr_of).unwrap_or_default()));
+        Ok(Ok(Contact { login, obstacle }))
+    }
+
+    /// Runs the cases in each version of the protocol that the entry speaks.
+    async fn cases(&self, folders: &EntryFolders, contact: Contact) -> Result<TestResult, Cut> {
+        let written = folders.root().join(REPORTS);
+        fs::create_dir(&written).map_err(|error| Cut::Harness(error.to_string(), Vec::new()))?;
+        let mut args: Vec<OsString> =
+            ["agent", "--protocol", "all", "--quiet", "--allow-incomplete"].map(OsString::from).to_vec();
+        args.extend(["--time-limit".into(), milliseconds(self.limits.time)]);
+        args.extend(["--format".into(), json_to(&written.join(format!("{}.json", self.entry.id)))]);
+        args.extend(self.choice.quick.then(|| "--quick".into()));
+        args.extend(["--jobs".into(), self.jobs.to_string().into()]);
+        args.extend(self.settings());
+        let mut environment = folders.environment();
+        if let Some(name) = &self.choice.profile {
+            args.extend(["--profile".into(), name.into()]);
+        }
+        // The command of a profile leads the program to the scripted model; the one of the registry does not.
+        match self.profile_program.filter(|program| self.installed.bin.join(program).is_file()) {
+            Some(_) => environment = environment.with("PATH", path_with(&self.installed.bin)),
+            None => args.extend(self.command()),
+        }
+        let ended = self.child(folders, args, self.limits.time + GRACE, environment).await?;
+        if ended.stopped.is_some() {
+            return Ok(stopped(&ended, contact.login));
+        }
+        let reports = self.keep_reports(&written)?;
+        let editions: Vec<EditionResult> = reports
+            .iter()
+            .filter(|kept| is_result(&kept.0))
+            .map(|(report, file)| EditionResult::of(report, file.clone()))
+            .collect();
+        if !editions.is_empty() {
+            let stderr = Vec::new();
+            return Ok(TestResult {
+                outcome: EntryOutcome::Tested,
+                reason: None,
+                stderr,
+                login: contact.login,
+                editions,
+            });
+        }
+        if reports.iter().any(|(report, _)| report.obstacle.is_none()) {
+            let reason =
+                format!("the time limit of {} s ended before a requirement was decided", self.limits.time.as_secs());
+            let (reason, stderr) = (Some(reason), ended.last_lines);
+            return Ok(TestResult { outcome: EntryOutcome::Stopped, reason, stderr, login: contact.login, editions });
+        }
+        // Exit code 3 without a report: the agent speaks no version that this program tests.
+        let obstacle = reports.iter().find_map(|(report, _)| report.obstacle.as_deref().map(first_line));
+        let (reason, stderr) = match (obstacle, contact.obstacle) {
+            (_, Some((reason, stderr))) => (reason, stderr),
+            (Some(reason), None) => (reason, ended.last_lines),
+            (None, None) if ended.exit == Some(crate::trace::Exit::Code(3)) => {
+                ("the agent speaks no version of the protocol that this program tests".to_owned(), ended.last_lines)
+            }
+            (None, None) => {
+                return Err(Cut::Harness(format!("the run of the cases {}", ended.how()), ended.last_lines));
+            }
+        };
+        Ok(TestResult {
+            outcome: EntryOutcome::NotStarted,
+            reason: Some(reason),
+            stderr,
+            login: contact.login,
+            editions,
+        })
+    }
+
+    /// Runs this program again.
+    async fn child(
+        &self,
+        folders: &EntryFolders,
+        args: Vec<OsString>,
+        time: Duration,
+        environment: Environment,
+    ) -> Result<Ended, Cut> {
+        let harness = |error: String| Cut::Harness(error, Vec::new());
+        let program = std::env::current_exe().map_err(|error| harness(error.to_string()))?;
+        let launch = Launch { program: program.into(), args, cwd: folders.work(), environment };
+        let (marker, filled) = (folders.marker(), folders.root().to_owned());
+        let ended = Bounded { launch, marker, time, limits: self.limits, filled }.run().await.map_err(harness)?;
+        if ended.stopped == Some(Stopped::Interrupted) { Err(Cut::Interrupted) } else { Ok(ended) }
+    }
+
+    /// Returns the options of the entry's environment and directory.
+    fn settings(&self) -> Vec<OsString> {
+        let env = self.installed.env.iter();
+        let env = env.flat_map(|(name, value)| ["--env".into(), format!("{name}={value}").into()]);
+        let cwd = self.installed.cwd.iter().flat_map(|cwd| ["--cwd".into(), cwd.into()]);
+        env.chain(cwd).collect()
+    }
+
+    /// Returns the command line of the entry, as the registry describes it.
+    fn command(&self) -> Vec<OsString> {
+        let program = self.installed.program.clone().into_os_string();
+        ["--".into(), program].into_iter().chain(self.installed.args.iter().map(Into::into)).collect()
+    }
+
+    /// Moves the reports to the results, and returns each with its path from there.
+    fn keep_reports(&self, written: &Path) -> Result<Vec<(RunReport, String)>, Cut> {
+        let harness = |error: std::io::Error| Cut::Harness(error.to_string(), Vec::new());
+        fs::create_dir_all(self.output.join(REPORTS)).map_err(harness)?;
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(written).map_err(harness)?.flatten().map(|entry| entry.path()).collect();
+        files.sort();
+        let mut reports = Vec::new();
+        for file in files {
+            let (Some(report), Some(name)) = (read_report(&file), file.file_name()) else { continue };
+            let place = format!("{REPORTS}/{}", name.to_string_lossy());
+            if is_result(&report) {
+                // The two folders may be on different disks.
+                fs::copy(&file, self.output.join(&place)).map_err(harness)?;
+            }
+            reports.push((report, place));
+        }
+        Ok(reports)
+    }
+}
+
+/// Whether a report says anything about the agent in its version of the protocol: the time limit may end a run before
+/// the agent has answered.
+fn is_result(report: &RunReport) -> bool {
+    let is_decided = |known: &RequirementReport| matches!(known.verdict, Verdict::Pass | Verdict::Fail);
+    report.obstacle.is_none() && (report.partial.is_none() || report.requirements.iter().any(is_decided))
+}
+
+fn stopped(ended: &Ended, login: LoginRule) -> TestResult {
+    let reason = match &ended.stopped {
+        Some(Stopped::Limit(reason)) => format!("the agent {reason}"),
+        _ => ended.how(),
+    };
+    let stderr = ended.last_lines.clone();
+    TestResult { outcome: EntryOutcome::Stopped, reason: Some(reason), stderr, login, editions: Vec::new() }
+}
+
+/// Removes the reports of an earlier test, which may be of versions that the entry no longer speaks.
+fn remove_reports(output: &Path, id: &str) {
+    for entry in fs::read_dir(output.join(REPORTS)).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let version = name.strip_prefix(id).and_then(|rest| rest.strip_prefix("-v")?.strip_suffix(".json"));
+        if version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit())) {
+            // A file that stays is replaced, or named by no result.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn read_report(file: &Path) -> Option<RunReport> {
+    serde_json::from_reader(BufReader::new(fs::File::open(file).ok()?)).ok()
+}
+
+fn first_trace(folder: &Path) -> Option<Trace> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
+    files.sort();
+    files.iter().find_map(|file| Trace::read(BufReader::new(fs::File::open(file).ok()?)).ok())
+}
+
+/// Returns the last lines of the standard error in a trace.
+fn stderr_of(trace: &Trace) -> Vec<String> {
+    let lines = trace.events.iter().filter_map(|event| match &event.what {
+        What::Stderr(bytes) => Some(String::from_utf8_lossy(bytes).trim_end().to_owned()),
+        _ => None,
+    });
+    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    last.iter().map(|line| line.chars().take(LONGEST_LINE).collect()).collect()
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn milliseconds(time: Duration) -> OsString {
+    format!("{}ms", time.as_millis()).into()
+}
+
+fn json_to(file: &Path) -> OsString {
+    let mut text = OsString::from("json=");
+    text.push(file);
+    text
+}
+
+/// Returns the PATH with a folder first.
+fn path_with(first: &Path) -> OsString {
+    let rest = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(first.to_owned()).chain(std::env::split_paths(&rest));
+    std::env::join_paths(all).unwrap_or(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::edition::V1;
+    use crate::plan::built_in_profiles;
+
+    #[test]
+    fn profile_is_that_of_the_package_or_of_the_id() {
+        let profiles = built_in_profiles(&V1).expect("built-in profiles").0;
+        let profile = |id: &str, distribution: serde_json::Value| {
+            let value = json!({ "id": id, "name": "A", "version": "1.0.0", "distribution": distribution });
+            let entry = RegistryEntry::read(&value, "linux-x86_64").expect("an entry");
+            case_choice(&entry, &profiles, false).profile
+        };
+        let npx = |package: &str| json!({ "npx": { "package": package } });
+        assert_eq!(profile("gemini", npx("@google/gemini-cli@0.1.0")).as_deref(), Some("gemini-cli"));
+        assert_eq!(profile("codex-acp", npx("@agentclientprotocol/codex-acp@1.0.0")).as_deref(), Some("codex-acp"));
+        assert_eq!(profile("codex", npx("@zed-industries/codex-acp")).as_deref(), Some("zed-codex-acp"));
+        assert_eq!(
+            profile("vibe", json!({ "uvx": { "package": "mistral-vibe==9" } })).as_deref(),
+            Some("mistral-vibe")
+        );
+        let archive = json!({ "binary": { "linux-x86_64": { "archive": "https://a/b.zip", "cmd": "./opencode" } } });
+        assert_eq!(profile("opencode", archive).as_deref(), Some("opencode"));
+        assert_eq!(profile("other", npx("other")), None);
+        // The profile of a client.
+        assert_eq!(profile("acpx", npx("acpx")), None);
+    }
+}
