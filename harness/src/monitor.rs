@@ -18,4 +18,4 @@ mod way;
 
 pub use network::{Network, Place, Route};
 pub use session::{stand, stand_on_network};
-pub use watched::{SessionReports, WatchedSession};
+pub use watched::{MonitorWarnings, SessionReports, WatchedSession};

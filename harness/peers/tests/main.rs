@@ -23,6 +23,7 @@ mod reference;
 mod remote;
 mod reproduce;
 mod selections;
+mod servers;
 mod shards;
 mod silent;
 #[path = "../../tests/snap.rs"]
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         means::trials(),
         monitor::trials(),
         network::trials(),
+        servers::trials(),
         page::trials(),
         remote::trials(),
         reproduce::trials(),

@@ -286,7 +286,7 @@ pub struct MonitorArgs {
     pub command: Vec<OsString>,
     /// Serve clients over HTTP or WebSocket at this address, such as http://127.0.0.1:8080/acp, until Ctrl-C
     ///
-    /// It is served on loopback only; port 0 is a free one. The command line of the agent is started for each connection.
+    /// It is served on loopback only; port 0 is a free one. The agent's command line is started for each connection.
     #[arg(long, value_name = "URL", conflicts_with = "wait")]
     pub listen: Option<String>,
     /// Connect to an agent that serves at this address, instead of starting one

@@ -12,7 +12,7 @@ use super::network::Network;
 use super::reported::Reported;
 use super::scribe::Scribe;
 use super::tap::Tap;
-use super::watched::{SessionReports, WatchedSession};
+use super::watched::{MonitorWarnings, SessionReports, WatchedSession};
 use super::way::Way;
 use crate::requirement::Party;
 use crate::results::RequirementReport;
@@ -74,21 +74,21 @@ fn stand_with(
     watch(&record, session, Some((pid, start)), say, judge, write_reports, carry)
 }
 
-/// Serves the sessions of a network until they are to end, and reports on both parties; see [`stand`]. `unreached` gets
-/// each reason for which the agent did not answer, once.
+/// Serves the sessions of a network until they are to end, and reports on both parties; see [`stand`].
 pub fn stand_on_network(
     network: Network,
     record: &File,
     session: &WatchedSession,
     live: Option<&(dyn Fn(&RequirementReport) + Sync)>,
-    (say, unreached): (&dyn Fn(&str), &(dyn Fn(&str) + Sync)),
+    warnings: &MonitorWarnings<'_>,
     write: impl FnOnce(&SessionReports),
 ) -> Option<SessionReports> {
+    let MonitorWarnings { own_fault, unreached } = *warnings;
     let carry = |tap: &Tap, _: &Reported, trouble: Sender<String>| {
         network.carry(tap, &trouble, unreached);
         tap.close();
     };
-    watch(record, session, None, say, |trace| LiveJudge::new(trace, session).judge(live), write, carry)
+    watch(record, session, None, own_fault, |trace| LiveJudge::new(trace, session).judge(live), write, carry)
 }
 
 /// Records and checks what `carry` notes in the tap, which it closes at the end.

@@ -21,6 +21,15 @@ pub struct WatchedSession {
     pub editions: Editions,
 }
 
+/// The receivers of warnings during a session.
+#[derive(Clone, Copy)]
+pub struct MonitorWarnings<'w> {
+    /// Gets errors of the monitor itself.
+    pub own_fault: &'w dyn Fn(&str),
+    /// Gets each reason for which the agent did not answer, once.
+    pub unreached: &'w (dyn Fn(&str) + Sync),
+}
+
 /// The reports on a session when it is over.
 #[derive(Debug, PartialEq)]
 pub struct SessionReports {

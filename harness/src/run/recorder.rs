@@ -43,7 +43,7 @@ pub struct Recorder {
     /// The current connection; see [`Event::connection`].
     pub connection: usize,
     /// The texts that are replaced wherever the subject repeats them.
-    secrets: Vec<Vec<u8>>,
+    secrets: Box<[Vec<u8>]>,
 }
 
 impl Recorder {
@@ -58,7 +58,7 @@ impl Recorder {
             opening: 0,
             case_from: 0,
             connection: 0,
-            secrets: Vec::new(),
+            secrets: Box::default(),
         }
     }
 

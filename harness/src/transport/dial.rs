@@ -141,8 +141,8 @@ impl Server {
     }
 }
 
-/// Returns what opens TCP connections to a server, with TLS if needed. The certificates that the system trusts count, or
-/// those of the file that the variable `SSL_CERT_FILE` names.
+/// Returns what opens TCP connections to a server, with TLS if needed. The certificates that the system trusts count,
+/// or those of the file that the variable `SSL_CERT_FILE` names.
 fn connector(is_secure: bool, transport: Transport) -> Result<HttpsConnector<HttpConnector>, String> {
     let mut tcp = HttpConnector::new();
     // Without this, each small message waits for the acknowledgement of the one before.
@@ -201,7 +201,7 @@ pub(super) async fn dial(
     let limit = if is_starting { CONNECT_AT_START } else { CONNECT };
     match accepts(&server, Instant::now() + limit, &events).await {
         Ok(()) if server.transport == Transport::WebSocket => {
-            socket::serve(&server, outgoing, &events).await;
+            socket::serve(&server, is_starting, outgoing, &events).await;
             events.ended().await;
         }
         Ok(()) => http::serve(server, outgoing, &events).await,

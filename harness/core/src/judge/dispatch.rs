@@ -92,7 +92,7 @@ impl ChecksOfKind {
 }
 
 impl Dispatch {
-    /// Returns the checks of these parties and this edition that a trace of these transports with these gaps can decide.
+    /// Returns the checks of these parties and this edition that a trace of these transports and gaps can decide.
     pub(super) fn new(parties: &[Party], lacks: &[Lack], transports: Transports, edition: &Edition) -> Self {
         let mut lists = vec![Vec::new(); 2 * KINDS];
         for check in ALL.iter().filter(|check| parties.contains(&check.party)) {

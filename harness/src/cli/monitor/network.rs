@@ -12,7 +12,7 @@ use super::{MonitorArgs, NewSession, begin, own_fault, show_one, sum_up, watched
 use crate::cli::exit::ProgramExit;
 use crate::cli::output::say;
 use crate::edition::Editions;
-use crate::monitor::{Network, Place, Route, SessionReports, WatchedSession, stand_on_network};
+use crate::monitor::{MonitorWarnings, Network, Place, Route, SessionReports, WatchedSession, stand_on_network};
 use crate::requirement::{Level, Party, Transport};
 use crate::results::{RequirementReport, RunReport};
 use crate::transport::between::Between;
@@ -84,8 +84,9 @@ fn stand(
         is_unreached.store(true, Ordering::Relaxed);
         say(&format!("acp-conformance: the agent did not answer: {why}"));
     };
+    let warnings = MonitorWarnings { own_fault: &own_fault, unreached: &unreached };
     let files = |outcome: &SessionReports| write_files(args, name, &watched.name, outcome, &own_fault);
-    let outcome = stand_on_network(network, record, watched, live, (&own_fault, &unreached), files);
+    let outcome = stand_on_network(network, record, watched, live, &warnings, files);
     let reports = outcome.map_or_else(Vec::new, |outcome| outcome.reports);
     sum_up(&reports, args.live, path);
     let is_broken = reports.iter().any(|report| breaks(report, Level::Must));

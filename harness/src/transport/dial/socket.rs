@@ -10,7 +10,7 @@ use hyper::upgrade::Upgraded;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::error::Error;
@@ -23,10 +23,25 @@ use crate::trace::{HttpEvent, Posted};
 /// The time for the answer of a server to the end of the connection.
 const CLOSE: Duration = Duration::from_millis(500);
 
+/// The time for a server that was just started to take WebSockets; some listen before that.
+const READY: Duration = Duration::from_secs(10);
+
+/// The pause before the next attempt.
+const READY_AGAIN: Duration = Duration::from_millis(100);
+
+/// The statuses of a server that takes no WebSockets yet.
+const NOT_READY: [StatusCode; 3] =
+    [StatusCode::NOT_ACCEPTABLE, StatusCode::UPGRADE_REQUIRED, StatusCode::SERVICE_UNAVAILABLE];
+
 /// The exchange of the upgrade, which is the only one.
 const UPGRADE: usize = 0;
 
-pub(super) async fn serve(server: &Server, mut outgoing: mpsc::UnboundedReceiver<Outgoing>, events: &Events) {
+pub(super) async fn serve(
+    server: &Server,
+    is_starting: bool,
+    mut outgoing: mpsc::UnboundedReceiver<Outgoing>,
+    events: &Events,
+) {
     let failed = |why| HttpEvent::Failed { exchange: UPGRADE, why };
     let request = match server.uri.to_string().replacen("http", "ws", 1).into_client_request() {
         Ok(request) => request,
@@ -40,9 +55,16 @@ pub(super) async fn serve(server: &Server, mut outgoing: mpsc::UnboundedReceiver
         HttpEvent::Request { exchange: UPGRADE, method: "GET".to_owned(), headers, message: None, scripted: false };
     events.http(upgrade).await;
     let key = head.headers.get(SEC_WEBSOCKET_KEY).cloned();
-    let response = match server.client().await.request(Request::from_parts(head, Full::default())).await {
-        Ok(response) => response,
-        Err(error) => return events.http(failed(reason(&error))).await,
+    let (client, request) = (server.client().await, Request::from_parts(head, Full::default()));
+    let deadline = Instant::now() + if is_starting { READY } else { Duration::ZERO };
+    let response = loop {
+        match client.request(request.clone()).await {
+            Ok(response) if NOT_READY.contains(&response.status()) && Instant::now() < deadline => {
+                sleep(READY_AGAIN).await;
+            }
+            Ok(response) => break response,
+            Err(error) => return events.http(failed(reason(&error))).await,
+        }
     };
     events.http(answered(&response)).await;
     let mut socket = match open(response, key.as_ref()).await {
