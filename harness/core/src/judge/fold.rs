@@ -561,7 +561,9 @@ impl Judge {
             drafts: &drafts,
             of_other_revision: &of_other_revision,
             revision: edition.other_revision.as_ref().map_or("", OtherRevision::revision),
-            may_repeat: !self.conversation.deliberate.is_empty() && variant.is_some_and(|it| it.starts_with("user_")),
+            // A recording may lack what the client sent.
+            may_repeat: (!self.conversation.deliberate.is_empty() || self.conversation.holes.anywhere)
+                && variant.is_some_and(|it| it.starts_with("user_")),
         };
         self.show(from, Seen::Payload(&payload));
         if self.parties.contains(&from) {
