@@ -49,7 +49,7 @@ const NOT_PASSED_ON: [HeaderName; 10] = [
     UPGRADE,
 ];
 
-type Body = Either<Full<Bytes>, Channel<Bytes>>;
+type Body = Either<Full<Bytes>, Channel<Bytes, io::Error>>;
 
 /// Something that passes the gateway.
 #[derive(Debug)]

@@ -398,8 +398,15 @@ impl Connection<'_> {
     ) {
         let purpose = self.pending.remove(&exchange).unwrap_or(Purpose::Message);
         for cookie in headers.get_all(SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok()) {
-            let pair = cookie.split(';').next().and_then(|pair| pair.split_once('='));
-            self.cookies.extend(pair.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())));
+            let mut parts = cookie.split(';').map(|part| part.split_once('=').unwrap_or((part, "")));
+            let Some((name, value)) = parts.next() else { continue };
+            let mut ages = parts.filter(|(name, _)| name.trim().eq_ignore_ascii_case("max-age"));
+            // The server takes such a cookie back.
+            if ages.any(|(_, age)| age.trim().parse::<i64>().is_ok_and(|age| age <= 0)) {
+                self.cookies.remove(name.trim());
+            } else {
+                self.cookies.insert(name.trim().to_owned(), value.trim().to_owned());
+            }
         }
         if purpose == Purpose::Stream && body.is_some() {
             // It is not a stream.

@@ -1,5 +1,6 @@
 //! Streams of events.
 
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -30,7 +31,11 @@ pub(super) async fn pass(
     let (sender, passed) = Channel::new(BACKLOG);
     let passages = desk.passages.clone();
     tokio::spawn(async move {
-        let Followed { is_left, why } = follow(body, sender, place, &passages).await;
+        let (Followed { is_left, why }, sender) = follow(body, sender, place, &passages).await;
+        // What broke here breaks for the client as well.
+        if let Some((why, sender)) = why.as_ref().zip(sender) {
+            sender.abort(io::Error::other(why.clone()));
+        }
         let ended = HttpEvent::Ended { exchange: place.1, why };
         let _ = passages.send((place.0, Passage::Http(ended))).await;
         if !is_of_session && !is_left {
@@ -44,7 +49,7 @@ pub(super) async fn pass(
 /// A stream on its way.
 struct Way {
     body: Incoming,
-    sender: Sender<Bytes>,
+    sender: Sender<Bytes, io::Error>,
     /// The last piece, which the client has not got yet.
     piece: Option<Bytes>,
     end: Followed,
@@ -86,13 +91,13 @@ impl Way {
     }
 }
 
-/// Passes on a stream to its end.
+/// Passes on a stream to its end; returns the way to the client if that is still open.
 async fn follow(
     body: Incoming,
-    sender: Sender<Bytes>,
+    sender: Sender<Bytes, io::Error>,
     (connection, exchange): Place,
     passages: &mpsc::Sender<(usize, Passage)>,
-) -> Followed {
+) -> (Followed, Option<Sender<Bytes, io::Error>>) {
     let way = Arc::new(Mutex::new(Way { body, sender, piece: None, end: Followed::default() }));
     let unreadable = {
         let pieces = stream::unfold(Arc::clone(&way), |way| async move {
@@ -113,8 +118,13 @@ async fn follow(
         }
     };
     // What cannot be read goes on all the same.
-    let mut way = way.lock().await;
-    while !way.end.is_left && way.next().await.is_some() {}
-    let Followed { is_left, why } = std::mem::take(&mut way.end);
-    Followed { is_left, why: why.or(unreadable) }
+    while !way.lock().await.end.is_left && way.lock().await.next().await.is_some() {}
+    match Arc::into_inner(way).map(Mutex::into_inner) {
+        Some(Way { end: Followed { is_left, why }, sender, .. }) => {
+            // A stream that only cannot be read is whole for the client.
+            let sender = why.is_some().then_some(sender);
+            (Followed { is_left, why: why.or(unreadable) }, sender)
+        }
+        None => (Followed { is_left: false, why: unreadable }, None),
+    }
 }
