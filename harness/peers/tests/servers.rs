@@ -238,7 +238,7 @@ fn a_refused_stream_fails() {
 }
 
 fn a_server_that_is_not_ready_is_asked_again() {
-    // Only a server that the harness starts is asked again; this one is started by a shell that waits.
+    // Only a server that the harness starts is asked again, so the profile starts a program beside this one.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("ws://{}/acp", listener.local_addr().expect("an address"));
     let asked = Arc::new(AtomicUsize::new(0));
