@@ -9,6 +9,7 @@ pub mod dial;
 pub mod endpoint;
 pub mod folder;
 pub mod gateway;
+mod http_server;
 pub mod link;
 mod pipe;
 pub mod process;

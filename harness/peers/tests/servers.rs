@@ -129,6 +129,9 @@ fn post(stream: &mut TcpStream, odd: &Oddness, queues: &Queues, message: &Value)
 }
 
 fn follow(mut stream: TcpStream, odd: &Oddness, queues: &Queues, of_session: bool) -> std::io::Result<()> {
+    // The client sends messages as soon as it has the head.
+    let (sender, queue): (_, Receiver<Value>) = channel();
+    queues.0.lock().expect("no panic")[usize::from(of_session)] = Some(sender);
     let head = odd.stream.unwrap_or(STREAM);
     stream.write_all(head.as_bytes())?;
     if !head.contains(" 200 ") {
@@ -141,8 +144,6 @@ fn follow(mut stream: TcpStream, odd: &Oddness, queues: &Queues, of_session: boo
             stream.write_all(&piece)?;
         }
     }
-    let (sender, queue): (_, Receiver<Value>) = channel();
-    queues.0.lock().expect("no panic")[usize::from(of_session)] = Some(sender);
     let end = odd.line_end.unwrap_or("\n");
     for message in queue {
         let event = format!(": a comment{end}id: 1{end}event: message{end}data:{message}{end}{end}");
@@ -238,7 +239,7 @@ fn a_refused_stream_fails() {
 }
 
 fn a_server_that_is_not_ready_is_asked_again() {
-    // Only a server that the harness starts is asked again, so the profile starts a program beside this one.
+    // Only a server that the harness starts is asked again, so the profile starts a program next to this one.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("ws://{}/acp", listener.local_addr().expect("an address"));
     let asked = Arc::new(AtomicUsize::new(0));

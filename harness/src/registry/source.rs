@@ -21,7 +21,7 @@ const INDEX_FILE: &str = "registry.json";
 ///
 /// # Errors
 ///
-/// A file cannot be read or is not JSON, or there are no entries.
+/// A file cannot be read or is not JSON, or has no entries.
 pub fn read_registry(path: &Path) -> Result<(Vec<RegistryEntry>, Vec<String>), String> {
     let (mut entries, mut mistakes, mut known) = (Vec::new(), Vec::new(), BTreeSet::new());
     for file in files(path)? {

@@ -17,19 +17,15 @@ use http_body_util::channel::Channel;
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, SET_COOKIE, UPGRADE};
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use self::hub::{Hub, Served};
-use super::ACCEPT_AGAIN;
 use super::dial::{recorded, text_of};
+use super::http_server::serve_http;
 use super::link::LinkEvent;
 use crate::requirement::Transport;
 use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
@@ -81,30 +77,11 @@ impl Endpoint {
     /// Serves until the receiver of the events is dropped.
     pub async fn serve(self, events: mpsc::Sender<LinkEvent>) {
         let hub = Arc::new(Hub::new(self.path, events.clone()));
-        let mut connections = JoinSet::new();
-        loop {
-            while connections.try_join_next().is_some() {}
-            let accepted = tokio::select! {
-                () = events.closed() => return,
-                accepted = self.listener.accept() => accepted,
-            };
-            let Ok((stream, _)) = accepted else {
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-                continue;
-            };
-            // Without this, each small message waits for the acknowledgement of the one before.
-            let _ = stream.set_nodelay(true);
+        let answer = move |request| {
             let hub = Arc::clone(&hub);
-            connections.spawn(async move {
-                let service = service_fn(move |request| {
-                    let hub = Arc::clone(&hub);
-                    async move { answer(&hub, request).await }
-                });
-                let server = auto::Builder::new(TokioExecutor::new());
-                // A broken connection has no client to report to.
-                let _ = server.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
-            });
-        }
+            async move { answer(&hub, request).await }
+        };
+        serve_http(self.listener, events.closed(), answer).await;
     }
 }
 

@@ -19,18 +19,14 @@ use hyper::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, SEC_WEBSOCKET_EXTENSIONS, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{OnceCell, mpsc};
-use tokio::task::JoinSet;
 
-use super::ACCEPT_AGAIN;
 use super::dial::{HttpClient, LONGEST_BODY, Server, is_stream, quoted, reason, recorded, text_of};
 use super::endpoint::is_local;
+use super::http_server::serve_http;
 use crate::requirement::{Party, Transport};
 use crate::sync::lock;
 use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
@@ -101,30 +97,12 @@ impl Gateway {
     pub async fn serve(self, passages: mpsc::Sender<(usize, Passage)>) {
         let (path, server) = (self.path, self.server);
         let desk = Arc::new(Desk { path, server, client: OnceCell::new(), numbers: Mutex::default(), passages });
-        let mut connections = JoinSet::new();
-        loop {
-            while connections.try_join_next().is_some() {}
-            let accepted = tokio::select! {
-                () = desk.passages.closed() => return,
-                accepted = self.listener.accept() => accepted,
-            };
-            let Ok((stream, _)) = accepted else {
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-                continue;
-            };
-            // Without this, each small message waits for the acknowledgement of the one before.
-            let _ = stream.set_nodelay(true);
-            let desk = Arc::clone(&desk);
-            connections.spawn(async move {
-                let service = service_fn(move |request| {
-                    let desk = Arc::clone(&desk);
-                    async move { Ok::<_, hyper::Error>(desk.pass(request).await) }
-                });
-                let server = auto::Builder::new(TokioExecutor::new());
-                // A broken connection has no client to report to.
-                let _ = server.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
-            });
-        }
+        let of_requests = Arc::clone(&desk);
+        let answer = move |request| {
+            let desk = Arc::clone(&of_requests);
+            async move { Ok::<_, hyper::Error>(desk.pass(request).await) }
+        };
+        serve_http(self.listener, desk.passages.closed(), answer).await;
     }
 }
 
