@@ -31,6 +31,7 @@ pub use junit::JunitReport;
 pub use markdown::MarkdownReport;
 pub use mismatch::mismatch;
 pub use page::{Chart, Charting, PageReport, write_board};
+pub(crate) use text::confirmed;
 pub use text::{Detail, TextReport};
 pub use time::{rfc3339, today};
 pub use words::CASE_PLACE;

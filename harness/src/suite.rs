@@ -4,6 +4,7 @@
 //! that repeat others and cost further starts, wait for the verdicts of these, and run only if the subject did
 //! something there.
 
+mod live;
 mod retry;
 mod sequence;
 mod skip;
@@ -12,6 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::mem::take;
 use std::time::{Duration, Instant};
 
+use self::live::Live;
 use self::retry::Retry;
 use self::skip::{skip_repeated, useless};
 use crate::case::Case;
@@ -75,6 +77,7 @@ pub struct Suite<'s, L> {
     collector: &'s mut Collector,
     listener: &'s mut L,
     retry: Retry,
+    live: Live,
     settled: HashSet<String>,
     /// The failures for which their conversation ran again.
     repeated: BTreeSet<Symptom>,
@@ -86,8 +89,9 @@ pub struct Suite<'s, L> {
 impl<'s, L: SuiteListener> Suite<'s, L> {
     /// Creates a suite that adds its results to the collector.
     pub fn new(collector: &'s mut Collector, listener: &'s mut L) -> Self {
-        let (retry, settled, repeated) = (Retry::default(), HashSet::new(), BTreeSet::new());
-        Self { collector, listener, retry, settled, repeated, repeating: Duration::ZERO, begun: Instant::now() }
+        let (retry, live) = (Retry::default(), Live::default());
+        let (settled, repeated) = (HashSet::new(), BTreeSet::new());
+        Self { collector, listener, retry, live, settled, repeated, repeating: Duration::ZERO, begun: Instant::now() }
     }
 
     /// Runs the cases, and returns when each has a verdict or the run was stopped.
@@ -143,6 +147,9 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
     ///
     /// Errors of the listener.
     pub fn settle_rest(&mut self) -> Result<(), L::Error> {
+        for alone in self.live.take_held() {
+            self.add(&alone)?;
+        }
         let rest = self.retry.give_up();
         self.settle_all(rest)
     }
@@ -186,15 +193,32 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
     ///
     /// Errors of the listener.
     pub fn ended(&mut self, trace: &Trace) -> Result<(), L::Error> {
+        if self.live.holds(trace, self.collector.edition()) {
+            return Ok(());
+        }
+        let cases = self.add(trace)?;
+        for (case, alone) in self.live.ended(trace, &cases) {
+            self.retry.ran_again(self.collector, &case);
+            self.add(&alone)?;
+        }
+        if trace.header.conversation.is_some() { self.listener.judged(self.collector) } else { Ok(()) }
+    }
+
+    /// Adds a trace to the results, and returns the ids of its cases.
+    fn add(&mut self, trace: &Trace) -> Result<Vec<String>, L::Error> {
         let file = self.listener.keep(trace)?;
         let cases = self.collector.add(trace, file.as_deref());
         let parts = if trace.header.conversation.is_some() { trace.by_case() } else { vec![trace.clone()] };
-        for (id, part) in cases.into_iter().zip(parts) {
-            if let Some(part) = self.retry.add(self.collector, &id, part) {
-                self.settle(&id, &part)?;
+        for (id, part) in cases.iter().zip(parts) {
+            let is_over = self.retry.add(self.collector, id, part);
+            if self.settled.contains(id) {
+                // It failed alone while this conversation ran. What it shows only here needs the cases before it.
+                self.retry.remove(id);
+            } else if let Some(part) = is_over {
+                self.settle(id, &part)?;
             }
         }
-        if trace.header.conversation.is_some() { self.listener.judged(self.collector) } else { Ok(()) }
+        Ok(cases)
     }
 
     /// Runs the cases once, and returns whether there is anything new to review.
@@ -210,6 +234,10 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
         run_all(cases, subject, jobs, mode, |event| {
             any_settled |= matches!(event, Progress::Ended { .. } | Progress::Useless { .. });
             let result = match event {
+                Progress::Over { case, header, events } => {
+                    let fails = self.live.event(&header, &events, &cases[case], self.collector);
+                    return if fails { Next::Repeat(vec![case]) } else { Next::Continue };
+                }
                 Progress::Started(index) => self.listener.started(&cases[index].id),
                 Progress::Played(index) => self.listener.played(&cases[index].id),
                 Progress::Ended { trace, .. } => self.ended(&trace),
@@ -224,7 +252,7 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
                 return Next::Stop;
             }
             // A failure is confirmed at once, so that it is known while the rest still runs.
-            let failed = self.retry.rerun_failures(self.collector);
+            let failed = self.retry.rerun_failures(self.collector, |case| self.live.is_confirming(case));
             let position = |id: &String| cases.iter().position(|case| case.id == *id);
             match failed.iter().filter_map(position).collect::<Vec<_>>() {
                 none if none.is_empty() => Next::Continue,

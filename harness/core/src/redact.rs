@@ -263,6 +263,7 @@ impl<'e> Redactor<'e> {
                 start.values = values.map(|(name, value)| self.variable(&name, &value)).collect();
             }
             ProcessEvent::NotSpawned(why) => *why = mask(why),
+            ProcessEvent::Left(commands) => self.texts(commands, "command"),
             _ => {}
         }
     }

@@ -199,6 +199,11 @@ impl Outputs {
         }
     }
 
+    /// Whether the user sees how far the run is.
+    pub(super) const fn shows_progress(&self) -> bool {
+        self.progress.is_some()
+    }
+
     /// Adds the progress line.
     pub(super) fn with(self, progress: Option<ProgressLine>) -> Self {
         Self { progress, ..self }

@@ -1,6 +1,6 @@
 //! A run in progress: the first contact with the subject, the cases, and all receivers of their events.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem::replace;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::options::RunOptions;
 use crate::protocol::Edition;
 use crate::record::record;
 use crate::redact::redact;
-use crate::report::{Begin, Chart, Diagnosis, SuiteEvent, count, diagnose};
+use crate::report::{Begin, Chart, Diagnosis, SuiteEvent, confirmed, count, diagnose, worst_first};
 use crate::requirement::{Level, Party};
 use crate::results::{CaseReport, Collector, Partial, PartialReason, RunReport, replaces};
 use crate::run::{Limits, Stop, Subject, is_stopping, run_by_hand, stop, stopped};
@@ -31,6 +31,9 @@ use crate::verdict::Verdict;
 
 /// The silence after which the user sees what the run waits for.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The time after which a confirmed failure is shown at once, and not only in the report at the end.
+const LONG_RUN: Duration = Duration::from_secs(10);
 
 /// The outputs of a run.
 pub(super) struct RunOutputs<'r> {
@@ -113,6 +116,8 @@ pub(super) struct Listener<'r> {
     has_first: bool,
     /// When the run began, how many cases have a verdict, and how many there are; until the user sees an estimate.
     pace: Option<(Instant, usize, usize)>,
+    /// When the run began, and the failed requirements that the user has seen since.
+    seen: (Instant, BTreeSet<String>),
     /// The verdict of the run whose chart is shown, by case.
     charted: HashMap<String, Verdict>,
 }
@@ -130,8 +135,9 @@ impl<'r> RunInProgress<'r> {
         let is_slow = plan.subject.party == Party::Client && plan.subject.person.is_none();
         let pace = (is_slow && !plan.options.is_selection()).then(|| (Instant::now(), 0, cases));
         let (options, kept, charted) = (&plan.options, HashSet::new(), HashMap::new());
+        let seen = (Instant::now(), BTreeSet::new());
         let listener =
-            Listener { options, kept, edition, outputs, snapshots, baseline, has_first: false, pace, charted };
+            Listener { options, kept, edition, outputs, snapshots, baseline, has_first: false, pace, seen, charted };
         Ok(Self { collector, listener })
     }
 
@@ -202,6 +208,29 @@ impl Listener<'_> {
         let is_known =
             |requirement: &str| self.baseline.is_some_and(|baseline| baseline.covers(requirement, &report.id));
         collector.failures(&report.id).any(|(requirement, _)| counts(requirement) && !is_known(requirement))
+    }
+
+    /// Shows the MUSTs that this case is the first to fail, with the messages that prove it, in a run that takes long
+    /// enough for the user to begin with them before it ends.
+    fn show_failures(&mut self, collector: &Collector, case: &str) {
+        let (begun, seen) = &mut self.seen;
+        if begun.elapsed() < LONG_RUN || !self.outputs.shows_progress() {
+            return;
+        }
+        let is_known = |requirement: &str| self.baseline.is_some_and(|baseline| baseline.covers(requirement, case));
+        let is_must = |id: &str| collector.edition().catalogue.find(id).is_some_and(|known| known.level == Level::Must);
+        let failed = collector.failures(case).map(|(requirement, _)| requirement);
+        let failed = failed.filter(|id| is_must(id) && !is_known(id));
+        let new: BTreeSet<String> = failed.filter(|id| !seen.contains(*id)).map(str::to_owned).collect();
+        if new.is_empty() {
+            return;
+        }
+        let report = collector.finish(begun.elapsed(), false);
+        let after = begun.elapsed().as_secs();
+        for requirement in worst_first(&report.requirements).into_iter().filter(|it| new.contains(&it.id)) {
+            self.outputs.say(&confirmed(requirement, after));
+        }
+        seen.extend(new);
     }
 
     /// Says once how long the run of a client will take, if that is long: each case may be a start of its own.
@@ -275,6 +304,9 @@ impl SuiteListener for Listener<'_> {
             stop(Stop::Failure);
         }
         self.outputs.event(&SuiteEvent::Case(report, trace))?;
+        if report.verdict == Verdict::Fail {
+            self.show_failures(collector, &report.id);
+        }
         // Of several runs, the report has the worst verdict on the case, and the page the chart of that run.
         let shown = self.charted.get(&report.id).filter(|_| self.options.repeat.is_some());
         if shown.is_some_and(|shown| !replaces(report.verdict, *shown)) {

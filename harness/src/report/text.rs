@@ -59,6 +59,23 @@ pub struct TextReport<W> {
     last_words: BTreeMap<String, Vec<String>>,
 }
 
+/// Returns a failed requirement in a few lines, for a run that goes on: what was found in one case, and after how many
+/// seconds.
+pub(crate) fn confirmed(requirement: &RequirementReport, after: u64) -> String {
+    let style = style_of(Verdict::Fail);
+    let level = level(requirement.level);
+    let mut text = Vec::new();
+    let mut write = || -> io::Result<()> {
+        write!(text, "{style}failed{style:#}  {BOLD}{}{BOLD:#}  ({level}) after {after} s", requirement.id)?;
+        let Some(Broken { finding, .. }) = examples(requirement).into_iter().next() else { return Ok(()) };
+        write!(text, "\n  case: {}\n  found: {}", in_one_line(&finding.case_name()), visible(&finding.text))?;
+        finding.lines.iter().try_for_each(|line| write!(text, "\n    {DIM}{}{DIM:#}", visible(line)))
+    };
+    // Memory takes all that is written to it.
+    let _ = write();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 impl<W: Write> Renderer for TextReport<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
         match event {

@@ -94,6 +94,8 @@ pub(super) struct Conversation {
     unscripted: bool,
     answers: (mpsc::UnboundedSender<Answered>, mpsc::UnboundedReceiver<Answered>),
     writing: Writing,
+    /// Processes that outlive the agent are looked for before they are killed.
+    looks_for_left: bool,
     /// The end of the wait for output after the exit of the subject.
     last_output: Option<Instant>,
     /// The HTTP endpoint of the case.
@@ -157,6 +159,7 @@ impl Conversation {
             unscripted: false,
             answers: mpsc::unbounded_channel(),
             writing,
+            looks_for_left: false,
             last_output: None,
             web: None,
             model: None,

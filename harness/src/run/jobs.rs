@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::mem::replace;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -13,13 +13,13 @@ use serde_json::Value;
 use super::environment::{Subject, Useless};
 use super::interrupt::{is_stopping, stopped};
 use super::plan::{conversations, opening_of_agent};
-use super::shared::run_conversation;
-use super::single::{run_case, run_case_until};
+use super::shared::{Follower, run_conversation};
+use super::single::{conversation_header, run_case, run_case_until};
 use crate::case::model::Case;
 use crate::manual::Person;
 use crate::requirement::Party;
 use crate::sync::lock;
-use crate::trace::Trace;
+use crate::trace::{Event, Header, Trace};
 use crate::transport::process::ProcessorTimes;
 
 /// The time between two checks whether the processors are idle.
@@ -31,6 +31,15 @@ pub enum Progress {
     Started(usize),
     /// The transcript of a case has ended, by its position. The judge gets the case when its conversation has ended.
     Played(usize),
+    /// A case of a conversation is over, and another one follows.
+    Over {
+        /// The position of the case.
+        case: usize,
+        /// The header of the trace of its conversation.
+        header: Arc<Header>,
+        /// What came since the case before it in this conversation was over.
+        events: Vec<Event>,
+    },
     /// A conversation has ended.
     Ended {
         /// The positions of its cases.
@@ -146,6 +155,18 @@ impl Work {
             state.waiting.retain(|planned| planned.mode != RunMode::Shared);
         }
         let planned = state.waiting.pop_front()?;
+        state.running += 1;
+        Some((planned, Taken(self)))
+    }
+
+    /// Waits for a case that confirms a failure; `None` once no more can come.
+    fn take_confirmation(&self) -> Option<(Planned, Taken<'_>)> {
+        let position = |state: &WorkState| state.waiting.iter().position(|it| it.mode == RunMode::Confirm);
+        let is_over = |state: &WorkState| state.closed || state.waiting.is_empty() && state.running == 0;
+        let waits = |state: &mut WorkState| position(state).is_none() && !is_over(state);
+        let mut state = self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
+        let first = position(&state)?;
+        let planned = state.waiting.remove(first)?;
         state.running += 1;
         Some((planned, Taken(self)))
     }
@@ -280,6 +301,11 @@ pub fn run_all(
             }
         };
         (0..jobs.usual).for_each(|_| begin_job(&sender));
+        // A failure is confirmed while long conversations go on, unless the user wants one process at a time.
+        if jobs.most > 1 {
+            let sender = sender.clone();
+            scope.spawn(move || run.confirmations(&sender));
+        }
         scope.spawn(move || {
             let mut processors = ProcessorTimes::now();
             for _ in jobs.usual..jobs.most {
@@ -323,52 +349,62 @@ impl Run<'_> {
     fn job(&self, events: &mpsc::Sender<Progress>) {
         loop {
             let slot = Cell::new(Some(self.slots.take()));
-            let Some((Planned { cases: mut indices, mode }, _taken)) = self.work.take() else { break };
-            let is_alone = mode != RunMode::Shared;
-            let has_left = self.subject.person.as_ref().is_some_and(Person::has_left);
-            if stopped().is_some() || has_left || self.refused.load(Ordering::Relaxed) {
+            let Some((planned, _taken)) = self.work.take() else { break };
+            if self.is_over() {
                 self.work.close();
                 break;
             }
-            let running = Cell::new(None);
-            let played = || drop(running.take().map(|index| events.send(Progress::Played(index))));
-            let start = |index: usize| {
-                played();
-                running.set(Some(index));
-                let _ = events.send(Progress::Started(index));
-            };
-            let ending = || {
-                drop(slot.take());
-                played();
-            };
-            // A case that confirms a failure runs in any case.
-            if mode != RunMode::Confirm {
-                indices.retain(|&index| match self.subject.hangs.useless(&self.cases[index]) {
-                    Some(like) => events.send(Progress::Useless { cases: vec![index], like }).is_err(),
-                    None => true,
-                });
-            }
-            let Some(&first) = indices.first() else { continue };
-            let first = &self.cases[first];
-            let opening = if is_alone { None } else { opening_of_agent(first) };
-            if let Some(like) = opening.as_ref().and_then(|opening| self.subject.openings.useless(opening)) {
-                let _ = events.send(Progress::Useless { cases: indices, like });
-                continue;
-            }
-            let subject = fitted(self.subject, is_alone);
-            let begun = Instant::now();
-            let (cases, trace) = match indices.as_slice() {
-                [index] => {
-                    start(*index);
-                    let trace = run_case_until(first, &subject, mode == RunMode::Confirm, &ending);
-                    self.note_opening(opening.as_ref(), first, &trace);
-                    (indices, trace)
-                }
-                _ => self.converse(indices, opening.as_ref(), &subject, &start, &ending),
-            };
-            let took = begun.elapsed();
-            let _ = events.send(Progress::Ended { cases, trace: Box::new(trace), took });
+            self.run(planned, events, &|| drop(slot.take()));
         }
+    }
+
+    /// Runs the cases that confirm failures, until none can come.
+    fn confirmations(&self, events: &mpsc::Sender<Progress>) {
+        while let Some((planned, _taken)) = self.work.take_confirmation()
+            && !self.is_over()
+        {
+            self.run(planned, events, &|| ());
+        }
+    }
+
+    /// Whether no further conversation begins.
+    fn is_over(&self) -> bool {
+        let has_left = self.subject.person.as_ref().is_some_and(Person::has_left);
+        stopped().is_some() || has_left || self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Runs a conversation. `ending` is called when only the exit of the process is still to come.
+    fn run(&self, planned: Planned, events: &mpsc::Sender<Progress>, ending: &dyn Fn()) {
+        let Planned { cases: mut indices, mode } = planned;
+        let is_alone = mode != RunMode::Shared;
+        let running = Running { events, case: Cell::new(None), ending };
+        // A case that confirms a failure runs in any case.
+        if mode != RunMode::Confirm {
+            indices.retain(|&index| match self.subject.hangs.useless(&self.cases[index]) {
+                Some(like) => events.send(Progress::Useless { cases: vec![index], like }).is_err(),
+                None => true,
+            });
+        }
+        let Some(&first) = indices.first() else { return };
+        let first = &self.cases[first];
+        let opening = if is_alone { None } else { opening_of_agent(first) };
+        if let Some(like) = opening.as_ref().and_then(|opening| self.subject.openings.useless(opening)) {
+            let _ = events.send(Progress::Useless { cases: indices, like });
+            return;
+        }
+        let subject = fitted(self.subject, is_alone);
+        let begun = Instant::now();
+        let (cases, trace) = match indices.as_slice() {
+            [index] => {
+                running.start(*index);
+                let trace = run_case_until(first, &subject, mode == RunMode::Confirm, &|| running.end());
+                self.note_opening(opening.as_ref(), first, &trace);
+                (indices, trace)
+            }
+            _ => self.converse(indices, opening.as_ref(), &subject, &running),
+        };
+        let took = begun.elapsed();
+        let _ = events.send(Progress::Ended { cases, trace: Box::new(trace), took });
     }
 
     fn note_opening(&self, opening: Option<&Value>, first: &Case, trace: &Trace) {
@@ -383,34 +419,18 @@ impl Run<'_> {
         mut indices: Vec<usize>,
         opening: Option<&Value>,
         subject: &Subject,
-        start: &dyn Fn(usize),
-        ending: &dyn Fn(),
+        running: &Running<'_>,
     ) -> (Vec<usize>, Trace) {
         let chosen: Vec<&Case> = indices.iter().map(|&index| &self.cases[index]).collect();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let header = Arc::new(conversation_header(chosen[0], number, subject));
         let (begun, first, end) = (Instant::now(), OnceCell::new(), Cell::new(indices.len()));
-        let started = |done: usize| start(indices[done]);
-        let goes_on = |done: usize| {
-            if is_stopping() {
-                return false;
-            }
-            // The next job skips the cases that would hang, and goes on with the others.
-            if done < end.get() && self.subject.hangs.useless(&self.cases[indices[done]]).is_some() {
-                return false;
-            }
-            let (spent, left) = (begun.elapsed(), end.get() - done);
-            let first = *first.get_or_init(|| spent);
-            if self.work.is_wanted() && is_worth_sharing(first, spent, done, left) {
-                let kept = done + left.div_ceil(2);
-                self.work.put_back(indices[kept..end.get()].to_vec());
-                end.set(kept);
-            }
-            done < end.get()
-        };
-        let (trace, done) = run_conversation(&chosen, number, subject, &started, &goes_on, ending);
+        let shared = Shared { run: self, running, indices: &indices, header, begun, first, end };
+        let (trace, done) = run_conversation(&chosen, number, subject, &shared);
+        let end = shared.end.get();
         // The next job that takes the rest must know.
         self.note_opening(opening, chosen[0], &trace);
-        let rest = indices[done..end.get()].to_vec();
+        let rest = indices[done..end].to_vec();
         if !rest.is_empty() {
             self.work.put_back(rest);
         }
@@ -419,10 +439,99 @@ impl Run<'_> {
     }
 }
 
+/// The case that runs in a conversation.
+struct Running<'r> {
+    events: &'r mpsc::Sender<Progress>,
+    /// Its position among all cases.
+    case: Cell<Option<usize>>,
+    /// Called when only the exit of the process is still to come.
+    ending: &'r dyn Fn(),
+}
+
+impl Running<'_> {
+    fn start(&self, index: usize) {
+        self.played();
+        self.case.set(Some(index));
+        let _ = self.events.send(Progress::Started(index));
+    }
+
+    fn played(&self) {
+        drop(self.case.take().map(|index| self.events.send(Progress::Played(index))));
+    }
+
+    fn end(&self) {
+        (self.ending)();
+        self.played();
+    }
+}
+
+/// A conversation of several cases that runs.
+struct Shared<'r> {
+    run: &'r Run<'r>,
+    running: &'r Running<'r>,
+    /// The positions of its cases among all.
+    indices: &'r [usize],
+    header: Arc<Header>,
+    begun: Instant,
+    /// The time that the start and the first case took.
+    first: OnceCell<Duration>,
+    /// The number of its cases that no other job has taken.
+    end: Cell<usize>,
+}
+
+impl Follower for Shared<'_> {
+    fn started(&self, case: usize) {
+        self.running.start(self.indices[case]);
+    }
+
+    fn over(&self, case: usize, events: &[Event]) {
+        let (case, header) = (self.indices[case], Arc::clone(&self.header));
+        let _ = self.running.events.send(Progress::Over { case, header, events: events.to_vec() });
+    }
+
+    fn goes_on(&self, case: usize) -> bool {
+        let Self { run, end, indices, .. } = self;
+        if is_stopping() {
+            return false;
+        }
+        // The next job skips the cases that would hang, and goes on with the others.
+        if case < end.get() && run.subject.hangs.useless(&run.cases[indices[case]]).is_some() {
+            return false;
+        }
+        let (spent, left) = (self.begun.elapsed(), end.get() - case);
+        let first = *self.first.get_or_init(|| spent);
+        if run.work.is_wanted() && is_worth_sharing(first, spent, case, left) {
+            let kept = case + left.div_ceil(2);
+            run.work.put_back(indices[kept..end.get()].to_vec());
+            end.set(kept);
+        }
+        case < end.get()
+    }
+
+    fn ending(&self) {
+        self.running.end();
+    }
+}
+
+/// Follows a conversation whose cases all run.
+struct ToTheEnd;
+
+impl Follower for ToTheEnd {
+    fn started(&self, _: usize) {}
+
+    fn over(&self, _: usize, _: &[Event]) {}
+
+    fn goes_on(&self, _: usize) -> bool {
+        true
+    }
+
+    fn ending(&self) {}
+}
+
 /// Runs these cases in one process, in this order, as far as the process can go on.
 #[must_use]
 pub fn run_in_order(cases: &[&Case], subject: &Subject) -> Trace {
-    run_conversation(cases, 0, &fitted(subject, true), &|_| (), &|_| true, &|| ()).0
+    run_conversation(cases, 0, &fitted(subject, true), &ToTheEnd).0
 }
 
 /// Runs the cases one by one; announces each to the person, who may end the run.

@@ -31,9 +31,23 @@ use crate::requirement::Party;
 use crate::trace::{CaseInfo, CaseMark, Event, INVENTED, Trace, What};
 use crate::wire::{Content, Envelope, RpcId, read_line};
 
+/// Follows a conversation while it runs.
+pub(super) trait Follower {
+    /// The case at this position begins.
+    fn started(&self, case: usize);
+
+    /// The case at this position is over, and another one follows. These events came since the one before was over.
+    fn over(&self, case: usize, events: &[Event]);
+
+    /// Whether the case at this position may begin, which is the number of those that are over.
+    fn goes_on(&self, case: usize) -> bool;
+
+    /// Only the exit of the process is still to come.
+    fn ending(&self);
+}
+
 /// Runs cases in one conversation until all are done or the process cannot continue, and returns the trace with the
-/// number of cases that it holds. `started` gets the position of each before it begins; `ending` is called when only
-/// the exit of the process is still to come.
+/// number of cases that it holds.
 ///
 /// # Panics
 ///
@@ -42,38 +56,29 @@ pub(super) fn run_conversation(
     cases: &[&Case],
     number: usize,
     subject: &Subject,
-    started: &dyn Fn(usize),
-    goes_on: &dyn Fn(usize) -> bool,
-    ending: &dyn Fn(),
+    follower: &impl Follower,
 ) -> (Trace, usize) {
     listen();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
-    let (events, done) = run_cases(&runtime, cases, subject, started, goes_on, ending);
+    let (events, done) = run_cases(&runtime, cases, subject, follower);
     // Tasks that still hold a pipe of a process that left its group must not keep the program waiting.
     runtime.shutdown_background();
     (Trace { header: conversation_header(cases[0], number, subject), events }, done)
 }
 
-fn run_cases(
-    runtime: &Runtime,
-    cases: &[&Case],
-    subject: &Subject,
-    started: &dyn Fn(usize),
-    goes_on: &dyn Fn(usize) -> bool,
-    ending: &dyn Fn(),
-) -> (Vec<Event>, usize) {
-    started(0);
+fn run_cases(runtime: &Runtime, cases: &[&Case], subject: &Subject, follower: &impl Follower) -> (Vec<Event>, usize) {
+    follower.started(0);
     let ReadyCase { mut env, mut bindings, mut conversation } =
         match runtime.block_on(start(cases[0], subject, Some(begins(cases[0])))) {
             Ok(ready) => ready,
             Err(recorder) => return (recorder.finish(), 1),
         };
-    let (mut done, mut current) = (0, Cow::Borrowed(cases[0]));
+    let (mut done, mut current, mut shown) = (0, Cow::Borrowed(cases[0]), 0);
     loop {
         let mut running = RunningCase::new(&current, subject, &env, &mut conversation, bindings.clone());
         let end = runtime.block_on(run_transcript(&mut running));
         done += 1;
-        let next = cases.get(done).filter(|_| end == Ending::Over && stopped().is_none() && goes_on(done));
+        let next = cases.get(done).filter(|_| end == Ending::Over && stopped().is_none() && follower.goes_on(done));
         let can_go_on = next.is_some() && runtime.block_on(leave(&mut running));
         let closing = running.close();
         runtime.block_on(conversation.end_services());
@@ -87,10 +92,13 @@ fn run_cases(
             Some((next, servers))
         });
         let Some((next, servers)) = ready else {
-            ending();
+            follower.ending();
             return (runtime.block_on(finish(conversation, &env, closing)), done);
         };
-        started(done);
+        let events = conversation.state.recorder.events();
+        follower.over(done - 1, &events[shown..]);
+        shown = events.len();
+        follower.started(done);
         let setup = next.tester.filled(&bindings);
         let services = |setup: &TesterSetup| services(next.edition.adapter, setup, subject, &env.sandbox);
         conversation = conversation.go_on(services, servers, setup, begins(&next));

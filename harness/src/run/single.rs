@@ -201,7 +201,7 @@ pub(super) async fn run_transcript<C: Channel>(running: &mut RunningCase<'_, C>)
 /// Ends the subject with everything that it started, and returns its trace.
 pub(super) async fn finish(mut conversation: Conversation, env: &CaseEnv, closing: Closing) -> Vec<Event> {
     conversation.answer_open_requests();
-    conversation.shut_down(closing.limits.exit, closing.input_closed).await;
+    conversation.shut_down(&closing, &env.sandbox.marker()).await;
     conversation.take_in_model();
     reap_marked(&env.sandbox.marker());
     conversation.state.recorder.finish()

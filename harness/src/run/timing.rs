@@ -94,3 +94,8 @@ pub(super) const AGENT_EXIT: Duration = Duration::from_secs(2);
 
 /// The time for the command that prints the installed version. A package manager that only looks it up takes seconds.
 pub(super) const INSTALLED_VERSION: Duration = Duration::from_secs(30);
+
+/// The time for the processes that an agent started to end after it, and the pause between two looks at them. Most end
+/// with the pipe from the agent, within milliseconds; an interpreter under load takes longer.
+pub(super) const CHILDREN_END: Duration = Duration::from_secs(2);
+pub(super) const CHILDREN_POLL: Duration = Duration::from_millis(20);

@@ -103,11 +103,18 @@ impl Retry {
         self.pending.keys().any(|id| open(collector, id).iter().any(is_failure))
     }
 
+    /// Notes that the case ran again for the failures that it showed, before these were known.
+    pub(super) fn ran_again(&mut self, collector: &Collector, case: &str) {
+        self.rerunning.extend(open(collector, case).into_iter().filter(is_failure));
+    }
+
     /// Returns a case for each failure that no case has shown alone, and for which none runs again by now. Whether
     /// another kind of symptom needs a further run depends on all conversations, so [`Self::review`] decides about
-    /// it.
-    pub(super) fn rerun_failures(&mut self, collector: &Collector) -> Vec<String> {
+    /// it. `runs_again` says of a case whether it runs again by now.
+    pub(super) fn rerun_failures(&mut self, collector: &Collector, runs_again: impl Fn(&str) -> bool) -> Vec<String> {
         let mut cases = Vec::new();
+        let again = self.pending.keys().filter(|id| runs_again(id)).flat_map(|id| open(collector, id));
+        self.rerunning.extend(again.filter(is_failure));
         for id in self.pending.keys() {
             let open = open(collector, id).into_iter();
             let new: Vec<Symptom> =

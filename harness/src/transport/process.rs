@@ -15,7 +15,7 @@ mod tests;
 pub(crate) use crate::transport::unix::read_available;
 pub use crate::transport::unix::{ProcessorTimes, TreeUse, give_way, is_running, used_by_descendants};
 pub(in crate::transport) use children::exclusively;
-pub use children::{Orphans, end_entry, kill_all, reap_marked};
+pub use children::{Orphans, end_entry, kill_all, left_behind, reap_marked};
 pub use group::{Leader, ProcessGroup};
 pub use launch::{Environment, Launch, MergedProcess, Process, SpawnError, TerminalProcess};
 pub use stream::{Drained, drain, read_all};

@@ -215,6 +215,18 @@ pub(super) fn kill_marked(variable: &str, value: &str) -> usize {
     };
 }
 
+/// Returns the group and the command line of every running process whose environment carries this variable with this
+/// value; `None` anywhere but on Linux.
+pub(super) fn marked_commands(variable: &str, value: &str) -> Option<Vec<(u32, String)>> {
+    #[cfg(target_os = "linux")]
+    return Some(proc::marked_commands(variable, value));
+    #[cfg(not(target_os = "linux"))]
+    return {
+        let _ = (variable, value);
+        None
+    };
+}
+
 /// Makes this process the parent of orphans of its descendants, or ends that; false if the system cannot, as anywhere
 /// but on Linux.
 pub(super) fn adopt_orphans(adopt: bool) -> bool {

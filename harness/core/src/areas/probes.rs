@@ -13,6 +13,7 @@ use crate::conversation::option_values;
 use crate::conversation::{Answer, CallSeen, Payload, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
+use crate::trace::ProcessEvent;
 use crate::wire::Members;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -37,6 +38,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "config_option_update",
     ]),
     Check::agent("content.uri-syntax.agent", On::Payload(uri_absolute)),
+    Check::agent("transport.children-end", On::Process(children_end)),
 ];
 
 /// Notes that the statement of the probe holds, or the fact that contradicts it.
@@ -47,6 +49,21 @@ fn note(ruling: &mut Ruling<'_>, good: bool, otherwise: impl FnOnce() -> Fact) {
 /// Returns the note on a probe whose statement holds.
 pub(crate) fn holds() -> Fact {
     fact!("holds", "it holds")
+}
+
+fn children_end(_: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
+    let ProcessEvent::Left(commands) = process else { return };
+    note(ruling, commands.is_empty(), || {
+        fact!(
+            "processes-left",
+            "the agent exited and left {count} running: {commands}",
+            count = match commands.len() {
+                1 => "a process".to_owned(),
+                more => format!("{more} processes"),
+            },
+            commands = commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ")
+        )
+    });
 }
 
 fn delete_implies_list(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {

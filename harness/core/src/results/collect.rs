@@ -312,9 +312,9 @@ impl Collector {
         counting(runs).report(runs, &self.known, &unconfirmed, (self.kind, catalogue))
     }
 
-    /// Joins everything into the report. With `strict`, a violated SHOULD counts like a violated MUST.
+    /// Joins everything so far into the report. With `strict`, a violated SHOULD counts like a violated MUST.
     #[must_use]
-    pub fn finish(self, took: Duration, strict: bool) -> RunReport {
+    pub fn finish(&self, took: Duration, strict: bool) -> RunReport {
         let (edition, kind) = (self.edition, self.kind);
         let catalogue = &edition.catalogue;
         let mut cases: Vec<CaseReport> = self.cases(|_| true).collect();
@@ -375,7 +375,7 @@ impl Collector {
             cases,
             explored: None,
             repeated: None,
-            model: self.model,
+            model: self.model.clone(),
             summary,
             expected: None,
             shard: None,

@@ -102,6 +102,9 @@ pub enum ProcessEvent {
         /// The signal that ended it, if one did.
         signal: Option<String>,
     },
+    /// These processes, by their command lines, still ran a while after the agent had exited at the end of its input;
+    /// then they were killed. Recorded on Linux only.
+    Left(Vec<String>),
     /// It sent more than the trace may hold, and was stopped.
     Flooded,
     /// It exceeded the limit of the trace for one kind of event outside the protocol. Later events of that kind are

@@ -1,15 +1,15 @@
 //! Ends the subject in bounded time, with everything that it started.
 
-use std::time::Duration;
-
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::{Connection, Conversation};
 use crate::requirement::Party;
+use crate::run::case::Closing;
 use crate::run::environment::Start;
-use crate::run::timing::{AGENT_EXIT, CONNECTION_END, OUTPUT_AFTER_EXIT};
+use crate::run::timing::{AGENT_EXIT, CHILDREN_END, CHILDREN_POLL, CONNECTION_END, OUTPUT_AFTER_EXIT};
 use crate::trace::{Exit, ProcessEvent, What};
 use crate::transport::link::Link;
+use crate::transport::process::left_behind;
 
 /// The number that a shell adds to a signal to form an exit code.
 const BY_SIGNAL: i32 = 128;
@@ -54,7 +54,9 @@ impl Conversation {
         self.last_output = Some(match self.state.subject {
             Party::Agent => {
                 // Leftover processes would hold the pipes open; their output is not part of the conversation.
-                self.link.kill();
+                if !self.looks_for_left {
+                    self.link.kill();
+                }
                 Link::last_output_deadline()
             }
             Party::Client => Instant::now() + OUTPUT_AFTER_EXIT,
@@ -107,8 +109,10 @@ impl Conversation {
         Some(Vec::new())
     }
 
-    /// Ends the subject in bounded time: closes its input, then signals it, then kills its group.
-    pub(in crate::run) async fn shut_down(&mut self, patience: Duration, already_closed: bool) {
+    /// Ends the subject in bounded time: closes its input, then signals it, then kills its group. The processes that it
+    /// started carry the marker.
+    pub(in crate::run) async fn shut_down(&mut self, closing: &Closing, marker: &str) {
+        let (patience, already_closed) = (closing.limits.exit, closing.input_closed);
         self.give_up_logins();
         if self.link.serves() {
             if !already_closed && !self.over() {
@@ -125,18 +129,23 @@ impl Conversation {
         }
         match self.state.subject {
             Party::Agent if !already_closed && !self.over() && !self.link.serves() => {
-                self.close_input(self.connections.len() - 1)
+                self.looks_for_left = true;
+                self.close_input(self.connections.len() - 1);
             }
             Party::Agent => {}
             Party::Client => self.link.end_typing(),
         }
         let gone = |conversation: &Self| conversation.state.exit.is_some();
         if !self.until(Instant::now() + patience, gone).await {
+            self.looks_for_left = false;
             self.state.recorder.record(What::Process(ProcessEvent::Signalled("SIGTERM".to_owned())));
             self.link.terminate();
             if !self.until(Instant::now() + patience, gone).await {
                 self.state.recorder.record(What::Process(ProcessEvent::Signalled("SIGKILL".to_owned())));
             }
+        }
+        if self.looks_for_left {
+            self.record_left(marker).await;
         }
         self.link.kill();
         self.until(Link::last_output_deadline(), |conversation: &Self| gone(conversation) && conversation.over()).await;
@@ -144,6 +153,21 @@ impl Conversation {
             [self.stdout.finish().map(|f| What::Stdout(f.bytes)), self.stderr.finish().map(|f| What::Stderr(f.bytes))];
         last_words.into_iter().flatten().for_each(|last| self.printed(last));
         self.end_services().await;
+    }
+
+    /// Records which processes of an agent that has exited still run a while later.
+    async fn record_left(&mut self, marker: &str) {
+        // Commands and servers of the tester carry the marker too.
+        self.end_services().await;
+        let deadline = Instant::now() + CHILDREN_END;
+        let mut left = left_behind(marker);
+        while left.as_ref().is_some_and(|left| !left.is_empty()) && Instant::now() < deadline {
+            sleep(CHILDREN_POLL).await;
+            left = left_behind(marker);
+        }
+        if let Some(left) = left {
+            self.state.recorder.record(What::Process(ProcessEvent::Left(left)));
+        }
     }
 
     /// Ends the connections with a client that a person started, and leaves the client running.

@@ -56,6 +56,15 @@ pub fn reap_marked(marker: &str) -> usize {
     killed
 }
 
+/// Returns the command lines of the running processes whose environment carries `ACP_CONFORMANCE_CASE=<marker>`, apart
+/// from the groups of children that this program still waits for. `None` where the system cannot tell: anywhere but on
+/// Linux.
+pub fn left_behind(marker: &str) -> Option<Vec<String>> {
+    let marked = platform::marked_commands(CASE_MARKER, marker)?;
+    let started = started();
+    Some(marked.into_iter().filter(|(group, _)| !started.contains(group)).map(|(_, command)| command).collect())
+}
+
 /// Kills every process whose environment carries `ACP_CONFORMANCE_ENTRY=<marker>`, and a child with all of its
 /// descendants. Other children are not affected. The child must not have been waited for, since its id may then be that
 /// of another process.

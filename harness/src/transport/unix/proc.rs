@@ -14,6 +14,9 @@ const ROUNDS: usize = 32;
 const STARTS: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// The most characters of a command line that are kept.
+const LONGEST_COMMAND: usize = 200;
+
 /// The flag of kernel threads among the flags of a process.
 const OF_KERNEL: u32 = 0x0020_0000;
 
@@ -120,6 +123,20 @@ pub(super) fn kill_marked(variable: &str, value: &str) -> usize {
         }
     }
     killed.len()
+}
+
+/// Returns the group and the command line of each running process that carries the marker.
+pub(super) fn marked_commands(variable: &str, value: &str) -> Vec<(u32, String)> {
+    let wanted = format!("{variable}={value}");
+    let found = marked(wanted.as_bytes()).into_iter();
+    let command = |pid: u32| {
+        let state = state(pid).filter(|state| state.runs)?;
+        // The arguments end with a null byte each: proc_pid_cmdline(5).
+        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let line = String::from_utf8_lossy(line.strip_suffix(b"\0").unwrap_or(&line)).replace('\0', " ");
+        Some((state.group, line.chars().take(LONGEST_COMMAND).collect()))
+    };
+    found.filter_map(command).collect()
 }
 
 /// Returns the processes that carry the marker. On a busy machine, a new process may have no environment for a while,

@@ -1,0 +1,97 @@
+//! Checks conversations while they run: a failure is confirmed as soon as its case is over, and not only once its
+//! conversation has ended, which may take minutes.
+//!
+//! Nothing counts by this. It only chooses cases that run alone earlier than they would otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::case::Case;
+use crate::judge::JudgingSession;
+use crate::protocol::Edition;
+use crate::requirement::Level;
+use crate::results::Collector;
+use crate::trace::{Event, Header, Trace};
+
+/// The conversations that run, and the cases that confirm their failures.
+#[derive(Default)]
+pub(super) struct Live {
+    /// What the checks found so far, by the number of the conversation.
+    conversations: BTreeMap<usize, JudgingSession>,
+    /// The requirements for which a case ran again.
+    asked: BTreeSet<String>,
+    /// The cases that run alone while their conversation goes on.
+    confirming: BTreeMap<String, Confirming>,
+    /// The traces of those that did not fail alone; their conversation has to end first.
+    held: BTreeMap<String, Trace>,
+}
+
+/// A case that runs alone.
+struct Confirming {
+    /// The number of the conversation in which it failed.
+    conversation: usize,
+    /// The requirements that it broke there.
+    broken: BTreeSet<String>,
+}
+
+impl Live {
+    /// Adds the events of a case that is over. Returns whether it has to run alone now, since it broke a MUST that no
+    /// case before broke.
+    pub(super) fn event(&mut self, header: &Header, events: &[Event], case: &Case, collector: &Collector) -> bool {
+        let Some(number) = header.conversation else { return false };
+        let new = || JudgingSession::new(header, collector.edition());
+        let session = self.conversations.entry(number).or_insert_with(new);
+        events.iter().for_each(|event| session.event(event));
+        let broken: BTreeSet<String> = broken(session, collector.edition()).collect();
+        if self.confirming.contains_key(&case.id) || broken.is_subset(&self.asked) {
+            return false;
+        }
+        let known = collector.failed();
+        let new: BTreeSet<String> = broken.into_iter().filter(|id| !known.contains(id)).collect();
+        if new.is_subset(&self.asked) {
+            return false;
+        }
+        self.asked.extend(new.iter().cloned());
+        self.confirming.insert(case.id.clone(), Confirming { conversation: number, broken: new });
+        true
+    }
+
+    /// Whether the case runs alone by now, or waits for that.
+    pub(super) fn is_confirming(&self, case: &str) -> bool {
+        self.confirming.contains_key(case)
+    }
+
+    /// Keeps the trace of a case that did not fail alone if its conversation still goes on: what that decides is known
+    /// once the conversation is judged. Returns false for any other trace.
+    pub(super) fn holds(&mut self, trace: &Trace, edition: &'static Edition) -> bool {
+        let case = trace.header.case.as_ref().filter(|_| trace.header.conversation.is_none());
+        let Some((case, confirming)) = case.and_then(|case| self.confirming.remove_entry(case)) else { return false };
+        if !self.conversations.contains_key(&confirming.conversation) {
+            return false;
+        }
+        let mut session = JudgingSession::new(&trace.header, edition);
+        trace.events.iter().for_each(|event| session.event(event));
+        let is_confirmed = broken(&session, edition).any(|id| confirming.broken.contains(&id));
+        if !is_confirmed {
+            self.held.insert(case, trace.clone());
+        }
+        !is_confirmed
+    }
+
+    /// Ends the conversation of this trace, and returns the traces of those of its cases that have run alone since.
+    pub(super) fn ended(&mut self, trace: &Trace, cases: &[String]) -> Vec<(String, Trace)> {
+        let Some(number) = trace.header.conversation else { return Vec::new() };
+        self.conversations.remove(&number);
+        cases.iter().filter_map(|case| self.held.remove_entry(case)).collect()
+    }
+
+    /// Removes and returns the traces whose conversations never ended.
+    pub(super) fn take_held(&mut self) -> Vec<Trace> {
+        std::mem::take(&mut self.held).into_values().collect()
+    }
+}
+
+/// Returns the MUSTs that the current case of a conversation has broken.
+fn broken<'s>(session: &'s JudgingSession, edition: &'static Edition) -> impl Iterator<Item = String> + 's {
+    let is_must = |id: &str| edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
+    session.failed().1.map(|(id, _)| id.to_owned()).filter(move |id| is_must(id))
+}
