@@ -1,4 +1,4 @@
-//! Which entries are ACP: the requests to an endpoint that some entry shows to be one, and the WebSockets that carry its
+//! Finds the entries of ACP: the requests to an endpoint that some entry identifies, and the WebSockets that carry its
 //! messages.
 
 use std::collections::BTreeSet;

@@ -122,7 +122,7 @@ pub(super) fn read(entry: &Entry<'_>, left_out: &mut LeftOut) -> Result<Option<E
     }))
 }
 
-/// Returns the body of a POST, if it is JSON. Anything else is not what a client sent: a tool cut it off, or saved none.
+/// Returns the body of a POST, if it is JSON. A client sends no other body: a tool cut it off, or saved none.
 fn body_of_request(entry: &Entry<'_>) -> Result<Option<Vec<u8>>, RecordingProblem> {
     const AT: &str = "/request/postData/text";
     let Some(body) = entry.bytes(AT, "/request/postData/encoding")?.filter(|_| entry.method == "POST") else {

@@ -112,7 +112,8 @@ impl Timeline {
         self.send(at);
     }
 
-    /// Adds the events of a stream up to the first one that fits, if there is one; rather of the stream of this session.
+    /// Adds the events of a stream up to the first one that fits, if there is one. The stream of this session comes
+    /// first.
     fn events_up_to(&mut self, connection: usize, session: Option<&str>, fits: impl Fn(&Message) -> bool) {
         let of_connection = self.exchanges.iter().enumerate().filter(|(_, placed)| placed.connection == connection);
         let found = of_connection.filter_map(|(at, placed)| Some((at, placed.exchange.events.iter().position(&fits)?)));
