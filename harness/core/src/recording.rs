@@ -4,6 +4,7 @@
 //! inferred where that is certain. Importers check no requirement.
 
 mod format;
+mod har;
 mod import;
 mod lines;
 mod pair;

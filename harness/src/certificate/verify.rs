@@ -281,6 +281,7 @@ fn foreign(file: &str, header: &Header, report: &RunReport, cases: Option<&BTree
         command: header.command.clone(),
         requirements: case.requirements.clone(),
         lacks: Vec::new(),
+        remarks: Vec::new(),
     };
     let [is, wanted] = [header, &wanted].map(|header| serde_json::to_value(header).unwrap_or_default());
     let names: BTreeSet<&String> =

@@ -371,11 +371,12 @@ pub struct CheckArgs {
 
 const CHECK_EXAMPLES: &str =
     "Formats: trace, ndjson (one message per line, as `acpx --format json` prints them), sacp-tee, conductor (its --trace), zed \
-(\"Copy All Messages\"), acp-devtools (its exports). docs/recordings.md lists which requirements each format can prove.
+(\"Copy All Messages\"), acp-devtools (its exports), har (HTTP and WebSocket, from developer tools and proxies). docs/recordings.md lists which requirements each format can prove.
 
 Examples:
   acp-conformance check traces/
   acp-conformance check sacp-tee.log
+  acp-conformance check session.har
   acpx --format json codex exec 'fix the tests' | acp-conformance check -
   acp-conformance check --agent from-agent.ndjson --client from-client.ndjson";
 

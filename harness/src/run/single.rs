@@ -68,6 +68,7 @@ fn header(case: &Case, subject: &Subject) -> Header {
         command: subject.command_line(),
         requirements: case.requirements.clone(),
         lacks: Vec::new(),
+        remarks: Vec::new(),
     }
 }
 

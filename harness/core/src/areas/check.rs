@@ -138,8 +138,8 @@ pub struct Check {
     pub on: On,
     /// The methods and the variants of updates that it needs; `None` for all.
     pub subjects: Option<&'static [&'static str]>,
-    /// Whether one message decides, with the request that it answers and with what the parties said in `initialize`.
-    /// Such a check also works where the order of the messages is unknown.
+    /// Whether one message decides, with the request that it answers and with what the parties said in `initialize`; or
+    /// one request of HTTP with its response. Such a check also works where the order of the messages is unknown.
     pub alone: bool,
 }
 

@@ -10,6 +10,7 @@ pub(super) fn can_decide(requirement: &Requirement, lack: Lack) -> bool {
         Lack::Bytes => return !requirement.area().is_below_content(),
         // Each check knows whether it needs the order.
         Lack::Order => return true,
+        Lack::Encoding => Need::Encoding,
         Lack::Ends => Need::Ends,
         Lack::Times => Need::Times,
         Lack::Processes => Need::Processes,

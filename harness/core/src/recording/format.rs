@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::har::is_har;
 use super::import;
 use super::problem::RecordingProblem;
 use crate::trace::Lack;
@@ -23,15 +24,18 @@ pub enum Format {
     Zed,
     /// The export of acp-devtools.
     Devtools,
+    /// A HAR of HTTP or WebSocket.
+    Har,
 }
 
 const WHAT_CAN_BE_READ: &str = "What can be read: a trace of this program, messages of JSON-RPC a line (such as `acpx --format \
                                 json` prints), the log of sacp-tee, a trace of the SDK's conductor (--trace), an export \
-                                of acp-devtools, and what Zed's log view copies. See docs/recordings.md.";
+                                of acp-devtools, what Zed's log view copies, and a HAR of HTTP or WebSocket. See docs/recordings.md.";
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 6] = [Self::Trace, Self::Ndjson, Self::Tee, Self::Conductor, Self::Zed, Self::Devtools];
+    pub const ALL: [Self; 7] =
+        [Self::Trace, Self::Ndjson, Self::Tee, Self::Conductor, Self::Zed, Self::Devtools, Self::Har];
 
     /// Returns the name on the command line.
     #[must_use]
@@ -43,6 +47,7 @@ impl Format {
             Self::Conductor => "conductor",
             Self::Zed => "zed",
             Self::Devtools => "acp-devtools",
+            Self::Har => "har",
         }
     }
 
@@ -57,6 +62,8 @@ impl Format {
             Self::Conductor => vec![Lack::Bytes, Lack::Processes, Lack::Order],
             Self::Zed => vec![Lack::Bytes, Lack::Times, Lack::Processes],
             Self::Devtools => vec![Lack::Bytes, Lack::Processes],
+            // Those of HTTP; a WebSocket has times and an order.
+            Self::Har => vec![Lack::Encoding, Lack::Times, Lack::Processes, Lack::Order],
         }
     }
 
@@ -80,6 +87,9 @@ impl Format {
                     WHAT_CAN_BE_READ,
                 ))
             };
+        }
+        if is_har(text) {
+            return Ok(Self::Har);
         }
         if is_devtools_export(text) {
             return Ok(Self::Devtools);

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Cursor, Read};
 use std::vec::IntoIter;
 
 use super::format::Format;
+use super::har::har;
 use super::import::{Conductor, Importer, Ndjson, Tee, devtools, zed};
 use super::lines::Lines;
 use super::pair::Pair;
@@ -101,6 +102,11 @@ impl Recording {
             Format::Conductor => Source::Lines(Lines::new(from), Box::new(Conductor::new(party))),
             Format::Zed => Source::Document(Some((from, zed)), Vec::new().into_iter()),
             Format::Devtools => Source::Document(Some((from, devtools)), Vec::new().into_iter()),
+            Format::Har => {
+                let har = har(from)?;
+                (header.transport, header.lacks, header.remarks) = (har.transport, har.lacks, har.remarks);
+                Source::Document(None, har.items)
+            }
         };
         Ok(Self { header, format: Some(format), source, n: 0 })
     }

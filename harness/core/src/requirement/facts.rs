@@ -77,6 +77,8 @@ impl<'r> Area<'r> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Need {
+    /// The bytes as they were sent, rather than the text that they encode.
+    Encoding,
     /// The ends of lines.
     Ends,
     /// The times of events.

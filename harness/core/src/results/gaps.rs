@@ -8,6 +8,7 @@ pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
     let late = "it begins in the middle of a conversation: checks that need the earlier messages are skipped";
     let lacks = judged.header().lacks.iter().map(|lack| match lack {
         Lack::Bytes => "its messages were rewritten: the bytes, and lines that are not messages, are not checked",
+        Lack::Encoding => "its messages were decoded to text: the encoding is not checked",
         Lack::Ends => "it does not contain the line ends: requirements on them are not checked",
         Lack::Times => "it has no times: requirements that depend on them are not checked",
         Lack::Processes => "it does not show when programs exit: requirements on that are not checked",
@@ -34,5 +35,6 @@ pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
             format!("conversation {}: not covered: protocol version {}", other.connection + 1, other.version)
         });
     let unattributed = Some(unattributed).filter(|_| judged.unattributed() > 0);
-    lacks.chain(other).chain(forgot).chain(weak).chain(unattributed).collect()
+    let remarks = judged.header().remarks.iter().cloned();
+    lacks.chain(remarks).chain(other).chain(forgot).chain(weak).chain(unattributed).collect()
 }

@@ -66,6 +66,9 @@ pub struct Header {
     /// The gaps of a recording of other traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<Lack>,
+    /// What the importer of a recording left out, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// A gap of a recording. Requirements that depend on it cannot be checked.
@@ -74,6 +77,8 @@ pub struct Header {
 pub enum Lack {
     /// The bytes on the wire: the recorded messages were parsed and written again.
     Bytes,
+    /// The encoding on the wire: the recorder decoded the messages to text.
+    Encoding,
     /// Whether and how lines ended.
     Ends,
     /// The times of the events.
@@ -108,6 +113,7 @@ impl Header {
             command: Vec::new(),
             requirements: Vec::new(),
             lacks,
+            remarks: Vec::new(),
         }
     }
 }

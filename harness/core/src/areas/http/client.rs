@@ -10,11 +10,11 @@ use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
 use crate::wire::RpcId;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::client("http.client-headers", On::Http(names_connection_and_session)),
-    Check::client("http.client-response-header", On::Http(names_session_in_answers)),
-    Check::client("http.client-streams", On::Http(opens_stream)),
+    Check::client("http.client-headers", On::Http(names_connection_and_session)).alone(),
+    Check::client("http.client-response-header", On::Http(names_session_in_answers)).alone(),
+    Check::client("http.client-streams", On::Http(opens_stream)).alone(),
     Check::client("http.client-streams", On::End(opened_no_stream)),
-    Check::client("http.client-negotiation", On::Http(negotiates)),
+    Check::client("http.client-negotiation", On::Http(negotiates)).alone(),
     Check::client("http.client-cookies", On::Http(returns_cookies)),
 ];
 

@@ -24,8 +24,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("http.initialize-error", On::Http(initialize_error)),
     Check::agent("http.resume-response-route", On::Response(route_of_resumed))
         .only(&["session/load", "session/resume"]),
-    Check::client("http.client-delete", On::Http(ends_connection)),
-    Check::client("http.client-version-header", On::Http(names_version)),
+    Check::client("http.client-delete", On::Http(ends_connection)).alone(),
+    Check::client("http.client-version-header", On::Http(names_version)).alone(),
 ];
 
 /// Notes the status that such a request got.

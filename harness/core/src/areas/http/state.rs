@@ -42,6 +42,8 @@ pub(super) struct Sent {
     pub scripted: bool,
     /// The headers of the response, and its status.
     pub response: Option<(u16, Vec<(String, String)>)>,
+    /// The event of the response.
+    pub answered: Option<usize>,
     /// The stream has ended.
     pub ended: bool,
     /// The first event that shows that the server works on the message: its answer, or anything else on the stream of
@@ -270,6 +272,7 @@ impl State {
                     message: message.clone(),
                     scripted: *scripted,
                     response: None,
+                    answered: None,
                     ended: false,
                     effect: None,
                 };
@@ -310,6 +313,7 @@ impl State {
         self.cookies.extend(set.map(|(_, cookie)| cookie.clone()));
         if let Some(sent) = self.exchanges.get_mut(&exchange) {
             sent.response = Some((status, headers.to_vec()));
+            sent.answered = Some(event.n);
         }
     }
 
