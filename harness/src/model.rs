@@ -22,6 +22,7 @@ mod toolbox;
 pub use self::answer::{AnswerPart, Finish, ModelAnswer, Reply, ToolUse};
 pub use self::ask::{Ask, ModelTurn, Tool, ToolResult};
 pub use self::exchange::ModelExchange;
+pub use self::script::SAID;
 pub use self::server::Model;
 
 /// The name of this model in lists of models. It answers to any other name too.

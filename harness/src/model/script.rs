@@ -62,6 +62,9 @@ pub fn answer(ask: &Ask, hints: &Hints) -> Move {
     next
 }
 
+/// The text that the model says where a case does not care.
+pub const SAID: &str = "Hello.";
+
 struct Script<'a> {
     ask: &'a Ask,
     hints: &'a Hints,
@@ -71,7 +74,7 @@ struct Script<'a> {
 impl Script<'_> {
     fn next(&self) -> Move {
         match self.wish.intent.as_str() {
-            "say" => says("said", self.words("text", "Hello.")),
+            "say" => says("said", self.words("text", SAID)),
             "think" => thinks(),
             "keep-busy" => counts(),
             "refuse" => ends(Finish::Refusal, "I do not do that.", "refused"),

@@ -105,6 +105,9 @@ pub(super) fn outcome(report: &RunReport) -> String {
                 .to_owned()
         }
         Conformance::Passed if all_inapplicable(report) => "No selected case applies".to_owned(),
+        Conformance::Passed if report.cases.iter().any(|case| case.verdict == Verdict::Inconclusive) => {
+            "No selected case failed, and each exercised some of its requirements".to_owned()
+        }
         Conformance::Passed => "Every selected case passed".to_owned(),
         Conformance::Incomplete => match unconfirmed(report) {
             0 => match refused(report) {

@@ -153,6 +153,7 @@ impl Work {
         if is_stopping() {
             // Only failures are confirmed from now on.
             state.waiting.retain(|planned| planned.mode != RunMode::Shared);
+            self.changed.notify_all();
         }
         let planned = state.waiting.pop_front()?;
         state.running += 1;

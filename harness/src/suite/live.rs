@@ -1,7 +1,8 @@
 //! Checks conversations while they run: a failure is confirmed as soon as its case is over, and not only once its
 //! conversation has ended, which may take minutes.
 //!
-//! Nothing counts by this. It only chooses cases that run alone earlier than they would otherwise.
+//! Nothing counts by this. It only chooses cases that run alone earlier than they would otherwise. A failure that is
+//! decided only by the end of the case or of the conversation is confirmed after that.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -79,3 +79,20 @@ fn repetition_comes_before_all_that_waits_while_a_conversation_runs() {
     work.put_first(vec![1]);
     assert_eq!(next(), None, "the jobs may have ended");
 }
+
+#[test]
+fn confirmations_come_from_all_that_waits_and_end_with_the_last_conversation() {
+    let work = work(vec![vec![1, 2], vec![3]]);
+    let running = work.take().expect("a conversation");
+    std::thread::scope(|scope| {
+        let lane =
+            scope.spawn(|| std::iter::from_fn(|| work.take_confirmation().map(|it| it.0.cases)).collect::<Vec<_>>());
+        work.put_first(vec![1]);
+        while work.lock().waiting.len() > 1 {
+            std::thread::yield_now();
+        }
+        let rest = work.take().expect("the other conversation");
+        drop((running, rest));
+        assert_eq!(lane.join().expect("a lane"), [[1]]);
+    });
+}

@@ -302,14 +302,17 @@ fn silent_before(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 /// "As a baseline, all Agents MUST support session/new, session/prompt, session/cancel, and session/update."
 ///
 /// Correct but unusual: an agent behind a login, and one whose model cannot be reached. Only -32601 shows a missing
-/// method.
+/// method, and not even that after a part of the turn: an agent may pass on the client's error to one of its requests.
 fn baseline_methods(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     let baseline = matches!(exchange.method.as_str(), "session/new" | "session/prompt");
     if !baseline || ctx.conversation.version() != Some(u64::from(ctx.conversation.edition.major)) {
         return;
     }
+    let turn = exchange.session().and_then(|id| ctx.conversation.session(id)?.turn.as_ref());
+    let has_begun = turn.is_some_and(|turn| turn.first_output.is_some() || !turn.refused.is_empty());
     match answer.outcome.error_code() {
+        Some(-32601) if has_begun && exchange.method == "session/prompt" => {}
         Some(-32601) => ruling.fail(
             fact!(
                 "not-implemented",

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::case::MARKER;
+use crate::model::SAID;
 use crate::run::environment::Subject;
 
 /// Returns the default wording of an intent; `{name}` stands for an argument.
@@ -65,7 +66,11 @@ fn in_words(block: &Value, subject: &Subject) -> Option<Value> {
     let arguments = block.as_object()?;
     let intent = arguments.get("intent")?.as_str()?;
     let template = subject.prompts.get(intent).map_or_else(|| default_wording(intent), String::as_str);
-    let mut text = fill(template, arguments);
+    let mut words = arguments.clone();
+    if intent == "say" {
+        words.entry("text").or_insert_with(|| SAID.into());
+    }
+    let mut text = fill(template, &words);
     if subject.intent_line {
         text.push_str(&format!("\n{MARKER}{block}"));
     }
@@ -90,6 +95,28 @@ fn fill(template: &str, arguments: &Map<String, Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::embedded;
+    use crate::case::model::Body;
+    use crate::edition::{V1, V2};
+
+    #[test]
+    fn every_prompt_of_a_case_is_in_words() {
+        let subject = Subject { intent_line: false, ..Subject::agent(Vec::new(), "/".into()) };
+        let mut prompts = 0;
+        for case in [&V1, &V2].into_iter().flat_map(|bundle| embedded(bundle).0) {
+            for params in case.sent().filter_map(|line| match &line.body {
+                Body::Request { params: Some(params), .. } if line.intent().is_some() => Some(params),
+                _ => None,
+            }) {
+                prompts += 1;
+                let prompt = expand(params, &subject)["prompt"].to_string();
+                let is_open = |name: &str| prompt.contains(&format!("{{{name}}}"));
+                let names = ["text", "path", "paths", "content", "old", "new", "command", "tool", "server", "title"];
+                assert!(!names.into_iter().any(is_open), "{}: {prompt}", case.id);
+            }
+        }
+        assert!(prompts > 500, "{prompts} prompts");
+    }
 
     #[test]
     fn intents_become_text_and_other_blocks_stay() {
