@@ -114,9 +114,8 @@ const MOST_STARTS_IN_VERSION_2: usize = 25;
 /// The most starts of an agent that follows all requests of the cases, without those in the middle of a case.
 const MOST_STARTS: usize = 38;
 
-/// The same for a client. Cases of which something stays unanswered need a process each, and on a slow machine a few
-/// more answers come too late.
-const MOST_CLIENT_STARTS: usize = 140;
+/// The same for a client. Cases of which something stays unanswered need a process each.
+const MOST_CLIENT_STARTS: usize = 125;
 
 /// One of this many faults is tested in every run. `-- --include-ignored` tests all, which takes minutes.
 const SAMPLE: usize = 10;

@@ -287,7 +287,7 @@ impl Conversation {
     }
 
     /// Processes events until `done` or the deadline; true if `done`.
-    async fn until(&mut self, deadline: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
+    pub(super) async fn until(&mut self, deadline: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
         while !done(self) {
             if !self.step(deadline).await {
                 return done(self);

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tokio::time::Instant;
 
 use super::case::RunningCase;
 use super::channel::Channel;
@@ -22,6 +23,7 @@ use super::conversation::Conversation;
 use super::environment::{CaseEnv, Sandbox, Subject, bindings, open_services, refuses_initialize, services};
 use super::interrupt::{listen, stopped};
 use super::single::{Ending, ReadyCase, conversation_header, finish, last_fence, run_transcript, start};
+use super::timing::LAST_ANSWERS;
 use crate::case::model::{Action, Body, Case, Outgoing, TesterSetup};
 use crate::case::own_sessions::with_own_sessions;
 use crate::case::template::Bindings;
@@ -209,7 +211,13 @@ async fn leave(running: &mut RunningCase<'_, Conversation>) -> bool {
     let recorder = &running.channel.state.recorder;
     // Nothing that follows in this process would be about another case.
     let is_open = subject == Party::Client || !refuses_initialize(recorder.of_case());
-    is_answered && is_connected && is_open && !awaits_answers(subject, recorder.of_case())
+    is_answered && is_connected && is_open && has_all_answers(running.channel, subject).await
+}
+
+/// Waits for the last answers to requests of the case, and returns whether all came.
+async fn has_all_answers(conversation: &mut Conversation, subject: Party) -> bool {
+    let is_done = |it: &Conversation| !awaits_answers(subject, it.state.recorder.of_case());
+    conversation.until(Instant::now() + LAST_ANSWERS, is_done).await
 }
 
 /// Whether the subject has not answered a request of the tester.

@@ -27,6 +27,10 @@ pub(super) const NEXT_FENCE: Duration = Duration::from_secs(3);
 /// start.
 pub(super) const FENCE_BETWEEN_CASES: Duration = Duration::from_secs(5);
 
+/// The time for the answers to other requests of a case once that fence is answered: a program that handles several
+/// requests at once may answer the fence first. One that comes later only costs another start.
+pub(super) const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
 /// The longest time of the first start of a run, of a program that uses the processors all the time. Programs that
 /// start in a second have needed two minutes on a machine with a load of 75.
 pub(super) const LONGEST_FIRST_START: Duration = Duration::from_secs(180);
