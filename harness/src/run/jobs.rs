@@ -1,5 +1,7 @@
 //! Runs many cases, a few at a time, and hands over each trace as soon as it is complete.
 
+mod follow;
+
 use std::cell::{Cell, OnceCell};
 use std::collections::VecDeque;
 use std::mem::replace;
@@ -10,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use self::follow::{Running, Shared, ToTheEnd};
 use super::environment::{Subject, Useless};
 use super::interrupt::{is_stopping, stopped};
 use super::plan::{conversations, opening_of_agent};
-use super::shared::{Follower, run_conversation};
+use super::shared::run_conversation;
 use super::single::{conversation_header, run_case, run_case_until};
 use crate::case::model::Case;
 use crate::manual::Person;
@@ -37,7 +40,7 @@ pub enum Progress {
         case: usize,
         /// The header of the trace of its conversation.
         header: Arc<Header>,
-        /// What came since the case before it in this conversation was over.
+        /// What came since the case before it in this conversation was over, up to the mark of the next case.
         events: Vec<Event>,
     },
     /// A conversation has ended.
@@ -222,13 +225,6 @@ impl Drop for Taken<'_> {
         self.0.lock().running -= 1;
         self.0.changed.notify_all();
     }
-}
-
-/// Whether half of the remaining cases of a conversation are worth a further start: they take more than twice the time
-/// of the start and the first case.
-fn is_worth_sharing(first: Duration, spent: Duration, done: usize, left: usize) -> bool {
-    let (Ok(others), Ok(given)) = (u32::try_from(done - 1), u32::try_from(left / 2)) else { return false };
-    others > 0 && spent.saturating_sub(first) / others * given > 2 * first
 }
 
 /// The number of conversations that may still begin at the same time.
@@ -438,95 +434,6 @@ impl Run<'_> {
         indices.truncate(done);
         (indices, trace)
     }
-}
-
-/// The case that runs in a conversation.
-struct Running<'r> {
-    events: &'r mpsc::Sender<Progress>,
-    /// Its position among all cases.
-    case: Cell<Option<usize>>,
-    /// Called when only the exit of the process is still to come.
-    ending: &'r dyn Fn(),
-}
-
-impl Running<'_> {
-    fn start(&self, index: usize) {
-        self.played();
-        self.case.set(Some(index));
-        let _ = self.events.send(Progress::Started(index));
-    }
-
-    fn played(&self) {
-        drop(self.case.take().map(|index| self.events.send(Progress::Played(index))));
-    }
-
-    fn end(&self) {
-        (self.ending)();
-        self.played();
-    }
-}
-
-/// A conversation of several cases that runs.
-struct Shared<'r> {
-    run: &'r Run<'r>,
-    running: &'r Running<'r>,
-    /// The positions of its cases among all.
-    indices: &'r [usize],
-    header: Arc<Header>,
-    begun: Instant,
-    /// The time that the start and the first case took.
-    first: OnceCell<Duration>,
-    /// The number of its cases that no other job has taken.
-    end: Cell<usize>,
-}
-
-impl Follower for Shared<'_> {
-    fn started(&self, case: usize) {
-        self.running.start(self.indices[case]);
-    }
-
-    fn over(&self, case: usize, events: &[Event]) {
-        let (case, header) = (self.indices[case], Arc::clone(&self.header));
-        let _ = self.running.events.send(Progress::Over { case, header, events: events.to_vec() });
-    }
-
-    fn goes_on(&self, case: usize) -> bool {
-        let Self { run, end, indices, .. } = self;
-        if is_stopping() {
-            return false;
-        }
-        // The next job skips the cases that would hang, and goes on with the others.
-        if case < end.get() && run.subject.hangs.useless(&run.cases[indices[case]]).is_some() {
-            return false;
-        }
-        let (spent, left) = (self.begun.elapsed(), end.get() - case);
-        let first = *self.first.get_or_init(|| spent);
-        if run.work.is_wanted() && is_worth_sharing(first, spent, case, left) {
-            let kept = case + left.div_ceil(2);
-            run.work.put_back(indices[kept..end.get()].to_vec());
-            end.set(kept);
-        }
-        case < end.get()
-    }
-
-    fn ending(&self) {
-        self.running.end();
-    }
-}
-
-/// Follows a conversation whose cases all run.
-struct ToTheEnd;
-
-impl Follower for ToTheEnd {
-    fn started(&self, _: usize) {}
-
-    fn over(&self, _: usize, _: &[Event]) {}
-
-    fn goes_on(&self, _: usize) -> bool {
-        true
-    }
-
-    fn ending(&self) {}
 }
 
 /// Runs these cases in one process, in this order, as far as the process can go on.

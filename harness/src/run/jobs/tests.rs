@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Planned, RunMode, Work, WorkState, is_worth_sharing};
+use super::follow::is_worth_sharing;
+use super::{Planned, RunMode, Work, WorkState};
 
 const SECOND: Duration = Duration::from_secs(1);
 
