@@ -97,13 +97,14 @@ fn run_cases(runtime: &Runtime, cases: &[&Case], subject: &Subject, follower: &i
             follower.ending();
             return (runtime.block_on(finish(conversation, &env, closing)), done);
         };
+        let setup = next.tester.filled(&bindings);
+        let services = |setup: &TesterSetup| services(next.edition.adapter, setup, subject, &env.sandbox);
+        conversation = conversation.go_on(services, servers, setup, begins(&next));
+        // With the mark of the next case, since it decides what the end of this one decides.
         let events = conversation.state.recorder.events();
         follower.over(done - 1, &events[shown..]);
         shown = events.len();
         follower.started(done);
-        let setup = next.tester.filled(&bindings);
-        let services = |setup: &TesterSetup| services(next.edition.adapter, setup, subject, &env.sandbox);
-        conversation = conversation.go_on(services, servers, setup, begins(&next));
         current = next;
     }
 }

@@ -1,8 +1,8 @@
 //! Checks conversations while they run: a failure is confirmed as soon as its case is over, and not only once its
 //! conversation has ended, which may take minutes.
 //!
-//! Nothing counts by this. It only chooses cases that run alone earlier than they would otherwise. A failure that is
-//! decided only by the end of the case or of the conversation is confirmed after that.
+//! Nothing counts by this. It only chooses cases that run alone earlier than they would otherwise. A failure that only
+//! the end of the conversation decides is confirmed after that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +12,7 @@ use crate::protocol::Edition;
 use crate::requirement::Level;
 use crate::results::Collector;
 use crate::trace::{Event, Header, Trace};
+use crate::verdict::Verdict;
 
 /// The conversations that run, and the cases that confirm their failures.
 #[derive(Default)]
@@ -35,14 +36,14 @@ struct Confirming {
 }
 
 impl Live {
-    /// Adds the events of a case that is over. Returns whether it has to run alone now, since it broke a MUST that no
+    /// Adds the events of a case that is over, with the mark of the next one. Returns whether it has to run alone now, since it broke a MUST that no
     /// case before broke.
     pub(super) fn event(&mut self, header: &Header, events: &[Event], case: &Case, collector: &Collector) -> bool {
         let Some(number) = header.conversation else { return false };
         let new = || JudgingSession::new(header, collector.edition());
         let session = self.conversations.entry(number).or_insert_with(new);
         events.iter().for_each(|event| session.event(event));
-        let broken: BTreeSet<String> = broken(session, collector.edition()).collect();
+        let broken = musts(session.failed_in_last_case(), collector.edition());
         if self.confirming.contains_key(&case.id) || broken.is_subset(&self.asked) {
             return false;
         }
@@ -71,7 +72,9 @@ impl Live {
         }
         let mut session = JudgingSession::new(&trace.header, edition);
         trace.events.iter().for_each(|event| session.event(event));
-        let is_confirmed = broken(&session, edition).any(|id| confirming.broken.contains(&id));
+        let found = session.close().judgement.tallies;
+        let failed = found.iter().filter(|(_, tally)| tally.verdict() == Verdict::Fail).map(|(id, _)| id.as_str());
+        let is_confirmed = !musts(failed, edition).is_disjoint(&confirming.broken);
         if !is_confirmed {
             self.held.insert(case, trace.clone());
         }
@@ -91,8 +94,8 @@ impl Live {
     }
 }
 
-/// Returns the MUSTs that the current case of a conversation has broken.
-fn broken<'s>(session: &'s JudgingSession, edition: &'static Edition) -> impl Iterator<Item = String> + 's {
-    let is_must = |id: &str| edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
-    session.failed().1.map(|(id, _)| id.to_owned()).filter(move |id| is_must(id))
+/// Returns those of these requirements that are MUSTs.
+fn musts<'r>(ids: impl Iterator<Item = &'r str>, edition: &'static Edition) -> BTreeSet<String> {
+    let is_must = |id: &&str| edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
+    ids.filter(is_must).map(str::to_owned).collect()
 }

@@ -38,6 +38,11 @@ impl CaseShares {
         }
     }
 
+    /// Returns the findings in the case before the current one.
+    pub(super) fn last_ended(&self) -> Option<&Tallies> {
+        self.cases.iter().nth_back(1).map(|case| &case.found)
+    }
+
     /// Whether no case has begun.
     pub(super) const fn is_empty(&self) -> bool {
         self.cases.is_empty()

@@ -22,6 +22,7 @@ use crate::finding::{Tally, Unread};
 use crate::protocol::{Differences, Edition, Kind, Method, OtherRevision, Update};
 use crate::requirement::Party;
 use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
+use crate::verdict::Verdict;
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, Members, RpcId, read_line};
 
 /// Checks a trace: every check gets every event that concerns its party.
@@ -250,6 +251,12 @@ impl Judge {
     /// Returns the number of failures so far, and the requirements that failed.
     pub fn failed(&self) -> (usize, impl Iterator<Item = (&str, &Tally)>) {
         (self.tallies.n_failures(), self.tallies.failed())
+    }
+
+    /// Returns the requirements that failed in the case before the current one.
+    pub fn failed_in_last_case(&self) -> impl Iterator<Item = &str> {
+        let found = self.shares.last_ended().into_iter().flatten();
+        found.filter(|(_, tally)| tally.verdict() == Verdict::Fail).map(|(requirement, _)| requirement.as_str())
     }
 
     fn process(&mut self, process: &ProcessEvent) {

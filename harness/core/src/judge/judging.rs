@@ -147,6 +147,11 @@ impl JudgingSession {
         self.judge.failed()
     }
 
+    /// Returns the requirements that failed in the case before the current one, also at its end.
+    pub fn failed_in_last_case(&self) -> impl Iterator<Item = &str> {
+        self.judge.failed_in_last_case()
+    }
+
     /// Returns the version that the current connection agreed on, if it exists and is not that of the edition.
     #[must_use]
     pub const fn other_version(&self) -> Option<u64> {
