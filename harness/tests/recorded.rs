@@ -66,7 +66,7 @@ pub fn check(path: &Path) -> Result<(), Failed> {
     }
     let lines = 1..lines(&trace).count();
     let mut variants = ["requests", "sessions", "terminals", "tools"].map(Missing::Memory).to_vec();
-    variants.extend([Lack::Bytes, Lack::Times, Lack::Order].map(Missing::Lack));
+    variants.extend([Lack::Bytes, Lack::Times, Lack::Order, Lack::Messages].map(Missing::Lack));
     // Without the answer to `initialize`, the recording does not show that this edition does not cover the
     // conversation.
     let first = if OTHER_VERSION.iter().any(|other| path.ends_with(other)) { 3 } else { 1 };

@@ -395,9 +395,8 @@ impl Judge {
         let late = !(opening && from == Party::Client);
         self.begins_late |= late && !self.tallies.lacks(Lack::Order);
         // A program that rewrites messages leaves out invalid ones, such as an answer that could not be read.
-        // A HAR without an order may also lack bodies and whole requests.
-        let is_gappy_har = self.tallies.lacks(Lack::Encoding) && self.tallies.lacks(Lack::Order);
-        self.conversation.holes.anywhere = late || self.tallies.lacks(Lack::Bytes) || is_gappy_har;
+        let may_lack_some = self.tallies.lacks(Lack::Bytes) || self.tallies.lacks(Lack::Messages);
+        self.conversation.holes.anywhere = late || may_lack_some;
         self.conversation.holes.order = self.tallies.lacks(Lack::Order);
     }
 

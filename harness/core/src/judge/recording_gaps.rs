@@ -8,8 +8,8 @@ use crate::trace::Lack;
 pub(super) fn can_decide(requirement: &Requirement, lack: Lack) -> bool {
     let need = match lack {
         Lack::Bytes => return !requirement.area().is_below_content(),
-        // Each check knows whether it needs the order.
-        Lack::Order => return true,
+        // Each check knows whether it needs the order, and each requirement which messages it needs.
+        Lack::Order | Lack::Messages => return true,
         Lack::Encoding => Need::Encoding,
         Lack::Ends => Need::Ends,
         Lack::Times => Need::Times,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::har::is_har;
+use super::har::{self, is_har};
 use super::import;
 use super::problem::RecordingProblem;
 use crate::trace::Lack;
@@ -63,7 +63,7 @@ impl Format {
             Self::Zed => vec![Lack::Bytes, Lack::Times, Lack::Processes],
             Self::Devtools => vec![Lack::Bytes, Lack::Processes],
             // Those of HTTP; a WebSocket has times and an order.
-            Self::Har => vec![Lack::Encoding, Lack::Times, Lack::Processes, Lack::Order],
+            Self::Har => har::GAPS_OF_HTTP.to_vec(),
         }
     }
 

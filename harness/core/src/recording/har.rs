@@ -45,6 +45,9 @@ struct LeftOut {
     sockets: usize,
 }
 
+/// The gaps of a recording over HTTP. Streams and bodies may be missing, and nothing shows which.
+pub(super) const GAPS_OF_HTTP: [Lack; 5] = [Lack::Encoding, Lack::Times, Lack::Processes, Lack::Order, Lack::Messages];
+
 const EXPORT_AGAIN: &str = "Export the HAR again, and do not edit it.";
 
 /// Whether the beginning of a file is that of a HAR: an object whose first member is `log`.
@@ -86,13 +89,13 @@ pub(super) fn har(from: impl BufRead) -> Result<Har, RecordingProblem> {
         let socket::Sockets { items, has_times } = socket::read(&sockets, &mut left_out)?;
         let mut lacks = vec![Lack::Encoding, Lack::Processes];
         lacks.extend((!has_times).then_some(Lack::Times));
-        // A message is missing, and any later one may be about it.
-        lacks.extend((left_out.frames > 0).then_some(Lack::Order));
+        // Any later message may be about one that is missing.
+        lacks.extend([Lack::Order, Lack::Messages].into_iter().filter(|_| left_out.frames > 0));
         let (items, remarks) = (items.into_iter(), left_out.remarks());
         return Ok(Har { items, transport: Transport::WebSocket, lacks, remarks });
     }
     left_out.sockets = sockets.len();
-    let lacks = vec![Lack::Encoding, Lack::Times, Lack::Processes, Lack::Order];
+    let lacks = GAPS_OF_HTTP.to_vec();
     let (items, remarks) = (order::items(exchanges).into_iter(), left_out.remarks());
     Ok(Har { items, transport: Transport::Http, lacks, remarks })
 }

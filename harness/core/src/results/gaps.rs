@@ -13,6 +13,7 @@ pub(super) fn notes(judged: &JudgedTrace) -> Vec<String> {
         Lack::Times => "it has no times: requirements that depend on them are not checked",
         Lack::Processes => "it does not show when programs exit: requirements on that are not checked",
         Lack::Order => "the order of its messages is unknown: only single messages are checked",
+        Lack::Messages => "it may lack messages: requirements that depend on earlier messages are not checked",
         Lack::Replays => "it may lack replayed messages: the loading of sessions is not checked",
         Lack::Content => "its content was replaced: requirements on the content are not checked",
     });

@@ -87,6 +87,8 @@ pub enum Lack {
     Processes,
     /// The order of the messages; only that an answer came after its request is known.
     Order,
+    /// All messages: some were left out.
+    Messages,
     /// All updates: those of a replay may have been left out.
     Replays,
     /// The content: texts, names and values were replaced, so that texts of equal length look alike.
