@@ -2,7 +2,7 @@
 
 use super::check::Seen;
 use super::{
-    cancel, commands, content, elicit, ext, http, jsonrpc, list, plan, prompt, resume, session, subagent,
+    cancel, commands, config, content, elicit, ext, http, jsonrpc, list, plan, prompt, resume, session, subagent,
     system_prompt, transport,
 };
 use crate::conversation::{Conversation, Memory};
@@ -15,6 +15,7 @@ use crate::wire::RpcId;
 pub struct Areas {
     pub(super) cancel: cancel::State,
     pub(super) commands: commands::State,
+    pub(super) config: config::State,
     pub(super) content: content::State,
     pub(super) elicit: elicit::State,
     pub(super) ext: ext::State,
@@ -53,6 +54,7 @@ impl Areas {
             }
             Seen::Call(call) => {
                 self.cancel.call(event, call);
+                self.config.call(event, call);
                 self.content.call(event, call);
                 self.elicit.call(event, call);
                 self.ext.call(event, call);
@@ -108,6 +110,7 @@ impl Areas {
     /// Returns the memory at the start of the agent's next process, whose client may open the same sessions again.
     pub(crate) fn on_next_connection(&self) -> Self {
         Self {
+            config: self.config.clone(),
             plan: self.plan.clone(),
             prompt: self.prompt.on_next_connection(),
             resume: self.resume.clone(),

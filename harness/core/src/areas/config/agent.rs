@@ -109,8 +109,9 @@ fn ids_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'
 
 /// "For `select` options this is a string value ID", of one of the values that it offers.
 ///
-/// Correct but unusual: a select without values, or one that has its value in a group. Neither fails.
-fn current_listed(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: a select without values, or one that has its value in a group. Neither fails. A value that the
+/// client set although it was not listed was accepted by mistake, which is a finding of `config.unlisted-value`.
+fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option) in
         payload.places("SessionConfigOption").filter(|(_, option)| text(option, "type") == Some("select"))
     {
@@ -119,6 +120,7 @@ fn current_listed(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruli
         match values(option).collect::<Vec<_>>().as_slice() {
             [] => {}
             offered if offered.contains(&current) => ruling.pass(),
+            _ if ctx.areas.config.was_set_unlisted(current) => {}
             offered => {
                 let fact = fact!(
                     "unlisted-value",

@@ -46,12 +46,16 @@ fn ids(state: &Value) -> impl Iterator<Item = &str> {
 /// The current mode is one of "the set of modes that the Agent can operate in".
 ///
 /// Correct but unusual: an agent without modes lists none, and has an empty text or a default as the current one.
-/// Without a list, nothing can be compared.
-fn current_listed(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+/// Without a list, nothing can be compared. A mode that the client set although it was not listed was accepted by mistake,
+/// which is a finding of `modes.unknown-refused`.
+fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, state) in payload.places("SessionModeState") {
         let current = state.member("currentModeId").and_then(Value::as_str);
         if let Some(current) = current.filter(|_| state.member("availableModes").is_some_and(Value::is_array)) {
             let good = ids(state).any(|id| id == current);
+            if !good && ctx.areas.config.was_set_unlisted(current) {
+                continue;
+            }
             if ids(state).next().is_none() {
                 let fact = fact!(
                     "no-modes-listed",
@@ -355,8 +359,9 @@ pub(in crate::areas) fn client_sets(ctx: &CheckContext<'_>) -> bool {
 /// The agent changes to one of its own modes.
 ///
 /// Correct but unusual: the agent lists no modes, or has others since it was loaded, and the response with their list
-/// is still to come.
-fn update_listed(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// is still to come. A mode that the client set although it was not listed was accepted by mistake, as in
+/// [`current_listed`].
+fn update_listed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
     };
@@ -364,6 +369,9 @@ fn update_listed(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
     else {
         return;
     };
+    if !session.lists_mode(mode) && ctx.areas.config.was_set_unlisted(mode) {
+        return;
+    }
     let unknown = session.loading.or(session.resuming).is_some()
         || session.modes.as_ref().is_some_and(|modes| ids(modes).next().is_none());
     if unknown && !session.lists_mode(mode) {
