@@ -191,14 +191,16 @@ pub struct StartOptions {
 pub struct LimitOptions {
     /// How many processes of the program run at once
     ///
-    /// Default: 1.5 per core for agents, and more while the CPU is idle; 1 per core for clients.
+    /// Default: 1.5 per core for agents, and more while the CPU is idle; 1 per core for clients. With more than 1, one
+    /// more confirms failures.
     #[arg(short, long, value_name = "N", value_parser = count, help_heading = heading::LIMITS)]
     pub jobs: Option<NonZeroUsize>,
     /// Time limit for the response to initialize, or for a client to start its agent [default: 30s; seconds, unless
     /// suffixed with ms, s or m]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = heading::LIMITS, hide_short_help = true)]
     pub timeout_start: Option<Duration>,
-    /// Time limit for the response to any request except session/prompt [default: 20s; TIME as above]
+    /// Time limit for the response to any request except session/prompt [default: 20s, and 30s to open a session; TIME
+    /// as above]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = heading::LIMITS, hide_short_help = true)]
     pub timeout_answer: Option<Duration>,
     /// Time limit for a turn [default: 60s; TIME as above]

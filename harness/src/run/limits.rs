@@ -7,9 +7,10 @@ use crate::case::model::LimitOverrides;
 /// The time limits of a run. Each is the longest wait for one event; a wait ends as soon as the event comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For the answer to `initialize`. Agents on node or Python take up to 22 s on two loaded cores.
+    /// For the answer to `initialize`, and for opening a session, where some agents load what they need. Agents on node
+    /// or Python take up to 22 s on two loaded cores.
     pub start: Duration,
-    /// For the answer to any other request except a prompt; `session/new` may start MCP servers.
+    /// For the answer to any other request except a prompt.
     pub answer: Duration,
     /// For the end of a turn, which includes calls of a model.
     pub turn: Duration,
@@ -46,6 +47,9 @@ impl Limits {
         match method {
             "initialize" => self.start,
             "session/prompt" => self.turn,
+            // A lower limit than usual is a wish of the user or the case.
+            "session/new" | "session/load" | "session/resume" if self.answer < Self::default().answer => self.answer,
+            "session/new" | "session/load" | "session/resume" => self.answer.max(self.start),
             _ => self.answer,
         }
     }
