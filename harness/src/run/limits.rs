@@ -54,3 +54,19 @@ impl Limits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opening_a_session_may_take_as_long_as_a_start() {
+        let (usual, second) = (Limits::default(), Duration::from_secs(1));
+        assert_eq!(usual.for_method("session/new"), usual.start);
+        assert_eq!(usual.for_method("session/list"), usual.answer);
+        let patient = Limits { answer: 90 * second, ..usual };
+        assert_eq!(patient.for_method("session/load"), 90 * second);
+        let wished = Limits { answer: second, ..usual };
+        assert_eq!(wished.for_method("session/new"), second);
+    }
+}

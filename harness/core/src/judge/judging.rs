@@ -294,6 +294,7 @@ const fn step_of(event: &Event) -> Option<&StepEvent> {
 mod tests {
     use super::*;
     use crate::testing::v1;
+    use crate::wire::LineEnd;
 
     fn step(n: usize, kind: StepKind, line: usize, events: &[usize]) -> Event {
         let step = StepEvent {
@@ -330,5 +331,53 @@ mod tests {
         assert_eq!(judged.line_of(&[2]), None, "an include is another file");
         assert_eq!(judged.line_of(&[7]), None, "what forbids something else does not come next");
         assert_eq!(judged.line_of(&[]), None);
+    }
+
+    /// Two sessions with a turn each. The question about the second tool call of the first one comes in the other; only
+    /// the end of the case shows that no update explains it.
+    const QUESTION_ELSEWHERE: &str = r#"
+        > {"id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}
+        < {"id":0,"result":{"protocolVersion":1,"agentCapabilities":{},"authMethods":[]}}
+        > {"id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}
+        < {"id":1,"result":{"sessionId":"s"}}
+        > {"id":2,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}
+        < {"id":2,"result":{"sessionId":"t"}}
+        > {"id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"a"}]}}
+        > {"id":4,"method":"session/prompt","params":{"sessionId":"t","prompt":[{"type":"text","text":"b"}]}}
+        < {"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"c","title":"Run"}}}
+        < {"id":0,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"c"},"options":[]}}
+        > {"id":0,"result":{"outcome":{"outcome":"cancelled"}}}
+        < {"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"d","title":"Run"}}}
+        < {"id":1,"method":"session/request_permission","params":{"sessionId":"t","toolCall":{"toolCallId":"d"},"options":[]}}
+        > {"id":1,"result":{"outcome":{"outcome":"cancelled"}}}
+        < {"id":3,"result":{"stopReason":"end_turn"}}
+        < {"id":4,"result":{"stopReason":"end_turn"}}"#;
+
+    #[test]
+    fn failure_that_the_end_of_a_case_decides_is_known_when_the_next_one_begins() {
+        let begins = |id: &str| {
+            let (id, file) = (id.to_owned(), None);
+            What::Case(CaseMark::Begins(CaseInfo { id, title: None, file, requirements: Vec::new() }))
+        };
+        let lines = QUESTION_ELSEWHERE.trim().lines().map(|line| {
+            let (party, message) = line.trim().split_once(' ').expect("a party");
+            let from = if party == ">" { Party::Client } else { Party::Agent };
+            let bytes = message.replacen('{', r#"{"jsonrpc":"2.0","#, 1).into_bytes();
+            What::Line { from, bytes, end: LineEnd::Lf, deliberate: false }
+        });
+        let header = Header { subject: Some(Party::Agent), ..Header::of_recording("v1@2026-11-20", Vec::new()) };
+        let mut session = JudgingSession::new(&header, v1());
+        let mut n = 0;
+        let mut show = |session: &mut JudgingSession, what| {
+            session.event(&Event { n, us: 0, connection: 0, what });
+            n += 1;
+        };
+        std::iter::once(begins("first")).chain(lines).for_each(|what| show(&mut session, what));
+        let is_new = |id: &&str| *id == "session.new.independent";
+        assert_eq!(session.failed().1.map(|(id, _)| id).find(is_new), None, "the case goes on");
+        show(&mut session, begins("second"));
+        assert_eq!(session.failed_in_last_case().find(is_new), Some("session.new.independent"));
+        show(&mut session, begins("third"));
+        assert_eq!(session.failed_in_last_case().next(), None, "the second one has no failure");
     }
 }
