@@ -20,8 +20,31 @@ use crate::results::case_id;
 /// The number of cases that justify another conversation, so that several jobs have work.
 const WORTH_A_START: usize = 12;
 
-/// Returns the conversations of a run: the positions of their cases, in the order of running. Large ones come first.
+/// Returns the conversations of a run: the positions of their cases, in the order of running.
+///
+/// A run may end at a time limit, so the large conversation that covers most MUSTs comes first, then short ones for
+/// further MUSTs, and the others by their size.
 pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Vec<usize>> {
+    let mut by_size = by_size(cases, jobs, alone).into_iter();
+    let mut planned = Vec::from_iter(by_size.next());
+    let (mut short, long): (Vec<_>, Vec<_>) = by_size.partition(|conversation| conversation.len() < WORTH_A_START);
+    let mut covered: HashSet<&String> =
+        planned.iter().flatten().flat_map(|&index| &cases[index].requirements).collect();
+    let further = |conversation: &[usize], covered: &HashSet<&String>| further_musts(cases, conversation, covered);
+    while let Some(next) = (0..short.len()).rev().max_by_key(|&at| further(&short[at], &covered))
+        && further(&short[next], &covered) > 0
+    {
+        let next = short.remove(next);
+        covered.extend(next.iter().flat_map(|&index| &cases[index].requirements));
+        planned.push(next);
+    }
+    planned.extend(long);
+    planned.extend(short);
+    planned
+}
+
+/// Returns the conversations of a run, large ones first, and then the cases that are alone.
+fn by_size(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Value, Vec<usize>)> = Vec::new();
     let mut single = Vec::new();
     for (index, case) in cases.iter().enumerate() {
@@ -33,6 +56,7 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
             None => single.push(vec![index]),
         }
     }
+    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.len()));
     let mut conversations: Vec<Vec<usize>> = Vec::new();
     for (_, mut group) in groups {
         group.sort_by_key(|&index| place(&cases[index]));
@@ -52,7 +76,6 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
             usual[of_part].iter().chain(late.iter().skip(part).step_by(parts)).copied().collect()
         }));
     }
-    conversations.sort_by_key(|group| std::cmp::Reverse(group.len()));
     conversations.extend(single);
     conversations
 }
@@ -64,8 +87,8 @@ fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet
     let mut covered: HashSet<&String> = before.iter().flat_map(|&index| &cases[index].requirements).collect();
     // The case with the most further requirements comes next; of equal ones the first, which `max_by_key` would pass
     // over.
-    while let Some(&next) = among.iter().rev().max_by_key(|&&index| further_musts(&cases[index], &covered))
-        && further_musts(&cases[next], &covered) > 0
+    while let Some(&next) = among.iter().rev().max_by_key(|&&index| further_musts(cases, &[index], &covered))
+        && further_musts(cases, &[next], &covered) > 0
     {
         covered.extend(&cases[next].requirements);
         chosen.insert(next);
@@ -73,10 +96,14 @@ fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet
     chosen
 }
 
-/// Returns the number of MUSTs of a case that are not among these.
-fn further_musts(case: &Case, covered: &HashSet<&String>) -> usize {
-    let is_must = |id: &str| case.edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
-    case.requirements.iter().filter(|id| !covered.contains(id) && is_must(id)).count()
+/// Returns the number of MUSTs of the cases at these positions that are not among the covered ones.
+fn further_musts(cases: &[Case], at: &[usize], covered: &HashSet<&String>) -> usize {
+    let of_case = |&index: &usize| {
+        let Case { edition, requirements, .. } = &cases[index];
+        let is_must = |id: &str| edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
+        requirements.iter().filter(move |id| is_must(id))
+    };
+    at.iter().flat_map(of_case).filter(|id| !covered.contains(id)).collect::<HashSet<_>>().len()
 }
 
 /// Returns the positions of cases that repeat others: the contexts of a case, and the shapes of a case that cost
@@ -90,7 +117,7 @@ pub fn repeated(cases: &[Case], shares: bool) -> Vec<usize> {
     let is_context = |case: &Case| case.first_use().is_some_and(|first| ids.contains(first));
     let mut files = HashSet::new();
     let mut repeated = Vec::new();
-    for mut conversation in conversations(cases, 1, |_| !shares) {
+    for mut conversation in by_size(cases, 1, |_| !shares) {
         conversation.retain(|&index| !is_context(&cases[index]));
         let is_repeated = |&index: &usize| {
             let id = &cases[index].id;
@@ -143,7 +170,7 @@ pub fn quick_cases_of_client(cases: &[Case], shares: bool, can_run: impl Fn(&Cas
             continue;
         }
         let of_area = candidates.iter().rev().filter(|&&index| area(index) == area(first));
-        if let Some(&best) = of_area.max_by_key(|&&index| further_musts(&cases[index], &covered)) {
+        if let Some(&best) = of_area.max_by_key(|&&index| further_musts(cases, &[index], &covered)) {
             covered.extend(&cases[best].requirements);
             quick.push(best);
         }

@@ -221,6 +221,20 @@ fn cases_that_cover_most_come_first() {
     assert_eq!(conversations(&with_text, 1, |_| false), [vec![1, 0]], "the first case writes as usual");
 }
 
+#[test]
+fn short_conversations_for_further_musts_come_before_long_ones() {
+    let usual = || case(USUAL, &["include: session"]);
+    let poor = |capability: &str, requirement: &str| {
+        let above = format!("requirements: [{requirement}]\nclient: {{ capabilities: {{ {capability} }} }}");
+        case(&above, &["include: session"])
+    };
+    let others = [poor("terminal: true", "prompt.text"), poor("terminal: false", "prompt.stop-reason")];
+    let cases: Vec<Case> = (0..30).map(|_| usual()).chain(others).collect();
+    let planned = conversations(&cases, 2, |_| false);
+    let sizes: Vec<_> = planned.iter().map(Vec::len).collect();
+    assert_eq!((sizes.as_slice(), planned[1][0]), ([15, 1, 15, 1].as_slice(), 31));
+}
+
 /// This number determines the time that every agent takes.
 #[test]
 fn built_in_cases_need_few_conversations() {
