@@ -36,8 +36,8 @@ struct Confirming {
 }
 
 impl Live {
-    /// Adds the events of a case that is over, with the mark of the next one. Returns whether it has to run alone now, since it broke a MUST that no
-    /// case before broke.
+    /// Adds the events of a case that is over, with the mark of the next one. Returns whether it has to run alone now,
+    /// since it broke a MUST that no case before broke.
     pub(super) fn event(&mut self, header: &Header, events: &[Event], case: &Case, collector: &Collector) -> bool {
         let Some(number) = header.conversation else { return false };
         let new = || JudgingSession::new(header, collector.edition());

@@ -2,7 +2,7 @@
 
 use super::check::Seen;
 use super::{
-    cancel, commands, config, content, elicit, ext, http, jsonrpc, list, plan, prompt, resume, session, subagent,
+    cancel, commands, content, elicit, ext, http, jsonrpc, list, modes, plan, prompt, resume, session, subagent,
     system_prompt, transport,
 };
 use crate::conversation::{Conversation, Memory};
@@ -15,13 +15,13 @@ use crate::wire::RpcId;
 pub struct Areas {
     pub(super) cancel: cancel::State,
     pub(super) commands: commands::State,
-    pub(super) config: config::State,
     pub(super) content: content::State,
     pub(super) elicit: elicit::State,
     pub(super) ext: ext::State,
     pub(super) http: http::State,
     pub(super) jsonrpc: jsonrpc::State,
     pub(super) list: list::State,
+    pub(super) modes: modes::State,
     pub(super) plan: plan::State,
     pub(super) prompt: prompt::State,
     pub(super) resume: resume::State,
@@ -54,12 +54,12 @@ impl Areas {
             }
             Seen::Call(call) => {
                 self.cancel.call(event, call);
-                self.config.call(event, call);
                 self.content.call(event, call);
                 self.elicit.call(event, call);
                 self.ext.call(event, call);
                 self.jsonrpc.call(event, call);
                 self.list.call(call);
+                self.modes.call(event, call);
                 self.plan.call(event, call);
                 self.prompt.call(event, call);
                 self.resume.call(event, call);
@@ -110,7 +110,7 @@ impl Areas {
     /// Returns the memory at the start of the agent's next process, whose client may open the same sessions again.
     pub(crate) fn on_next_connection(&self) -> Self {
         Self {
-            config: self.config.clone(),
+            modes: self.modes.clone(),
             plan: self.plan.clone(),
             prompt: self.prompt.on_next_connection(),
             resume: self.resume.clone(),

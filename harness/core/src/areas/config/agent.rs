@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_refused, proper};
 use crate::areas::modes::agent::{client_sets, decide_anytime, decide_current_refused, decide_refused_in_turns};
+use crate::areas::modes::state::may_be_set_unlisted;
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{
@@ -110,7 +111,8 @@ fn ids_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'
 /// "For `select` options this is a string value ID", of one of the values that it offers.
 ///
 /// Correct but unusual: a select without values, or one that has its value in a group. Neither fails. A value that the
-/// client set although it was not listed was accepted by mistake, which is a finding of `config.unlisted-value`.
+/// client set although it was not listed was accepted by mistake, which is a finding of `config.unlisted-value`; a
+/// recording may lack that request.
 fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option) in
         payload.places("SessionConfigOption").filter(|(_, option)| text(option, "type") == Some("select"))
@@ -120,7 +122,7 @@ fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
         match values(option).collect::<Vec<_>>().as_slice() {
             [] => {}
             offered if offered.contains(&current) => ruling.pass(),
-            _ if ctx.areas.config.was_set_unlisted(current) => {}
+            _ if may_be_set_unlisted(ctx, current) => {}
             offered => {
                 let fact = fact!(
                     "unlisted-value",

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::state::may_be_set_unlisted;
 use crate::areas::common::{BAD_PARAMS, LOGIN, decide_implemented, note_null, proper};
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
@@ -46,14 +47,14 @@ fn ids(state: &Value) -> impl Iterator<Item = &str> {
 /// The current mode is one of "the set of modes that the Agent can operate in".
 ///
 /// Correct but unusual: an agent without modes lists none, and has an empty text or a default as the current one.
-/// Without a list, nothing can be compared. A mode that the client set although it was not listed was accepted by mistake,
-/// which is a finding of `modes.unknown-refused`.
+/// Without a list, nothing can be compared. A mode that the client set although it was not listed was accepted by
+/// mistake, which is a finding of `modes.unknown-refused`; a recording may lack that request.
 fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, state) in payload.places("SessionModeState") {
         let current = state.member("currentModeId").and_then(Value::as_str);
         if let Some(current) = current.filter(|_| state.member("availableModes").is_some_and(Value::is_array)) {
             let good = ids(state).any(|id| id == current);
-            if !good && ctx.areas.config.was_set_unlisted(current) {
+            if !good && may_be_set_unlisted(ctx, current) {
                 continue;
             }
             if ids(state).next().is_none() {
@@ -369,7 +370,7 @@ fn update_listed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     else {
         return;
     };
-    if !session.lists_mode(mode) && ctx.areas.config.was_set_unlisted(mode) {
+    if !session.lists_mode(mode) && may_be_set_unlisted(ctx, mode) {
         return;
     }
     let unknown = session.loading.or(session.resuming).is_some()

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::areas::Event;
+use crate::areas::{CheckContext, Event};
 use crate::conversation::{CallSeen, Session, option_values};
 use crate::requirement::Party;
 
 /// The unlisted modes and values of options. The agent should refuse them; one that accepts them reports them from then
-/// on, which is no further mistake.
+/// on, and that is not a second mistake.
 #[derive(Debug, Clone, Default)]
 pub struct State {
     unlisted: BTreeSet<String>,
@@ -17,12 +17,6 @@ pub struct State {
 const MOST: usize = 256;
 
 impl State {
-    /// Whether the client set this mode, or this value of an option, while the agent did not list it.
-    #[must_use]
-    pub fn was_set_unlisted(&self, value: &str) -> bool {
-        self.unlisted.contains(value)
-    }
-
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
         let member = match call.method {
             "session/set_mode" => "modeId",
@@ -35,6 +29,11 @@ impl State {
             self.unlisted.insert(value.to_owned());
         }
     }
+}
+
+/// Whether the client may have set this mode or value while it was not listed; a recording may lack its request.
+pub(in crate::areas) fn may_be_set_unlisted(ctx: &CheckContext<'_>, value: &str) -> bool {
+    ctx.conversation.holes.anywhere || ctx.areas.modes.unlisted.contains(value)
 }
 
 fn lists(session: &Session, value: &str) -> bool {
