@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::capabilities::advertised;
 use super::model::{
     CapabilityChange, DiffReport, FORMAT, Gain, MessageChange, OneSided, SideInfo, VerdictChange, VerdictTrend,
@@ -9,7 +11,7 @@ use super::model::{
 use crate::requirement::Level;
 use crate::results::RunReport;
 use crate::snapshot::{self, Bound};
-use crate::trace::Trace;
+use crate::trace::{Trace, What};
 use crate::verdict::Verdict;
 
 /// One of the runs: its report and the facts from its traces.
@@ -24,6 +26,8 @@ pub struct Side {
 #[derive(Debug, Clone)]
 struct CaseTrace {
     text: String,
+    /// The same with sorted members in each message, since their order means nothing.
+    sorted: String,
     advertised: BTreeSet<String>,
 }
 
@@ -36,7 +40,8 @@ impl Side {
 
     /// Adds the trace of one of its cases.
     pub fn add(&mut self, case: String, trace: &Trace) {
-        let traces = CaseTrace { text: snapshot::text(trace), advertised: advertised(trace) };
+        let (text, sorted) = (snapshot::text(trace), snapshot::text(&with_sorted_members(trace)));
+        let traces = CaseTrace { text, sorted, advertised: advertised(trace) };
         self.traces.insert(case, traces);
     }
 
@@ -84,6 +89,20 @@ pub fn compare(old: &Side, new: &Side, bound: Bound) -> DiffReport {
         only_old: OneSided { requirements: old_requirements, cases: old_cases },
         only_new: OneSided { requirements: new_requirements, cases: new_cases },
     }
+}
+
+/// Returns the trace with sorted members in each message.
+fn with_sorted_members(trace: &Trace) -> Trace {
+    let mut trace = trace.clone();
+    for event in &mut trace.events {
+        if let What::Line { bytes, .. } = &mut event.what
+            && let Ok(mut message) = serde_json::from_slice::<Value>(bytes)
+        {
+            message.sort_all_objects();
+            *bytes = message.to_string().into_bytes();
+        }
+    }
+    trace
 }
 
 type Judged<'s> = [(&'s str, Option<Level>, Verdict)];
@@ -141,9 +160,16 @@ fn capabilities(old: &Side, new: &Side) -> Vec<CapabilityChange> {
         .collect()
 }
 
+/// Returns the text of the new trace, with the members of its messages in the order of equal ones in the old trace.
+fn as_written_in(old: &CaseTrace, new: &CaseTrace) -> String {
+    let known: BTreeMap<&str, &str> = old.sorted.lines().zip(old.text.lines()).collect();
+    let lines = new.sorted.lines().zip(new.text.lines());
+    lines.map(|(sorted, line)| known.get(sorted).unwrap_or(&line).to_string() + "\n").collect()
+}
+
 fn messages(old: &Side, new: &Side, bound: Bound) -> Vec<MessageChange> {
-    let differing =
-        common(old, new).filter_map(|(case, old, new)| Some((case, snapshot::changes(&old.text, &new.text, bound)?)));
+    let differing = common(old, new)
+        .filter_map(|(case, old, new)| Some((case, snapshot::changes(&old.text, &as_written_in(old, new), bound)?)));
     differing
         .map(|(case, changes)| MessageChange {
             case: case.clone(),
@@ -158,8 +184,13 @@ fn messages(old: &Side, new: &Side, bound: Bound) -> Vec<MessageChange> {
 #[cfg(test)]
 mod tests {
     use super::Verdict::{Fail, HarnessError, Inconclusive, NotApplicable, NotExercised, Pass};
+    use std::time::Duration;
+
     use super::VerdictTrend::{Better, Otherwise, Worse};
     use super::*;
+    use crate::edition::V1;
+    use crate::requirement::Party;
+    use crate::results::Collector;
 
     #[test]
     fn only_pass_to_fail_is_a_regression() {
@@ -179,5 +210,22 @@ mod tests {
         }
         let (changes, only_old, only_new) = verdicts(&[("a", None, Pass), ("b", None, Pass)], &[("b", None, Pass)]);
         assert_eq!((changes, only_old, only_new), (Vec::new(), vec!["a".to_owned()], Vec::new()));
+    }
+
+    #[test]
+    fn order_of_members_is_no_difference() {
+        let side = |message: &str| {
+            let line = serde_json::json!({ "n": 0, "us": 0, "from": "agent", "line": message });
+            let header =
+                r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent"}"#;
+            let trace = Trace::read(format!("{header}\n{line}\n").as_bytes()).expect("a trace");
+            let report = Collector::new(V1.edition(), Party::Agent, Vec::new()).finish(Duration::ZERO, false);
+            let mut side = Side::new(String::new(), report);
+            side.add("a".to_owned(), &trace);
+            side
+        };
+        let [first, other] = [r#"{"method":"_a","params":{"a":1,"b":2}}"#, r#"{"params":{"b":2,"a":1},"method":"_a"}"#];
+        assert_eq!(messages(&side(first), &side(other), Bound::Full).len(), 0);
+        assert_eq!(messages(&side(first), &side(&other.replace('2', "3")), Bound::Full).len(), 1);
     }
 }

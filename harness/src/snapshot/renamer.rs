@@ -95,8 +95,9 @@ impl Renamer {
         self.texts.iter().fold(text.to_owned(), |text, (known, name)| text.replace(known, name))
     }
 
-    /// Learns the sandbox from the working directory of a session: the folder `work` next to the folder `home`, or one
-    /// below it. Learns the endpoint of the case from the URLs of MCP servers and of pages.
+    /// Learns the sandbox from the working directory of a session: the folder `work` next to the folder `home`, the one
+    /// of a later case of the conversation, such as `work-7`, or one below it. Learns the endpoint of the case from the
+    /// URLs of MCP servers and of pages.
     fn learn_paths(&mut self, message: &Value) {
         let servers = message.pointer("/params/mcpServers").and_then(Value::as_array).into_iter().flatten();
         let urls = servers.filter_map(|server| server.get("url")).chain(message.pointer("/params/url"));
@@ -104,8 +105,8 @@ impl Renamer {
             self.path(address, "<address>");
         }
         let Some(cwd) = message.pointer("/params/cwd").and_then(Value::as_str) else { return };
-        if let Some(sandbox) = sandbox_of(cwd) {
-            self.path(&format!("{sandbox}/work"), "<cwd>");
+        if let Some((sandbox, workspace)) = sandbox_of(cwd) {
+            self.path(&format!("{sandbox}/{workspace}"), "<cwd>");
             self.path(&format!("{sandbox}/home"), "<home>");
             self.path(sandbox, "<sandbox>");
         }
@@ -165,10 +166,15 @@ impl Renamer {
     }
 }
 
-/// Returns the folder around the folders `work` and `home` of a case.
-fn sandbox_of(cwd: &str) -> Option<&str> {
-    let (sandbox, _) = cwd.rsplit_once("/work").filter(|(_, below)| below.is_empty() || below.starts_with('/'))?;
-    sandbox.rsplit('/').next().filter(|name| name.starts_with("acp-")).map(|_| sandbox)
+/// Returns the folder around the folders of a case, and the name of its workspace.
+fn sandbox_of(cwd: &str) -> Option<(&str, &str)> {
+    cwd.match_indices("/work").find_map(|(at, _)| {
+        let (sandbox, workspace) = (&cwd[..at], cwd[at + 1..].split('/').next()?);
+        let number = workspace.strip_prefix("work")?;
+        let is_workspace = number.is_empty() || number.strip_prefix('-').is_some_and(|it| it.parse::<usize>().is_ok());
+        let is_sandbox = sandbox.rsplit('/').next()?.starts_with("acp-");
+        (is_workspace && is_sandbox).then_some((sandbox, workspace))
+    })
 }
 
 /// Returns the kind of the id of a request of this party.
@@ -211,6 +217,19 @@ mod tests {
         let withdrawn = json!({ "method": "$/cancel_request", "params": { "requestId": 7 } });
         assert_eq!(renamer.message(Party::Agent, &withdrawn)["params"]["requestId"], "<agent-request-1>");
         assert_eq!(renamer.text("file:///x/acp-1/home/sess-abcdef"), "file://<home>/<session-1>");
+    }
+
+    #[test]
+    fn workspace_of_each_case_of_a_conversation_has_the_same_name() {
+        for (cwd, wanted) in [
+            ("/x/acp-1/work-74", "<cwd>"),
+            ("/x/acp-1/work/workshop", "<cwd>/workshop"),
+            ("/x/acp-1/work-shop", "/x/acp-1/work-shop"),
+            ("/x/work", "/x/work"),
+        ] {
+            let message = json!({ "method": "session/new", "params": { "cwd": cwd } });
+            assert_eq!(Renamer::new().message(Party::Client, &message)["params"]["cwd"], wanted);
+        }
     }
 
     #[test]
