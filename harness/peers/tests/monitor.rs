@@ -6,6 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use acp_conformance::edition::V1;
 use acp_conformance::requirement::Party;
 use acp_conformance::results::RunReport;
 use acp_conformance::trace::{ProcessEvent, Trace, What};
@@ -38,6 +39,7 @@ pub fn trials() -> Vec<Trial> {
             ("deaf-agent-does-not-block-the-client", deaf),
             ("a-full-disk-breaks-no-session", full_disk),
             ("an-agent-that-cannot-be-started", no_agent),
+            ("a-login-in-a-terminal-has-the-terminal", terminal_login),
         ],
     )
 }
@@ -407,6 +409,18 @@ fn full_disk() {
     let (status, errors) = session.end();
     assert_eq!((status.code(), errors.lines().count()), (Some(0), 1), "{errors}");
     assert!(errors.contains("the trace cannot be written"), "{errors}");
+}
+
+/// A client logs in by starting its agent in a terminal, with the monitor before it.
+fn terminal_login() {
+    let mut subject = reference::subject(Party::Client, &[]);
+    let agent = 1 + subject.command.iter().position(|word| word == "--").expect("the agent follows `--`");
+    let monitor = program::words().into_iter().chain(["monitor", "--"].map(str::to_owned));
+    subject.command.splice(agent..agent, monitor);
+    let mut cases = reference::cases_of(Party::Client, &V1);
+    cases.retain(|case| case.id == "v1/client/auth/terminal-login");
+    let run = reference::run_with(&cases, &subject, 1, true);
+    assert_eq!(run.report.cases[0].verdict, Verdict::Pass, "{:#?}", run.report.cases);
 }
 
 fn no_agent() {

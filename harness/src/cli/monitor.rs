@@ -8,6 +8,7 @@ mod network;
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -54,9 +55,21 @@ pub(super) fn run(args: &MonitorArgs, editions: &Editions) -> anyhow::Result<Pro
         }
         _ if args.listen.is_some() => network::listen(args, editions),
         _ if args.to.is_some() || !args.headers.is_empty() => become_bridge(args),
+        _ if is_in_terminal() => become_unseen_agent(args),
         _ if args.wait => stay(args, editions),
         _ => become_agent(args).map(|()| ProgramExit::Usage),
     }
+}
+
+/// Whether a person is at both streams. No client is, so the agent is started for a login in a terminal, which a client
+/// does with the same command line.
+fn is_in_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+fn become_unseen_agent(args: &MonitorArgs) -> anyhow::Result<ProgramExit> {
+    say("acp-conformance monitor: in a terminal, the agent runs without a monitor, for example for a login");
+    bail!("cannot start the agent: {}", between::become_agent(&args.command, None))
 }
 
 /// A session before it begins.
