@@ -83,13 +83,17 @@ pub fn signals() -> usize {
     ASKED.borrow().signals
 }
 
-/// Stops the run in order after this time. No further case begins in the last quarter of it, which is for confirming
-/// failures: a failure of a conversation counts only if a second process shows it.
+/// The longest time that a run keeps for confirming failures: the start of a slow agent and a case, a few times.
+const LONGEST_RESERVE: Duration = Duration::from_secs(30);
+
+/// Stops the run in order after this time. No further case begins in the last quarter of it, or the last 30 seconds.
+/// They are for confirming failures: a failure of a conversation counts only if a second process shows it.
 pub fn stop_after(limit: Duration) {
     std::thread::spawn(move || {
-        std::thread::sleep(limit * 3 / 4);
+        let reserve = LONGEST_RESERVE.min(limit / 4);
+        std::thread::sleep(limit - reserve);
         ASKED.send_modify(|asked| asked.is_near = true);
-        std::thread::sleep(limit / 4);
+        std::thread::sleep(reserve);
         stop(Stop::TimeLimit);
     });
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::step::send;
 use crate::case::model::{Action, Body, Case, Ids, IncomingBody, Outgoing, Presence, WireSetup};
 use crate::case::template::Bindings;
-use crate::requirement::{Level, Party};
+use crate::requirement::{Level, Party, Requirement};
 use crate::results::case_id;
 
 /// The number of cases that justify another conversation, so that several jobs have work.
@@ -23,14 +23,19 @@ const WORTH_A_START: usize = 12;
 /// Returns the conversations of a run: the positions of their cases, in the order of running.
 ///
 /// A run may end at a time limit, so the large conversation that covers most MUSTs comes first, then short ones for
-/// further MUSTs, and the others by their size.
+/// further MUSTs, and the others by their size. MUSTs about what only the tester offers do not count, since few programs
+/// use all of that.
 pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Vec<usize>> {
     let mut by_size = by_size(cases, jobs, alone).into_iter();
     let mut planned = Vec::from_iter(by_size.next());
     let (mut short, long): (Vec<_>, Vec<_>) = by_size.partition(|conversation| conversation.len() < WORTH_A_START);
     let mut covered: HashSet<&String> =
         planned.iter().flatten().flat_map(|&index| &cases[index].requirements).collect();
-    let further = |conversation: &[usize], covered: &HashSet<&String>| further_musts(cases, conversation, covered);
+    let further = |conversation: &[usize], covered: &HashSet<&String>| {
+        further_musts(cases, conversation, covered, |case, must| {
+            !must.applies_when.condition.requires_offer(case.subject.other())
+        })
+    };
     while let Some(next) = (0..short.len()).rev().max_by_key(|&at| further(&short[at], &covered))
         && further(&short[next], &covered) > 0
     {
@@ -87,8 +92,8 @@ fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet
     let mut covered: HashSet<&String> = before.iter().flat_map(|&index| &cases[index].requirements).collect();
     // The case with the most further requirements comes next; of equal ones the first, which `max_by_key` would pass
     // over.
-    while let Some(&next) = among.iter().rev().max_by_key(|&&index| further_musts(cases, &[index], &covered))
-        && further_musts(cases, &[next], &covered) > 0
+    while let Some(&next) = among.iter().rev().max_by_key(|&&index| further_musts_of(cases, index, &covered))
+        && further_musts_of(cases, next, &covered) > 0
     {
         covered.extend(&cases[next].requirements);
         chosen.insert(next);
@@ -96,14 +101,26 @@ fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet
     chosen
 }
 
-/// Returns the number of MUSTs of the cases at these positions that are not among the covered ones.
-fn further_musts(cases: &[Case], at: &[usize], covered: &HashSet<&String>) -> usize {
-    let of_case = |&index: &usize| {
-        let Case { edition, requirements, .. } = &cases[index];
-        let is_must = |id: &str| edition.catalogue.find(id).is_some_and(|one| one.level == Level::Must);
-        requirements.iter().filter(move |id| is_must(id))
-    };
-    at.iter().flat_map(of_case).filter(|id| !covered.contains(id)).collect::<HashSet<_>>().len()
+fn further_musts_of(cases: &[Case], at: usize, covered: &HashSet<&String>) -> usize {
+    further_musts(cases, &[at], covered, |_, _| true)
+}
+
+/// Returns the number of MUSTs of the cases at these positions that are not among the covered ones, and count.
+fn further_musts(
+    cases: &[Case],
+    at: &[usize],
+    covered: &HashSet<&String>,
+    counts: impl Fn(&Case, &Requirement) -> bool,
+) -> usize {
+    let counts = &counts;
+    let of_cases = at.iter().map(|&index| &cases[index]).flat_map(|case| {
+        let is_must = |id: &str| {
+            let found = case.edition.catalogue.find(id);
+            found.is_some_and(|one| one.level == Level::Must && counts(case, one))
+        };
+        case.requirements.iter().filter(move |id| is_must(id))
+    });
+    of_cases.filter(|id| !covered.contains(id)).collect::<HashSet<_>>().len()
 }
 
 /// Returns the positions of cases that repeat others: the contexts of a case, and the shapes of a case that cost
@@ -170,7 +187,7 @@ pub fn quick_cases_of_client(cases: &[Case], shares: bool, can_run: impl Fn(&Cas
             continue;
         }
         let of_area = candidates.iter().rev().filter(|&&index| area(index) == area(first));
-        if let Some(&best) = of_area.max_by_key(|&&index| further_musts(cases, &[index], &covered)) {
+        if let Some(&best) = of_area.max_by_key(|&&index| further_musts_of(cases, index, &covered)) {
             covered.extend(&cases[best].requirements);
             quick.push(best);
         }

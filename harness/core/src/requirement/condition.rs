@@ -126,6 +126,17 @@ impl AppliesWhen {
 }
 
 impl Condition {
+    /// Whether it can only be true if this party advertises a capability.
+    #[must_use]
+    pub fn requires_offer(&self, of: Party) -> bool {
+        match self {
+            Self::All(all) => all.iter().any(|one| one.requires_offer(of)),
+            Self::Any(any) => any.iter().all(|one| one.requires_offer(of)),
+            Self::Capability { party, advertised, .. } => *advertised && *party == of,
+            Self::Always | Self::Fact(_) | Self::Words => false,
+        }
+    }
+
     /// Whether it can be true in a conversation over this transport.
     #[must_use]
     pub fn is_possible_over(&self, transport: Transport) -> bool {
