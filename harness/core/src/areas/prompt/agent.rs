@@ -86,6 +86,12 @@ enum Trait {
     AfterIdleCancel,
 }
 
+/// Whether a prompt has a resource with bytes instead of text.
+fn has_blob(params: &Value) -> bool {
+    let blocks = params.member("prompt").and_then(Value::as_array).into_iter().flatten();
+    blocks.filter_map(|block| block.member("resource")).any(|resource| resource.member("blob").is_some())
+}
+
 /// Returns the traits of the params of a prompt; `None` if they contain content that the agent does not advertise.
 fn content(ctx: &CheckContext<'_>, params: &Value) -> Option<Vec<Trait>> {
     let blocks = params.member("prompt").and_then(Value::as_array).filter(|blocks| !blocks.is_empty())?;
@@ -206,7 +212,7 @@ fn runs_elsewhere(ctx: &CheckContext<'_>, finish: &Finish<'_>) -> bool {
 /// needed no choice of the client meanwhile: some agents refuse every prompt until the user chooses a model.
 ///
 /// Correct but unusual: the model that the client chose reads no images and no audio. So these fail only before a
-/// choice.
+/// choice. An agent that refuses a blob of a media type that it cannot read: embedded context promises no types.
 fn refused(ctx: &CheckContext<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
     let Some(refused) = &finish.session.refused else { return };
     let outcome = Outcome::Error(&refused.error);
@@ -215,6 +221,15 @@ fn refused(ctx: &CheckContext<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &
     let of_params = matches!(outcome.error_code(), Some(-32602 | -32600)) && !refused.acted && !chosen && !by_model;
     let valid = ctx.conversation.edition.stable.problems("PromptRequest", &refused.params).is_empty();
     if of_params && valid && content(ctx, &refused.params).is_some_and(|traits| traits == [wanted]) {
+        if has_blob(&refused.params) {
+            let fact = fact!(
+                "blob-refused",
+                "the agent refused a prompt with a blob with {answer}, and accepted a plain one after it; it may not read \
+                the media type",
+                answer = outcome.describe(); code = outcome.error_code()
+            );
+            return ruling.inconclusive(fact, &[refused.n]);
+        }
         let fact = fact!(
             "valid-prompt-refused",
             "the agent refused a valid prompt with {answer}, and accepted a plain one after it; expected a turn",
