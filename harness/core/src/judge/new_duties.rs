@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::registry::Registry;
 use crate::finding::{Doubt, Finding, Tally};
 use crate::protocol::Edition;
-use crate::requirement::{Flag, Party};
+use crate::requirement::{Catalogue, Flag, Party};
 use crate::verdict::Verdict;
 use crate::wire::Members;
 
@@ -61,11 +61,22 @@ impl NewDuties {
         }
     }
 
-    /// Fails what a party violated before it showed a new part.
-    pub(super) fn settle(&self, tallies: &mut BTreeMap<String, Tally>) {
-        for (id, tally) in tallies {
+    /// Fails what a party violated before it showed a new part, and excuses general requirements for what remains
+    /// excused.
+    pub(super) fn settle(&self, tallies: &mut BTreeMap<String, Tally>, catalogue: &Catalogue) {
+        for (id, tally) in &mut *tallies {
             if self.duties.get(id).is_some_and(|party| self.shown.contains(party)) {
                 tally.findings.iter_mut().for_each(Finding::count_if_older);
+            }
+        }
+        for general in catalogue.iter().filter(|_| !self.duties.is_empty()) {
+            let specific = general.refers_to.iter().filter_map(|id| tallies.get(id)).flat_map(|tally| &tally.findings);
+            let excused: Vec<Finding> = specific.filter(|it| it.doubt == Some(Doubt::Older)).cloned().collect();
+            let findings = tallies.get_mut(&general.id).into_iter().flat_map(|tally| &mut tally.findings);
+            for finding in findings.filter(|it| it.verdict == Verdict::Fail) {
+                if excused.iter().any(|specific| finding.is_same_mistake(specific)) {
+                    (finding.verdict, finding.doubt) = (Verdict::Inconclusive, Some(Doubt::Older));
+                }
             }
         }
     }

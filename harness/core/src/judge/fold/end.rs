@@ -80,7 +80,7 @@ impl Judge {
             self.shares.split(self.now.0, catalogue)
         };
         let judgement = |mut tallies| {
-            self.tallies.new_duties.settle(&mut tallies);
+            self.tallies.new_duties.settle(&mut tallies, catalogue);
             owner::assign(&mut tallies, catalogue);
             Judgement { tallies, ..whole.clone() }
         };
