@@ -16,6 +16,7 @@ mod judgement;
 mod judging;
 mod new_duties;
 mod owner;
+mod pattern_words;
 mod recording_gaps;
 mod refusal;
 mod registry;
