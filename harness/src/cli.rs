@@ -101,7 +101,7 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         args::Command::Certify(certify) => driving(|| certify::run(&certify, editions.preferred())),
         args::Command::Verify(verify) => verify::run(&verify, editions),
         args::Command::Diff(diff) => diff::run(&diff, editions),
-        args::Command::Explain(explain) => explain::run(&explain, editions.preferred()),
+        args::Command::Explain(explain) => explain::run(&explain, editions, option.is_some()),
         args::Command::Init(init) => driving(|| init::run(&init, editions.preferred())),
         args::Command::Lint(lint) => {
             let current = editions.current();

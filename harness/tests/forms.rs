@@ -7,12 +7,12 @@ mod readers;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use self::made_up::{LONG, NASTY, OWN, begin, expected, hostile, rendered, strict, subjects};
+use self::made_up::{LONG, NASTY, OWN, begin, expected, hostile, rendered, repeated, strict, subjects};
 use self::readers::Command;
 use acp_conformance::edition::V1;
 use acp_conformance::report::{
-    BoardRun, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, SuiteEvent, TextReport, events,
-    write_board_markdown,
+    BoardRun, Detail, EventLines, GithubReport, JunitReport, MarkdownReport, PageReport, SuiteEvent, TextReport,
+    events, write_board_markdown,
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, RunReport};
@@ -30,6 +30,7 @@ pub fn trials() -> Vec<Trial> {
         markdown_shows_texts_as_texts,
         many_subjects_are_a_table_of_verdicts,
         an_expected_failure_is_none_in_any_form,
+        the_runs_of_repeat_are_in_each_form,
         events_are_told_line_by_line,
         a_report_without_faults_has_none_in_any_form,
         a_report_with_a_forged_id_is_rejected,
@@ -132,6 +133,26 @@ fn markdown_shows_texts_as_texts() {
     assert!(seen.contains(r#"]]><script>&|`*_[x](http://e)"#), "{seen}");
     assert!(page.blocks.iter().any(|block| block.contains("\n````\n")), "fences in the evidence end no block");
     assert_eq!(page.blocks.len(), 3, "evidence for each requirement that was broken");
+}
+
+fn the_runs_of_repeat_are_in_each_form() {
+    let report = repeated();
+    let xml = junit(&report);
+    assert!(xml.contains(r#"<property name="runs" value="5"/>"#), "of a suite: {xml}");
+    assert!(xml.contains(r#"<property name="runs" value="3 pass · 2 fail"/>"#), "of a case: {xml}");
+    readers::fits_jenkins(&xml);
+    assert!(readers::failure(&xml, "v1/agent/cancel/while-asking").contains("runs: 3 pass · 2 fail"));
+    let markdown = text(rendered(MarkdownReport::new, &report));
+    for part in ["| runs | 5 |", "- v1/agent/cancel/while-asking: 3 pass · 2 fail", "runs: failed in 2 of 5 runs"] {
+        assert!(markdown.contains(part), "{part}: {markdown}");
+    }
+    let mut page = PageReport::new(Vec::new());
+    page.report(report);
+    let page = String::from_utf8(page.finish().expect("a vector takes everything")).expect("UTF-8");
+    for part in [" · 5 runs", "<li>v1/agent/cancel/while-asking: 3 pass · 2 fail</li>", "runs: failed in 2 of 5 runs"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
 }
 
 fn many_subjects_are_a_table_of_verdicts() {

@@ -3,6 +3,8 @@
 mod ruling;
 mod streams;
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -98,7 +100,9 @@ impl Fact {
                 text.push_str(brace);
                 rest = after;
             } else if let Some((name, after)) = rest.split_once('}') {
-                text.push_str(&self.field(name).map(plain).unwrap_or_default());
+                let value = self.field(name);
+                let duration = value.and_then(Value::as_u64).filter(|_| name.ends_with("_ms"));
+                text.push_str(&duration.map(duration_words).or_else(|| value.map(plain)).unwrap_or_default());
                 rest = after;
             }
         }
@@ -126,6 +130,14 @@ fn plain(value: &Value) -> String {
     }
 }
 
+/// Returns a number of milliseconds with its unit: from a second on, in seconds.
+fn duration_words(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        _ => format!("{} s", Duration::from_millis(ms / 100 * 100).as_secs_f64()),
+    }
+}
+
 fn camel_case(name: &str) -> String {
     let mut words = name.split('_');
     let first = words.next().unwrap_or_default().to_owned();
@@ -136,9 +148,8 @@ fn camel_case(name: &str) -> String {
 }
 
 /// Makes a [`Fact`]: its kind, the template of its sentence, and the fields that the template names. Fields after a
-/// semicolon are data only. A field without a value takes the variable of that name. A duration has its unit in its
-/// name, such as
-/// `after_ms`.
+/// semicolon are data only. A field without a value takes the variable of that name. A duration is a number of
+/// milliseconds in a field with a name such as `after_ms`; the sentence has it with its unit.
 ///
 /// ```
 /// let path = "notes.txt";
@@ -181,11 +192,16 @@ mod tests {
     fn renders_fields_by_their_types() {
         let after_ms = 250_u64;
         let methods = ["fs/read_text_file", "terminal/create"];
-        let fact = fact!("late", "{methods} came {after_ms} ms late: {{{value}}}", methods, after_ms, value = json!({"a": 1}); by = "agent");
+        let fact = fact!("late", "{methods} came {after_ms} late: {{{value}}}", methods, after_ms, value = json!({"a": 1}); by = "agent");
         assert_eq!(fact.text(), r#"fs/read_text_file, terminal/create came 250 ms late: {{"a":1}}"#);
         assert_eq!(fact.kind, "late");
         let fields = json!({ "methods": methods, "afterMs": 250, "value": { "a": 1 }, "by": "agent" });
         assert_eq!(serde_json::Value::Object(fact.fields()), fields);
+        let slow = |after_ms: u64| fact!("late", "it came after {after_ms}", after_ms).text();
+        assert_eq!(
+            [999, 5000, 12_345].map(slow),
+            ["it came after 999 ms", "it came after 5 s", "it came after 12.3 s"]
+        );
         assert_eq!(fact!("plain", "nothing to fill in").text(), "nothing to fill in");
     }
 }

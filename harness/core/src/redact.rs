@@ -543,6 +543,7 @@ fn redact_step(step: &mut StepEvent, is_own: bool) {
             }
             ExpectedMessage::Request(_) | ExpectedMessage::Notification(_) => {}
         },
+        Some(Expected::NoMessageWith { params, .. }) if is_own => *params = Value::Null,
         _ => {}
     }
     match &mut step.observed {

@@ -97,10 +97,12 @@ fn options_and_paths() {
     fs::write(here.join("start.sh"), "test \"$WORDS\" = 'a \"b\" $c' && exec \"$1\"").expect("a script");
     let words = "WORDS=a \"b\" $c";
     let args = ["agent", "--cases", "my cases", "--case", "own/*", "--env", words, "--env", "MY_TOKEN=hunter2"];
-    let output = program(here).args(args).args(["--timeout-turn", "9s", "--", "sh", "start.sh", AGENT]).output();
+    let more = ["--protocol", "v1@2026-11-02", "--timeout-turn", "9s", "--", "sh", "start.sh", AGENT];
+    let output = program(here).args(args).args(more).output();
     let text = said(&output.expect("it runs"));
     let line = reproduce_line(&text).unwrap_or_else(|| panic!("no line reproduces it:\n{text}"));
     assert!(line.contains("MY_TOKEN=\"$MY_TOKEN\"") && !line.contains("hunter2"), "{line}");
+    assert!(line.contains(" --protocol v1@2026-11-02"), "the option as in the help: {line}");
     let empty = tempfile::tempdir().expect("a folder");
     let again = shell(empty.path(), programs(), &line);
     assert!(said(&again).contains("failed  init.respond"), "{line}\n{}", said(&again));

@@ -9,30 +9,43 @@ use super::args::ExplainArgs;
 use super::exit::ProgramExit;
 use super::output::stdout;
 use crate::diagnostic::nearest;
-use crate::edition::Bundle;
+use crate::edition::{Bundle, Editions};
 use crate::explain::{self, Sources};
 use crate::requirement::{Catalogue, Requirement};
 
-/// Runs the command.
-pub(super) fn run(args: &ExplainArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
+/// Runs the command. An id that the preferred edition does not have is shown from the next one that has it, unless the
+/// user chose an edition.
+pub(super) fn run(args: &ExplainArgs, editions: &Editions, is_chosen: bool) -> anyhow::Result<ProgramExit> {
+    let preferred = editions.preferred();
     if let Some(folder) = &args.pages {
-        return write_pages(folder, bundle);
+        return write_pages(folder, preferred);
     }
-    let (catalogue, sources) = (bundle.catalogue(), Sources::of(bundle));
     let given = args.requirement.as_deref().unwrap_or_default();
+    let bundles = if is_chosen { &editions.all()[..1] } else { editions.all() };
+    let known = bundles.iter().find_map(|bundle| Some((*bundle, text_of(given, bundle)?)));
+    let Some((bundle, text)) = known else {
+        bail!("{}", unknown(given, preferred.catalogue(), &Sources::of(preferred)));
+    };
+    let mut out = stdout();
+    if bundle.name() != preferred.name() {
+        writeln!(out, "`{given}` is not in {}; this is from {}:\n", preferred.label(), bundle.label())?;
+    }
+    write!(out, "{text}")?;
+    Ok(ProgramExit::Good)
+}
+
+/// Explains a requirement, a case or an area of an edition; `None` if it does not have it.
+fn text_of(given: &str, bundle: &'static Bundle) -> Option<String> {
+    let (catalogue, sources) = (bundle.catalogue(), Sources::of(bundle));
     let below = format!("{given}.");
     let group: Vec<&Requirement> = catalogue.iter().filter(|r| r.id.starts_with(&below)).collect();
-    let text = if let Some(requirement) = catalogue.find(given) {
-        explain::show(&sources.entry(requirement))
+    if let Some(requirement) = catalogue.find(given) {
+        Some(explain::show(&sources.entry(requirement)))
     } else if let Some(case) = sources.case(given) {
-        explain::show_case(&sources, case)
-    } else if group.is_empty() {
-        bail!("{}", unknown(given, catalogue, &sources));
+        Some(explain::show_case(&sources, case))
     } else {
-        explain::list(&group)
-    };
-    write!(stdout(), "{text}")?;
-    Ok(ProgramExit::Good)
+        (!group.is_empty()).then(|| explain::list(&group))
+    }
 }
 
 fn write_pages(folder: &Path, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {

@@ -42,8 +42,8 @@ pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<Prog
 
 /// Prints what the report says, whether or not it is correct.
 fn says(out: &mut impl Write, report: &RunReport, found: &Verification) -> std::io::Result<()> {
-    let name = report.subject.name.as_deref().unwrap_or("unnamed subject");
-    let version = report.subject.version.as_deref().unwrap_or_default();
+    let name = report.subject.known_name().unwrap_or("unnamed subject");
+    let version = report.subject.known_version().unwrap_or_default();
     let said = shown(format!("{name} {version}").trim_end());
     let (kind, verdict, edition) = (report.subject.kind, report.verdict.name(), edition_label(&report.suite.edition));
     let began = shown(report.began.as_deref().unwrap_or("an unknown day"));

@@ -85,7 +85,7 @@ impl RunOptions {
         ];
         let Controls { acts, settings, agent_name, terminal, .. } = &self.controls;
         let mut words: Vec<String> = Vec::new();
-        words.extend(self.edition.iter().map(|name| with("--edition", name)));
+        words.extend(self.edition.iter().map(|name| with("--protocol", name)));
         words.extend(named.iter().map(|name| with("--profile", &profile(name))));
         words.extend(transport.map(|kind| with("--transport", kind.word())));
         words.extend(url.iter().map(|url| with("--url", url)));

@@ -12,7 +12,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use super::broken::{Broken, ByCase, broken_by_case};
 use super::event::{Renderer, SuiteEvent};
 use super::visible::{cut, in_one_line, visible};
-use super::words::{file_of, level, partial, reproduce, subject};
+use super::words::{file_of, level, partial, reproduce, subject, times};
 use crate::results::{CaseReport, RunReport};
 use crate::verdict::Verdict;
 
@@ -50,6 +50,9 @@ impl<W: Write> JunitReport<W> {
             suite.set_time(Duration::from_millis(time));
             suite.add_property(("subject", in_one_line(&subject(report)).as_str()));
             suite.add_property(("edition", in_one_line(&report.suite.edition).as_str()));
+            if let Some(repeated) = &report.repeated {
+                suite.add_property(("runs", repeated.runs.to_string().as_str()));
+            }
             if let Some(cut) = report.partial {
                 suite.add_property(("partial", partial(cut).as_str()));
             }
@@ -64,12 +67,16 @@ impl<W: Write> JunitReport<W> {
         let (failed, tolerated): (Vec<_>, Vec<_>) = all.into_iter().partition(|broken| broken.counts(report));
         let expected = tolerated.iter().find_map(|broken| broken.expected(report));
         let expected = expected.filter(|_| failed.is_empty()).map(|entry| format!("expected: {}", entry.reason));
-        let status = self.status(case, &failed, expected);
+        let runs = report.repeated.as_ref().and_then(|repeated| repeated.of_unstable_case(&case.id)).map(times);
+        let status = self.status(case, &failed, expected, runs.as_deref());
         let mut test = TestCase::new(in_one_line(&case.id), status);
         test.set_classname(in_one_line(&area.replace('/', ".")));
         test.set_time(Duration::from_millis(case.duration_ms));
         if let Some(title) = &case.title {
             test.add_property(("title", attribute(title).as_str()));
+        }
+        if let Some(runs) = &runs {
+            test.add_property(("runs", runs.as_str()));
         }
         if !tolerated.is_empty() {
             test.set_system_out(visible(&listed(&tolerated)));
@@ -80,7 +87,13 @@ impl<W: Write> JunitReport<W> {
         test
     }
 
-    fn status(&self, case: &CaseReport, failed: &[Broken<'_>], expected: Option<String>) -> TestCaseStatus {
+    fn status(
+        &self,
+        case: &CaseReport,
+        failed: &[Broken<'_>],
+        expected: Option<String>,
+        runs: Option<&str>,
+    ) -> TestCaseStatus {
         let reason = case.reason.as_deref().unwrap_or_default();
         let is_skipped = failed.is_empty() && expected.is_some();
         match case.verdict {
@@ -89,8 +102,8 @@ impl<W: Write> JunitReport<W> {
                 error.set_message(attribute(reason)).set_type("harness-error").set_description(visible(reason));
                 error
             }
-            Verdict::Fail if !is_skipped => self.failure(case, failed),
-            _ if !failed.is_empty() => self.failure(case, failed),
+            Verdict::Fail if !is_skipped => self.failure(case, failed, runs),
+            _ if !failed.is_empty() => self.failure(case, failed, runs),
             Verdict::Pass if !is_skipped => TestCaseStatus::success(),
             verdict => {
                 let why = expected.unwrap_or_else(|| format!("{verdict}: {}", last_words(&case.stderr, reason)));
@@ -102,7 +115,7 @@ impl<W: Write> JunitReport<W> {
     }
 
     /// Writes all violations into one element, since many readers use only the first.
-    fn failure(&self, case: &CaseReport, failed: &[Broken<'_>]) -> TestCaseStatus {
+    fn failure(&self, case: &CaseReport, failed: &[Broken<'_>], runs: Option<&str>) -> TestCaseStatus {
         let reason = case.reason.as_deref().unwrap_or_default();
         let (kind, message, text) = match failed {
             [] => ("", cut(reason, LONGEST), reason.to_owned()),
@@ -114,7 +127,8 @@ impl<W: Write> JunitReport<W> {
                 let again = reproduce(&case.id, &first.finding.after, &self.again);
                 let exit = (!case.stderr.is_empty())
                     .then(|| format!("The subject exited; its standard error ends with:\n{}", case.stderr.join("\n")));
-                let text = [exit, Some(listed(failed)), place, again].into_iter().flatten().collect::<Vec<_>>();
+                let runs = runs.map(|runs| format!("runs: {runs}"));
+                let text = [exit, Some(listed(failed)), place, runs, again].into_iter().flatten().collect::<Vec<_>>();
                 (level(first.requirement.level), message, text.join("\n\n"))
             }
         };

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::broken::{Broken, examples, failures, open_musts, unconfirmed};
 use super::event::{Renderer, SuiteEvent};
 use super::visible::{cut, in_markdown, visible};
-use super::words::{count, counts, level, outcome, partial, protocol_of, reproduce, subject};
+use super::words::{count, counts, level, outcome, partial, protocol_of, reproduce, subject, unstable_cases};
 use crate::requirement::Level;
 use crate::results::{RequirementReport, RunReport};
 use crate::verdict::Verdict;
@@ -46,7 +46,7 @@ impl<W: Write> MarkdownReport<W> {
         if !failed.is_empty() {
             broken_table(&failed, &mut self.out)?;
             writeln!(self.out)?;
-            failed.iter().try_for_each(|requirement| self.evidence(requirement))?;
+            failed.iter().try_for_each(|requirement| self.evidence(requirement, report))?;
         }
         unconfirmed(report).try_for_each(|broken| self.unconfirmed(&broken))?;
         if !expected.is_empty() {
@@ -67,7 +67,17 @@ impl<W: Write> MarkdownReport<W> {
         writeln!(self.out, "| MUST that were decided | {} |", of(Level::Must))?;
         writeln!(self.out, "| SHOULD that were decided | {} |", of(Level::Should))?;
         writeln!(self.out, "| requirements | {} |", counts(&report.summary.requirements))?;
-        writeln!(self.out, "| cases | {} |\n", counts(&report.summary.cases))
+        writeln!(self.out, "| cases | {} |", counts(&report.summary.cases))?;
+        if let Some(repeated) = &report.repeated {
+            writeln!(self.out, "| runs | {} |", repeated.runs)?;
+        }
+        writeln!(self.out)?;
+        let unstable: Vec<String> =
+            unstable_cases(report).iter().map(|case| format!("- {}\n", in_markdown(case))).collect();
+        if unstable.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "Cases with different verdicts in these runs:\n\n{}", unstable.concat())
     }
 
     /// Shows the last lines on standard error of the first case in which the subject exited by itself.
@@ -96,9 +106,11 @@ impl<W: Write> MarkdownReport<W> {
         if lines.is_empty() { Ok(()) } else { writeln!(self.out, "{}", lines.concat()) }
     }
 
-    fn evidence(&mut self, requirement: &RequirementReport) -> io::Result<()> {
+    fn evidence(&mut self, requirement: &RequirementReport, report: &RunReport) -> io::Result<()> {
         let all = examples(requirement);
         let mut blocks: Vec<String> = requirement.also().into_iter().collect();
+        let sometimes = report.repeated.as_ref().and_then(|repeated| repeated.sometimes_fails(&requirement.id));
+        blocks.extend(sometimes.map(|sometimes| format!("runs: {sometimes}")));
         blocks.extend(all.iter().take(SHOWN).map(block));
         blocks.extend((all.len() > SHOWN).then(|| format!("… and {} more like it", all.len() - SHOWN)));
         let first = all.first().map(|broken| broken.finding);

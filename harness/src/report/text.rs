@@ -9,7 +9,9 @@ use super::broken::{Broken, OpenMusts, area, examples, open_musts, unconfirmed, 
 use super::event::{Renderer, SuiteEvent};
 use super::expected_text;
 use super::visible::{in_one_line, visible};
-use super::words::{all_inapplicable, count, counts, level, outcome, partial, protocol_of, reproduce, subject};
+use super::words::{
+    all_inapplicable, count, counts, level, outcome, partial, protocol_of, reproduce, subject, unstable_cases,
+};
 use crate::judge::TIME_LIMIT;
 use crate::results::{
     CaseReport, Driven, Explored, FindingReport, ReasonReport, Repeated, RequirementReport, RunReport, ShardInfo,
@@ -394,9 +396,8 @@ impl<W: Write> TextReport<W> {
         writeln!(self.out, "  cases         {}", counts(&report.summary.cases))?;
         if let Some(repeated) = &report.repeated {
             writeln!(self.out, "  runs          {}", repeated.runs)?;
-            for (case, verdicts) in repeated.unstable_cases() {
-                let times: Vec<String> = verdicts.iter().map(|(verdict, times)| format!("{times} {verdict}")).collect();
-                writeln!(self.out, "  note          {}: {}", in_one_line(case), times.join(" · "))?;
+            for case in unstable_cases(report) {
+                writeln!(self.out, "  note          {}", in_one_line(&case))?;
             }
         }
         if report.summary.starts > 0 {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::case::model::Case;
 use crate::protocol::{edition_label, edition_stage};
 use crate::requirement::{Level, Transport};
-use crate::results::{CaseReport, Partial, PartialReason, ReasonReport, RunReport, SubjectInfo, SuiteInfo};
+use crate::results::{CaseReport, Partial, PartialReason, ReasonReport, Repeated, RunReport, SubjectInfo, SuiteInfo};
 use crate::verdict::{Conformance, Verdict};
 
 /// Returns the name of a level in lists of requirements.
@@ -24,17 +24,14 @@ pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
 
 /// Returns the name of the subject with its version, as far as they are known.
 pub(super) fn subject(report: &RunReport) -> String {
-    match (&report.subject.name, &report.subject.version) {
-        (Some(name), Some(version)) => format!("{name} {version}"),
-        (Some(name), None) => name.clone(),
-        (None, _) => name(&report.subject),
-    }
+    let name = name(&report.subject);
+    report.subject.known_version().map_or_else(|| name.clone(), |version| format!("{name} {version}"))
 }
 
-/// Returns the subject's own name, or else its party with the name of its program.
+/// Returns the subject's own name, or that in its profile, or else its party with the name of its program.
 pub(crate) fn name(subject: &SubjectInfo) -> String {
-    if let Some(name) = &subject.name {
-        return name.clone();
+    if let Some(name) = subject.known_name() {
+        return name.to_owned();
     }
     let program = subject.command.iter().take_while(|word| !word.starts_with('-') && !word.contains('{'));
     let words: Vec<&str> = program.map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
@@ -160,6 +157,18 @@ pub(super) fn counts(counts: &BTreeMap<String, usize>) -> String {
     if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
 }
 
+/// Returns how often each verdict came in the runs of a case, such as `2 pass · 1 fail`.
+pub(super) fn times(verdicts: &BTreeMap<Verdict, usize>) -> String {
+    let parts: Vec<String> = verdicts.iter().map(|(verdict, times)| format!("{times} {verdict}")).collect();
+    parts.join(" · ")
+}
+
+/// Returns a line for each case whose verdict differs from run to run.
+pub(super) fn unstable_cases(report: &RunReport) -> Vec<String> {
+    let unstable = report.repeated.iter().flat_map(Repeated::unstable_cases);
+    unstable.map(|(case, verdicts)| format!("{case}: {}", times(verdicts))).collect()
+}
+
 /// Returns the file of a case: the user's own, or the path of a built-in one below the sources of this program.
 pub(super) fn file_of(case: &CaseReport) -> String {
     let own = case.file.as_deref().map(|file| file.strip_prefix("./").unwrap_or(file).to_owned());
@@ -186,6 +195,17 @@ mod tests {
     fn command(case: &str, after: &[&str]) -> String {
         let after: Vec<String> = after.iter().map(|case| (*case).to_owned()).collect();
         reproduce(case, &after, "acp-conformance agent --case {case} -- a").expect("a command")
+    }
+
+    #[test]
+    fn a_subject_without_a_name_has_that_of_its_profile() {
+        let of = |profile: serde_json::Value| -> SubjectInfo {
+            let subject = serde_json::json!({ "kind": "agent", "command": ["/usr/bin/python3"], "name": null,
+                "version": null, "profile": profile });
+            serde_json::from_value(subject).expect("a subject")
+        };
+        assert_eq!(name(&of(serde_json::json!(null))), "unnamed agent (python3)");
+        assert_eq!(name(&of(serde_json::json!({ "name": "crow", "title": "Crow" }))), "Crow");
     }
 
     #[test]

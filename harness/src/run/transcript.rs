@@ -9,7 +9,7 @@ use super::case::{RunningCase, StepResult, own_fault};
 use super::channel::Channel;
 use super::step::{self, act};
 use super::timing::RELEASE_TERMINALS;
-use crate::case::model::{Action, Step};
+use crate::case::model::{Action, IncomingBody, Step};
 use crate::requirement::Party;
 use crate::run::case::cannot_act;
 use crate::trace::{Expected, Observed, Outcome, StepEvent, StepKind, What};
@@ -125,7 +125,13 @@ fn record_nevers<C: Channel>(running: &mut RunningCase<'_, C>, whole: bool) {
     for (index, step) in case.steps.iter().enumerate() {
         let Action::Never(line) = &step.action else { continue };
         let events = running.inbox.forbidden(line, index, &running.bindings);
-        let expected = Some(Expected::NoMessage(running.inbox.describe(line)));
+        let message = running.inbox.describe(line);
+        let expected = Some(match &line.body {
+            IncomingBody::Call { params: Some(params), .. } => {
+                Expected::NoMessageWith { message, params: params.written().clone() }
+            }
+            _ => Expected::NoMessage(message),
+        });
         let (outcome, observed, decides) = if events.is_empty() && running.had_weak_fence {
             (Outcome::Quiet, Some(Observed::NoMessageSoFar), whole && running.unmet.is_none())
         } else if events.is_empty() {

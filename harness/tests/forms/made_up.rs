@@ -1,12 +1,15 @@
 //! A report that no honest subject causes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use acp_conformance::edition::V1;
 use acp_conformance::expected::{Comparison, Date, Expectation};
 use acp_conformance::report::{Begin, Renderer, SuiteEvent};
 use acp_conformance::requirement::Party;
-use acp_conformance::results::{CaseReport, Collector, FindingReport, ProfileInfo, RequirementReport, RunReport};
+use acp_conformance::results::{
+    CaseReport, Collector, FindingReport, ProfileInfo, Repeated, RequirementReport, RunReport,
+};
 use acp_conformance::verdict::{Conformance, Verdict};
 
 use super::readers::{Lines, feed};
@@ -53,6 +56,17 @@ pub fn hostile() -> RunReport {
 /// Builds the same run, in which a SHOULD counts like a MUST.
 pub fn strict() -> RunReport {
     RunReport { strict: true, ..hostile() }
+}
+
+/// Builds the report of five runs, in two of which a case failed.
+pub fn repeated() -> RunReport {
+    let verdicts = BTreeMap::from([(Verdict::Pass, 3), (Verdict::Fail, 2)]);
+    let repeated = Repeated {
+        runs: 5,
+        requirements: BTreeMap::from([("cancel.stop-reason".to_owned(), verdicts.clone())]),
+        cases: BTreeMap::from([("v1/agent/cancel/while-asking".to_owned(), verdicts)]),
+    };
+    RunReport { repeated: Some(repeated), ..hostile() }
 }
 
 /// Builds the same run with a baseline that expects one of its failures.

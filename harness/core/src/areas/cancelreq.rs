@@ -6,7 +6,7 @@ use super::common::NO_METHOD;
 use super::support::{Finish, died_after, fail_in_case, late_for, waits_for_others};
 use crate::areas::cancel::agent::{fails_when_stopped, replied_to};
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::timing::{WRONG_CANCEL, between};
+use crate::conversation::timing::{CANCEL_CROSSING, WRONG_CANCEL, between};
 use crate::conversation::{Answer, CallSeen, CancelRequest, Exchange, Outcome, StoppedBy, Trial, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -50,11 +50,14 @@ fn received<'m>(ctx: &CheckContext<'m>) -> impl DoubleEndedIterator<Item = &'m C
 }
 
 /// Whether this ends a turn whose prompt was cancelled, and the agent had read the cancel: its answer reports the
-/// cancel, or it has answered a later request. Otherwise the turn may have ended by itself meanwhile, which proves
-/// nothing.
+/// cancel, or it has answered a later request long before. Otherwise the turn may have ended by itself meanwhile, which
+/// proves nothing. An agent that ends the turn because of the cancel, but reports another reason, answers the two
+/// requests in any order.
 fn gave_up_turn(ctx: &CheckContext<'_>, answer: &Answer<'_>) -> bool {
     let Some(cancel) = answer.exchange.and_then(|exchange| exchange.cancel_requested) else { return false };
-    says_cancelled(answer) || ctx.conversation.answered_after(ctx.from, cancel)
+    let us = received(ctx).find(|known| known.n == cancel).map_or(ctx.us, |known| known.us);
+    let continued = || ctx.conversation.answered_after(ctx.from, cancel) && between(us, ctx.us) > CANCEL_CROSSING;
+    says_cancelled(answer) || continued()
 }
 
 /// Whether the answer reports a cancelled request.

@@ -111,7 +111,7 @@ fn hangs(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         if done && between(us, end_of(ctx)) > OUTPUT_SILENCE && served(ctx, last) {
             let fact = fact!(
                 "work-not-ended",
-                "the agent sent all requested text, then nothing for {limit_ms} ms; expected the state idle",
+                "the agent sent all requested text, then nothing for {limit_ms}; expected the state idle",
                 limit_ms = millis(OUTPUT_SILENCE); session_id = id
             );
             ruling.fail(fact, &[last]);

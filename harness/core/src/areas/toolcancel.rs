@@ -59,9 +59,9 @@ fn unconfirmed(ctx: &CheckContext<'_>, kind: &str, ruling: &mut Ruling<'_>) {
             if wait > CANCEL_LIMIT && served(ctx, n) {
                 let fact = fact!(
                     "cancel-not-confirmed",
-                    "the agent accepted to cancel the {activity} `{id}` and did not report its end within {limit_ms} \
-                    ms",
-                    activity = kind, id = name, limit_ms = millis(CANCEL_LIMIT);
+                    "the agent accepted to cancel the {activity} `{id}` and had not reported its end {after_ms} later; \
+                    expected at most {limit_ms}",
+                    activity = kind, id = name, after_ms = millis(wait), limit_ms = millis(CANCEL_LIMIT);
                     session_id = id
                 );
                 let lists = listed.iter().any(|(_, id)| id == name);

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cause::Cause;
 use super::judgement::Judgement;
+use super::own_tool::replaced_method;
 use super::refusal::refusal;
 use super::step::{EndCause, observed_text, step_text};
 use super::unasked_exit::{UnaskedExit, unasked_exit};
@@ -122,7 +123,13 @@ fn why_unmet(trace: &Trace, (n, step): (usize, &StepEvent), subject: Party) -> (
         None if !may_hide_exit => (reason, cause),
         None => {
             let refused = refusal(&trace.events, (n, step), subject);
-            (reason, refused.unwrap_or(cause))
+            let own_tool = || {
+                let is_asked = matches!(cause, Cause::PromptNotFollowed { .. });
+                let method = replaced_method(&trace.events, (n, step)).filter(|_| is_asked);
+                method.map(|method| Cause::OwnTool { method })
+            };
+            let known = refused.or_else(own_tool);
+            (reason, known.unwrap_or(cause))
         }
     }
 }

@@ -16,6 +16,11 @@ pub enum Cause {
         /// The intent of the prompt.
         intent: String,
     },
+    /// The agent did with a tool of its own what the prompt asked for, where the case needs a request to the client.
+    OwnTool {
+        /// The method of the request that did not come.
+        method: String,
+    },
     /// The subject answered a request with an error, and the case needs its result, or the turn that it should begin.
     Refused {
         /// The method of the request.
@@ -118,6 +123,7 @@ impl Cause {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::PromptNotFollowed { .. } => "prompt-not-followed",
+            Self::OwnTool { .. } => "own-tool",
             Self::Refused { .. } => "refused",
             Self::LoginRequired { .. } => "login-required",
             Self::Capability { .. } => "capability",

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use super::short_lines::short_line;
 use super::step::ended_unexplained;
 use super::unasked_exit::unasked_exit;
 use super::{CaseVerdict, Finding, Judge, Judgement, Tally, judge_case};
@@ -33,8 +34,10 @@ pub struct JudgedTrace {
 /// The facts that are kept of a case while its trace is checked.
 #[derive(Debug, Clone)]
 struct CaseOutline {
-    /// The header, with the events that are not lines.
+    /// The header, with the events that are not lines, and with [`short_line`]s.
     trace: Trace,
+    /// The number of these lines.
+    lines: usize,
     /// The times of the first and of the last event, in microseconds since the start of the trace.
     first_us: u64,
     last_us: u64,
@@ -57,10 +60,21 @@ pub const TIME_LIMIT: &str = "time limit";
 /// The most events other than lines that are kept; a case has far fewer.
 const MOST_OUTLINED: usize = 10_000;
 
+/// The most short lines that are kept of a case.
+const MOST_LINES: usize = 1000;
+
 impl CaseOutline {
     const fn new(header: Header, first_us: u64) -> Self {
         let trace = Trace { header, events: Vec::new() };
-        Self { trace, first_us, last_us: first_us, unattributed: 0, fences: BTreeMap::new(), stderr: VecDeque::new() }
+        Self {
+            trace,
+            lines: 0,
+            first_us,
+            last_us: first_us,
+            unattributed: 0,
+            fences: BTreeMap::new(),
+            stderr: VecDeque::new(),
+        }
     }
 
     fn event(&mut self, event: &Event) {
@@ -75,6 +89,11 @@ impl CaseOutline {
         }
         if matches!(event.what, What::Step(_) | What::Process(_)) && self.trace.events.len() < MOST_OUTLINED {
             self.trace.events.push(event.clone());
+        }
+        let subject = self.trace.header.subject.filter(|_| self.trace.header.case.is_some() && self.lines < MOST_LINES);
+        if let Some(line) = subject.and_then(|subject| short_line(event, subject)) {
+            self.lines += 1;
+            self.trace.events.push(line);
         }
     }
 
@@ -293,6 +312,7 @@ const fn step_of(event: &Event) -> Option<&StepEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::Cause;
     use crate::testing::v1;
     use crate::wire::LineEnd;
 
@@ -379,5 +399,21 @@ mod tests {
         assert_eq!(session.failed_in_last_case().find(is_new), Some("session.new.independent"));
         show(&mut session, begins("third"));
         assert_eq!(session.failed_in_last_case().next(), None, "the second one has no failure");
+    }
+
+    #[test]
+    fn a_refused_prompt_explains_a_case_whose_lines_are_gone() {
+        let lines = [
+            r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent","case":"v1/agent/x/y"}"#,
+            r#"{"n":0,"us":0,"from":"client","line":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/prompt\",\"params\":{}}"}"#,
+            r#"{"n":1,"us":1,"from":"agent","line":"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"busy\"}}"}"#,
+            r#"{"n":2,"us":2,"step":{"kind":"optional","line":8,"text":"","outcome":"missed","expected":{"message":{"notification":"session/update"}},"observed":"nothing","intent":"read-file"}}"#,
+        ];
+        let trace = Trace::read(lines.join("\n").as_bytes()).expect("a trace");
+        let mut session = JudgingSession::new(&trace.header, v1());
+        trace.events.iter().for_each(|event| session.event(event));
+        let cause = session.close().verdict(Party::Agent, &v1().catalogue).cause;
+        let (method, message) = ("session/prompt".to_owned(), Some("busy".to_owned()));
+        assert_eq!(cause, Some(Cause::Refused { method, code: Some(-32603), message }));
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::pattern_words::member_words;
 use crate::fact;
 use crate::finding::Fact;
 use crate::requirement::Party;
@@ -97,7 +98,11 @@ fn sentence(step: &StepEvent, subject: Party) -> Option<String> {
             format!("{} the result {result}; expected {}", answered_with(answer, subject), error_text(answer))
         }
         (Expected::NoMessage(message), Observed::Message) => {
-            format!("the {subject} {}; expected that it does not", sent_text(message))
+            format!("the {subject} {}{}; expected no such message", sent_text(message), answer_words(message))
+        }
+        (Expected::NoMessageWith { message, params }, Observed::Message) => {
+            let with = member_words(params).unwrap_or_else(|| params.to_string());
+            format!("the {subject} {} with {with}; expected no such message", sent_text(message))
         }
         (Expected::Message(message), Observed::TimedOut { connected: true, after_ms, .. }) => {
             format!("the {subject} {} within {} s", unsent_text(message), seconds(*after_ms))
@@ -159,6 +164,10 @@ pub fn expected_text(step: &StepEvent, subject: Party) -> Option<String> {
     Some(match step.expected.as_ref()? {
         Expected::Message(message) => message_text(message),
         Expected::NoMessage(message) => format!("{} not to come", message_text(message)),
+        Expected::NoMessageWith { message, params } => {
+            let with = member_words(params).unwrap_or_else(|| params.to_string());
+            format!("{} with {with} not to come", message_text(message))
+        }
         Expected::FenceAnswer => format!("an answer, as proof that the {subject} has read everything before"),
         Expected::Reply(ExpectedText::Equals(text)) => format!("the reply {text}"),
         Expected::Reply(ExpectedText::Contains(text)) => format!("a reply that contains {text}"),
@@ -301,6 +310,15 @@ fn answered_with(answer: &ExpectedAnswer, subject: Party) -> String {
     format!("the {subject} answered {} with", request_text(answer))
 }
 
+/// Returns what an answer has that a subject must not send; nothing for calls, and if no such answer may come.
+fn answer_words(message: &ExpectedMessage) -> String {
+    match message {
+        ExpectedMessage::Result(answer) => format!(" with {}", pattern_text("a result", answer)),
+        ExpectedMessage::Error(answer) => format!(" with {}", error_text(answer)),
+        ExpectedMessage::Request(_) | ExpectedMessage::Notification(_) | ExpectedMessage::Answer(_) => String::new(),
+    }
+}
+
 fn request_text(answer: &ExpectedAnswer) -> String {
     answer.method.clone().unwrap_or_else(|| "a request".to_owned())
 }
@@ -318,6 +336,9 @@ fn error_text(answer: &ExpectedAnswer) -> String {
 fn pattern_text(kind: &str, answer: &ExpectedAnswer) -> String {
     const LONGEST: usize = 2000;
     let Some(pattern) = &answer.pattern else { return kind.to_owned() };
+    if let Some(words) = member_words(pattern) {
+        return format!("{kind} with {words}");
+    }
     match pattern.to_string() {
         text if text.len() > LONGEST => format!("{kind} like {} …", text.chars().take(LONGEST).collect::<String>()),
         text => format!("{kind} like {text}"),
@@ -378,6 +399,27 @@ mod tests {
         assert_eq!(
             text(r#""connection-end""#, r#"{"still-connected":{"answers":true}}"#, Party::Client),
             "the client kept the connection open and answered a later request; expected it to close it"
+        );
+    }
+
+    #[test]
+    fn a_sentence_says_what_is_wrong_with_a_forbidden_message() {
+        let params = r#"{"update":{"content":["<...>",{"oldText":"<non-empty>","type":"diff"},"<...>"]}}"#;
+        let with =
+            format!(r#"{{"no-message-with":{{"message":{{"notification":"session/update"}},"params":{params}}}}}"#);
+        assert_eq!(
+            text(&with, r#""message""#, Party::Agent),
+            "the agent sent session/update with an item in `update.content` with `oldText` that is not empty and `type` \
+            \"diff\"; expected no such message"
+        );
+        let error = r#"{"error":{"method":"session/load","pattern":{"code":"<not <one-of -32000>>"}}}"#;
+        assert_eq!(
+            text(&format!(r#"{{"message":{error}}}"#), r#"{"result":{}}"#, Party::Agent),
+            "the agent answered session/load with the result {}; expected an error with `code` other than -32000"
+        );
+        assert_eq!(
+            text(&format!(r#"{{"no-message":{error}}}"#), r#""message""#, Party::Agent),
+            "the agent answered session/load with an error with `code` other than -32000; expected no such message"
         );
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::finding::Fact;
 use crate::requirement::Party;
-use crate::trace::{Event, McpEvent, McpWhat, ProcessEvent, What};
+use crate::trace::{Event, McpEvent, McpWhat, ProcessEvent, StepEvent, StepKind, What};
 
 /// The words before a quoted line on standard error.
 pub(super) const STDERR: &str = "standard error";
@@ -19,8 +19,10 @@ const LONGEST_QUOTE: usize = 600;
 const MOST_BETWEEN: usize = 3;
 
 /// Returns the lines of the events that prove a finding, in the order of the trace, with the messages between them.
+/// If a message of a client decides it, they include the acts of its user that led to the message.
 pub(super) fn quote<'t>(event: &dyn Fn(usize) -> Option<&'t Event>, events: &[usize], fact: &Fact) -> Vec<String> {
-    let events: BTreeSet<usize> = events.iter().copied().collect();
+    let acts = events.first().map(|&deciding| acts_before(event, deciding)).unwrap_or_default();
+    let events: BTreeSet<usize> = events.iter().copied().chain(acts).collect();
     let mut lines = Vec::new();
     let mut before: Option<&Event> = None;
     for event_here in events.into_iter().filter_map(event) {
@@ -34,6 +36,21 @@ pub(super) fn quote<'t>(event: &dyn Fn(usize) -> Option<&'t Event>, events: &[us
         before = Some(event_here);
     }
     lines
+}
+
+/// Returns the acts of the user between a message of a client and the client's message before it.
+fn acts_before<'t>(event: &dyn Fn(usize) -> Option<&'t Event>, deciding: usize) -> Vec<usize> {
+    let is_of_client = |event: &&Event| matches!(event.what, What::Line { from: Party::Client, .. });
+    if event(deciding).filter(is_of_client).is_none() {
+        return Vec::new();
+    }
+    let goes_on = |event: &&Event| !is_of_client(event) && !matches!(event.what, What::Case(_));
+    let before = (0..deciding).rev().map_while(event).take_while(goes_on);
+    before.filter(|event| is_act(&event.what)).map(|event| event.n).collect()
+}
+
+const fn is_act(what: &What) -> bool {
+    matches!(what, What::Step(StepEvent { kind: StepKind::Act, .. }))
 }
 
 /// Returns the messages between two events, or their number. A recording keeps only the events of findings, so these
@@ -85,6 +102,9 @@ fn describe(what: &What, focus: &str) -> String {
         What::Http(http) => cut(&http.to_string(), focus),
         What::Visit(visit) => format!("HTTP  {}", cut(&serde_json::to_string(visit).unwrap_or_default(), focus)),
         What::Case(mark) => format!("case  {}", serde_json::to_string(mark).unwrap_or_default()),
+        What::Step(step) if step.kind == StepKind::Act => {
+            format!("case {}  {}", step.place().unwrap_or_default(), cut(&step.text, focus))
+        }
         What::Step(step) => format!(
             "case {}  {} ({})",
             step.place().unwrap_or_default(),
@@ -144,6 +164,30 @@ mod tests {
         let few = ["#0 agent → client  a", "#1 agent → client  b", "#2 agent → client  c"];
         assert_eq!(quoted(&events, &[2, 0]), few);
         assert_eq!(quoted(&events, &[0, 5]), ["#0 agent → client  a", "(4 messages between)", "#5 agent → client  f"]);
+    }
+
+    #[test]
+    fn acts_of_the_user_stand_before_the_message_that_they_led_to() {
+        let act = |n: usize, text: &str| {
+            format!(r#""step":{{"kind":"act","line":{n},"text":"user: {{ act: {text} }}","outcome":"done"}}"#)
+        };
+        let line = |from: &str, text: &str| format!(r#""from":"{from}","line":"{text}""#);
+        let events = [
+            line("agent", "answer"),
+            act(7, "new-session"),
+            line("client", "new"),
+            act(8, "close"),
+            line("agent", "update"),
+            line("client", "close"),
+        ];
+        let events: Vec<&str> = events.iter().map(String::as_str).collect();
+        let shown = quoted(&events, &[5, 0]);
+        assert_eq!(
+            shown[2..],
+            ["#3 case line 8  user: { act: close }", "#4 agent → client  update", "#5 client → agent  close"]
+        );
+        assert!(!shown.iter().any(|line| line.contains("new-session")), "that led to the message before: {shown:?}");
+        assert_eq!(quoted(&events, &[4]), ["#4 agent → client  update"]);
     }
 
     #[test]

@@ -136,7 +136,9 @@ fn same_mistake(case: &CaseReport, own: &CaseVerdict, requirements: &[Requiremen
     // Other reasons, such as an exit, say more than the mistake of another case.
     let may_be_open = match (own.verdict, &own.cause) {
         (Verdict::Fail, _) => false,
-        (Verdict::Inconclusive, Some(Cause::Undecided { .. } | Cause::StepUnmet { .. })) => true,
+        (Verdict::Inconclusive, Some(Cause::Undecided { .. } | Cause::StepUnmet { .. } | Cause::Refused { .. })) => {
+            true
+        }
         _ => return None,
     };
     let named = requirements.iter().filter(|requirement| {

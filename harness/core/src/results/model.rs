@@ -233,6 +233,20 @@ pub struct SubjectInfo {
     pub profile: Option<Box<ProfileInfo>>,
 }
 
+impl SubjectInfo {
+    /// Returns the subject's own name, or else the one in its profile.
+    #[must_use]
+    pub fn known_name(&self) -> Option<&str> {
+        self.name.as_deref().or_else(|| Some(self.profile.as_ref()?.title.as_str()))
+    }
+
+    /// Returns the version that the subject reports, or else the installed one.
+    #[must_use]
+    pub fn known_version(&self) -> Option<&str> {
+        self.version.as_deref().or_else(|| self.profile.as_ref()?.version.as_deref())
+    }
+}
+
 /// The facts in the profile of a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

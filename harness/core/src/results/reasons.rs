@@ -76,7 +76,7 @@ fn subjects(cause: &Cause) -> Vec<String> {
         Cause::PromptNotFollowed { intent } => vec![intent.clone()],
         Cause::LoginRequired { method } | Cause::MessageMissing { method, .. } => method.iter().cloned().collect(),
         Cause::Capability { need, .. } => vec![need.clone()],
-        Cause::Refused { method, .. } => vec![method.clone()],
+        Cause::Refused { method, .. } | Cause::OwnTool { method } => vec![method.clone()],
         Cause::UnknownAct { act } => vec![act.clone()],
         Cause::UnknownSetting { setting } => vec![setting.clone()],
         Cause::ProtocolVersion { version } => vec![version.to_string()],
@@ -100,6 +100,7 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
         Cause::PromptNotFollowed { .. } => {
             format!("the {party} did not do what the prompt asked for; it never called a tool")
         }
+        Cause::OwnTool { .. } => format!("the {party} used a tool of its own, and did not call the client"),
         Cause::Refused { method, code, message } => {
             let code = code.map_or_else(|| "an error without a code".to_owned(), |code| code.to_string());
             let message = message.as_ref().map_or_else(String::new, |message| format!(" {message:?}"));
@@ -181,6 +182,7 @@ mod tests {
             case("c", "inconclusive", ended("in-turn")),
             case("d", "inconclusive", intent("write-file")),
             case("e", "inconclusive", intent("read-file")),
+            case("k", "inconclusive", json!({ "kind": "own-tool", "method": "terminal/create" })),
             case("f", "inconclusive", intent("read-file")),
             case("g", "inconclusive", json!({ "kind": "of-a-later-version", "member": 1 })),
             case(
@@ -200,6 +202,7 @@ mod tests {
                 of("prompt-not-followed", "def"),
                 of("refused", "ij"),
                 of("other", "g"),
+                of("own-tool", "k"),
                 of("subject-ended", "b"),
                 of("subject-ended", "c"),
                 of("capability", "a"),

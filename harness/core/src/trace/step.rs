@@ -119,6 +119,13 @@ pub enum Expected {
     Message(ExpectedMessage),
     /// No such message.
     NoMessage(ExpectedMessage),
+    /// No request or notification with such parameters.
+    NoMessageWith {
+        /// The message.
+        message: ExpectedMessage,
+        /// The pattern for its parameters.
+        params: Value,
+    },
     /// An answer to a fence.
     FenceAnswer,
     /// A reply text.

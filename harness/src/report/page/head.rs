@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::data::Reported;
 use crate::report::broken::{Broken, examples, unconfirmed, worst_first};
 use crate::report::visible::visible;
-use crate::report::words::{name as bare_name, outcome, partial, protocol_of};
+use crate::report::words::{name as bare_name, outcome, partial, protocol_of, unstable_cases};
 use crate::report::{count, expected_text};
 use crate::requirement::{Level, Party};
 use crate::results::{Driven, FindingReport, RequirementReport, RunReport, SubjectInfo};
@@ -28,7 +28,7 @@ pub(super) fn head(reports: &[Reported]) -> Markup {
 /// Returns the subject's own name, with its version.
 pub(super) fn name(subject: &SubjectInfo) -> String {
     let name = bare_name(subject);
-    subject.version.as_ref().map_or_else(|| name.clone(), |version| format!("{name} {version}"))
+    subject.known_version().map_or_else(|| name.clone(), |version| format!("{name} {version}"))
 }
 
 fn section(report: &RunReport) -> Markup {
@@ -50,10 +50,12 @@ fn section(report: &RunReport) -> Markup {
                 @if !command.is_empty() { code { (visible(&command.join(" "))) } " · " }
                 (visible(&protocol_of(suite))) " · acp-conformance " (visible(&suite.version)) " · "
                 (count(report.cases.len(), "case", "cases")) " · " (format!("{seconds:.1} s"))
+                @if let Some(repeated) = &report.repeated { " · " (repeated.runs) " runs" }
             }
             (coverage(report))
             (broken(report))
             (seen(report))
+            (unstable(report))
             (undecided(report))
         }
     }
@@ -70,6 +72,17 @@ pub(super) const fn class(verdict: Conformance) -> &'static str {
         Conformance::Incomplete => "inconclusive",
         Conformance::NotConformant => "fail",
         Conformance::HarnessError => "harness-error",
+    }
+}
+
+/// Lists the cases whose verdict differs from run to run.
+fn unstable(report: &RunReport) -> Markup {
+    let cases = unstable_cases(report);
+    html! {
+        @if !cases.is_empty() {
+            h2 { "Cases with different verdicts in these runs" }
+            ul class="reasons" { @for case in &cases { li { (visible(case)) } } }
+        }
     }
 }
 
@@ -196,6 +209,9 @@ fn broken_one(requirement: &RequirementReport, report: &RunReport) -> Markup {
             p class="seen" {
                 "case: " (visible(&broken.finding.case_name())) " · "
                 a href=(messages(broken.finding)) { "show the messages" }
+            }
+            @if let Some(sometimes) = report.repeated.as_ref().and_then(|repeated| repeated.sometimes_fails(id)) {
+                p class="seen" { "runs: " (sometimes) }
             }
             @if let Some(also) = requirement.also() { p class="seen" { (visible(&also)) } }
             @if let Some(entry) = broken.expected(report) {

@@ -103,6 +103,12 @@ function whyNotFailed(one, report, broken) {
   return `The case is “${words(one.verdict)}”: the violations below are counted once, in other cases.`;
 }
 
+/** How often each verdict of a case came, if the runs differ. */
+function runs(report, id) {
+  const verdicts = Object.entries(report.repeated?.cases[id] || {});
+  return verdicts.length > 1 && el('p', { class: 'note' }, `runs: ${verdicts.map(([verdict, times]) => `${times} ${words(verdict)}`).join(' · ')}`);
+}
+
 function caseDetails(report, one) {
   const findings = findingsOf.get(one.id) || [];
   const broken = findings.filter(({ finding }) => finding.verdict === 'fail');
@@ -114,6 +120,7 @@ function caseDetails(report, one) {
     expectation(id, finding));
   return el('div', {},
     one.notes?.map((note) => el('p', { class: 'facts' }, note)),
+    runs(report, one.id),
     one.verdict !== 'fail' && broken.length > 0 && el('p', { class: 'note' }, whyNotFailed(one, report, broken)),
     broken.length > 0 && el('ul', { class: 'broken' }, some(broken, 8, jump)),
     reproduction(report.subject.kind, one.id),

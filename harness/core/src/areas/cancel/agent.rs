@@ -314,7 +314,7 @@ fn answered_soon(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     ruling.decide(taken <= CANCEL_LIMIT, || {
         fact!(
             "late-answer",
-            "the agent ended the cancelled turn after {after_ms} ms; expected at most {limit_ms} ms",
+            "the agent ended the cancelled turn after {after_ms}; expected at most {limit_ms}",
             after_ms = millis(taken),
             limit_ms = millis(CANCEL_LIMIT)
         )
@@ -334,7 +334,8 @@ fn never_answered(ctx: &CheckContext<'_>, waits_for_client: bool, ruling: &mut R
         if !known.zip(prompt).is_some_and(|(known, prompt)| had_begun(known, prompt, at)) {
             continue;
         }
-        let long = since(ctx, at, until) > CANCEL_LIMIT && conversation.timed_out.contains_key(&turn.n);
+        let passed = since(ctx, at, until);
+        let long = passed > CANCEL_LIMIT && conversation.timed_out.contains_key(&turn.n);
         let mut waits = conversation.open_of(Party::Agent).filter(|open| open.session() == Some(session));
         let waiting = waits.find(|open| open.n < at.n && open.method != "session/request_permission");
         let served = conversation.fence.is_some_and(|fence| fence > at.n);
@@ -343,7 +344,7 @@ fn never_answered(ctx: &CheckContext<'_>, waits_for_client: bool, ruling: &mut R
                 let fact = fact!(
                     "waits-for-client",
                     "the agent did not end the cancelled turn while it waited for {method}; expected it within \
-                    {limit_ms} ms",
+                    {limit_ms}",
                     method = open.method, limit_ms = millis(CANCEL_LIMIT);
                     session_id = session
                 );
@@ -352,7 +353,9 @@ fn never_answered(ctx: &CheckContext<'_>, waits_for_client: bool, ruling: &mut R
             None if !waits_for_client && long && served && at.waiting.is_empty() => {
                 let fact = fact!(
                     "turn-not-ended",
-                    "the agent did not end the cancelled turn within {limit_ms} ms, but answered a later request",
+                    "the agent had not ended the cancelled turn {after_ms} after the cancel, but answered a later \
+                    request; expected at most {limit_ms}",
+                    after_ms = millis(passed),
                     limit_ms = millis(CANCEL_LIMIT);
                     session_id = session
                 );
@@ -509,11 +512,14 @@ fn releases_terminals(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             continue;
         }
         let unneeded = awaited || terminal.exited.is_some();
-        if unneeded && between(us, until) > CANCEL_LIMIT && conversation.fence.is_some_and(|fence| fence > ended) {
+        let passed = between(us, until);
+        if unneeded && passed > CANCEL_LIMIT && conversation.fence.is_some_and(|fence| fence > ended) {
             let fact = fact!(
                 "terminal-not-released",
-                "the agent did not release the terminal `{terminal_id}` within {limit_ms} ms after the cancelled turn",
+                "the agent had not released the terminal `{terminal_id}` {after_ms} after the cancelled turn; expected \
+                at most {limit_ms}",
                 terminal_id = id,
+                after_ms = millis(passed),
                 limit_ms = millis(CANCEL_LIMIT)
             );
             ruling.fail(fact, &[terminal.created, ended]);

@@ -116,12 +116,13 @@ pub(in crate::areas) fn goes_on(ctx: &CheckContext<'_>, asked: bool, ruling: &mu
     for (id, session) in watched(ctx) {
         let ending = session.work.ending.as_ref().filter(|ending| ending.by == EndedBy::Cancel);
         let Some(ending) = ending.filter(|ending| asked != ending.questions.is_empty()) else { continue };
-        let long = ctx.conversation.in_between(ending.since, end_of(ctx)) > CANCEL_LIMIT;
-        if long && served(ctx, ending.n) {
+        let passed = ctx.conversation.in_between(ending.since, end_of(ctx));
+        if passed > CANCEL_LIMIT && served(ctx, ending.n) {
             let fact = fact!(
                 "work-goes-on",
-                "the agent did not report the end of the cancelled work within {limit_ms} ms, but answered a later \
-                request",
+                "the agent had not reported the end of the cancelled work {after_ms} after the cancel, but answered a \
+                later request; expected at most {limit_ms}",
+                after_ms = millis(passed),
                 limit_ms = millis(CANCEL_LIMIT);
                 session_id = id
             );

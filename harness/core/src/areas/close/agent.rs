@@ -169,12 +169,14 @@ fn turn_left_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for (session, turn) in conversation.turns().filter(|(_, turn)| !turn.overlapped) {
         let (Some(closed), Some(request)) = (session.closed, turn.closed) else { continue };
         let waited = conversation.timed_out.get(&turn.n);
-        let long = session.closed_us.is_some_and(|us| between(us, until) > CANCEL_LIMIT);
+        let passed = session.closed_us.map(|us| between(us, until)).unwrap_or_default();
         match waited {
-            Some(&verdict) if long && conversation.fence.is_some_and(|fence| fence > closed) => {
+            Some(&verdict) if passed > CANCEL_LIMIT && conversation.fence.is_some_and(|fence| fence > closed) => {
                 let fact = fact!(
                     "turn-not-ended",
-                    "the agent did not answer the prompt of a closed session within {limit_ms} ms",
+                    "the agent had not answered the prompt of a closed session {after_ms} after the close; expected at \
+                    most {limit_ms}",
+                    after_ms = millis(passed),
                     limit_ms = millis(CANCEL_LIMIT)
                 );
                 ruling.fail(fact, &[turn.n, request, closed, verdict]);
@@ -200,18 +202,22 @@ fn frees_terminals(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for (id, terminal) in &conversation.terminals {
         let Some(session) = conversation.session(&terminal.session) else { continue };
         let Some(closed) = session.closed else { continue };
-        let long = session.closed_us.is_some_and(|us| conversation.settled_since(us).is_some());
-        match terminal.released {
-            Some(_) => {}
-            None if long && terminal.created < closed => {
+        let settled = session.closed_us.filter(|&us| conversation.settled_since(us).is_some());
+        match (terminal.released, settled) {
+            (Some(_), _) => {}
+            (None, Some(us)) if terminal.created < closed => {
                 let fact = fact!(
                     "terminal-not-released",
-                    "the agent did not release the terminal `{terminal_id}` of a closed session within {limit_ms} ms",
-                    terminal_id = id, limit_ms = millis(CLEAN_UP); session_id = terminal.session
+                    "the agent had not released the terminal `{terminal_id}` of a closed session {after_ms} after the \
+                    close; expected at most {limit_ms}",
+                    terminal_id = id,
+                    after_ms = millis(between(us, conversation.fence_us)),
+                    limit_ms = millis(CLEAN_UP);
+                    session_id = terminal.session
                 );
                 ruling.fail(fact, &[terminal.created, closed]);
             }
-            None => {
+            (None, _) => {
                 let fact = fact!(
                     "terminal-open-at-end",
                     "the agent had not released the terminal `{terminal_id}` of a closed session when the trace ended",

@@ -199,7 +199,7 @@ fn accepted(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) 
 fn late(sent: &Sent, after: Duration) -> crate::finding::Fact {
     fact!(
         "late",
-        "the agent accepted {request} only after {after_ms} ms, while it already worked on it; expected 202 at once",
+        "the agent accepted {request} only after {after_ms}, while it already worked on it; expected 202 at once",
         request = sent.words(Asked::Message),
         after_ms = after.as_millis()
     )

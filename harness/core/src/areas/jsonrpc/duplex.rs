@@ -87,7 +87,7 @@ fn full_duplex(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     if let Some((ended, us)) = over.filter(|(_, us)| is_instant(&exchange.method) && held_back(*us) && usual()) {
         let message = fact!(
             "answered-after-turn",
-            "the {party} answered {method} after {waited_ms} ms, when the turn was over; expected an answer during \
+            "the {party} answered {method} after {waited_ms}, when the turn was over; expected an answer during \
             the turn",
             party = ctx.from,
             method = exchange.method,

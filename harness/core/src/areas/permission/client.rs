@@ -203,7 +203,7 @@ fn left_open(ctx: &CheckContext<'_>, when: When, ruling: &mut Ruling<'_>) {
         {
             let fact = fact!(
                 "request-ignored",
-                "the client did not answer a permission request of a cancelled turn within {limit_ms} ms after a \
+                "the client did not answer a permission request of a cancelled turn within {limit_ms} after a \
                 later turn",
                 limit_ms = millis(LATER_TURN_OVER);
                 id = request.id.to_string()

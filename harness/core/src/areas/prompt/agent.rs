@@ -340,7 +340,7 @@ fn never_responded(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         if done && silent && served {
             let fact = fact!(
                 "prompt-unanswered",
-                "the agent sent all requested text, then nothing for {limit_ms} ms; expected a response to the prompt",
+                "the agent sent all requested text, then nothing for {limit_ms}; expected a response to the prompt",
                 limit_ms = millis(OUTPUT_SILENCE); session_id = id
             );
             ruling.fail(fact, &[open.n, verdict]);
@@ -493,7 +493,7 @@ fn one_at_a_time(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
         Some(turn) if cancelled.is_some_and(|cancel| between(cancel.us, ctx.us) > CLIENT_PATIENCE) => {
             let fact = fact!(
                 "cancelled-prompt-unanswered",
-                "the client sent a prompt; the agent did not answer the cancelled one within {limit_ms} ms",
+                "the client sent a prompt; the agent did not answer the cancelled one within {limit_ms}",
                 limit_ms = millis(CLIENT_PATIENCE); session_id = id
             );
             ruling.inconclusive(fact, &[turn.n]);

@@ -90,7 +90,7 @@ fn receipt_at_end(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     if (ended || given_up && taken > CLEAN_UP) && !session.has_other_prompt(exchange.n) {
         let fact = fact!(
             "receipt-after-work",
-            "the agent answered a prompt {after_ms} ms after its work began; expected the answer at the insertion",
+            "the agent answered a prompt {after_ms} after its work began; expected the answer at the insertion",
             after_ms = millis(taken)
         );
         ruling.fail(fact, &[exchange.n, since, work.state_at]);
@@ -112,7 +112,7 @@ fn receipt_missing(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         if conversation.whole && taken > CLEAN_UP && served && conversation.timed_out.contains_key(&open.n) {
             let fact = fact!(
                 "receipt-missing",
-                "the agent works on a prompt and did not answer it within {after_ms} ms; expected the answer at the \
+                "the agent works on a prompt and did not answer it within {after_ms}; expected the answer at the \
                 insertion",
                 after_ms = millis(taken)
             );

@@ -27,6 +27,12 @@ impl Repeated {
         (failed < self.runs).then(|| format!("failed in {failed} of {} runs", self.runs))
     }
 
+    /// Returns how often each verdict of a case came, if they differ.
+    #[must_use]
+    pub fn of_unstable_case(&self, case: &str) -> Option<&BTreeMap<Verdict, usize>> {
+        self.cases.get(case).filter(|verdicts| verdicts.len() > 1)
+    }
+
     /// Returns the cases with different verdicts, and how often each came.
     pub fn unstable_cases(&self) -> impl Iterator<Item = (&str, &BTreeMap<Verdict, usize>)> {
         self.cases.iter().filter(|(_, verdicts)| verdicts.len() > 1).map(|(id, verdicts)| (id.as_str(), verdicts))
