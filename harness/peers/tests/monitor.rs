@@ -266,9 +266,11 @@ fn wait_exits_last() {
 
 fn wait_forwards() {
     let desk = Desk::new();
-    let script = "trap 'echo stopping; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
+    let script = "trap 'echo stopping; exit 9' TERM; trap 'echo one' USR1; echo ready; while :; do sleep 0.01; done";
     let mut session = desk.start(&["--wait"], &["sh", "-c", script]);
     assert_eq!(session.hear_line(), "ready\n");
+    kill_process(session.pid(), Signal::USR1).expect("it runs");
+    assert_eq!(session.hear_line(), "one\n");
     kill_process(session.pid(), Signal::TERM).expect("it runs");
     assert_eq!(session.hear_line(), "stopping\n");
     assert_eq!(session.end().0.code(), Some(9));

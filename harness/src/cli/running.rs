@@ -23,7 +23,9 @@ use crate::record::record;
 use crate::redact::redact;
 use crate::report::{Begin, Chart, Diagnosis, SuiteEvent, confirmed, count, diagnose, worst_first};
 use crate::requirement::{Level, Party};
-use crate::results::{CaseReport, Collector, Partial, PartialReason, RunReport, replaces};
+use crate::results::{
+    CaseReport, Collector, FindingReport, Partial, PartialReason, RequirementReport, RunReport, failed, replaces,
+};
 use crate::run::{Limits, Stop, Subject, is_stopping, run_by_hand, stop, stopped};
 use crate::suite::{Suite, SuiteListener};
 use crate::trace::{Event, Observed, ProcessEvent, Trace, What};
@@ -210,25 +212,30 @@ impl Listener<'_> {
         collector.failures(&report.id).any(|(requirement, _)| counts(requirement) && !is_known(requirement))
     }
 
-    /// Shows the MUSTs that this case is the first to fail, with the messages that prove it, in a run that takes long
+    /// Shows the MUSTs that failed since the last call, with the messages that prove it, in a run that takes long
     /// enough for the user to begin with them before it ends.
-    fn show_failures(&mut self, collector: &Collector, case: &str) {
+    fn show_failures(&mut self, collector: &Collector) {
         let (begun, seen) = &mut self.seen;
         if begun.elapsed() < LONG_RUN || !self.outputs.shows_progress() {
             return;
         }
-        let is_known = |requirement: &str| self.baseline.is_some_and(|baseline| baseline.covers(requirement, case));
         let is_must = |id: &str| collector.edition().catalogue.find(id).is_some_and(|known| known.level == Level::Must);
-        let failed = collector.failures(case).map(|(requirement, _)| requirement);
-        let failed = failed.filter(|id| is_must(id) && !is_known(id));
-        let new: BTreeSet<String> = failed.filter(|id| !seen.contains(*id)).map(str::to_owned).collect();
+        let new: BTreeSet<String> =
+            collector.failed().into_iter().filter(|id| is_must(id) && !seen.contains(id)).collect();
         if new.is_empty() {
             return;
         }
+        // A mistake that a more specific requirement owns is shown there.
+        let is_news = |requirement: &RequirementReport, finding: &FindingReport| {
+            let is_known = self.baseline.is_some_and(|baseline| baseline.covers(&requirement.id, &finding.case));
+            finding.same_as.is_none() && !is_known
+        };
         let report = collector.finish(begun.elapsed(), false);
         let after = begun.elapsed().as_secs();
         for requirement in worst_first(&report.requirements).into_iter().filter(|it| new.contains(&it.id)) {
-            self.outputs.say(&confirmed(requirement, after));
+            if failed(requirement).any(|finding| is_news(requirement, finding)) {
+                self.outputs.say(&confirmed(requirement, after));
+            }
         }
         seen.extend(new);
     }
@@ -304,9 +311,7 @@ impl SuiteListener for Listener<'_> {
             stop(Stop::Failure);
         }
         self.outputs.event(&SuiteEvent::Case(report, trace))?;
-        if report.verdict == Verdict::Fail {
-            self.show_failures(collector, &report.id);
-        }
+        self.show_failures(collector);
         // Of several runs, the report has the worst verdict on the case, and the page the chart of that run.
         let shown = self.charted.get(&report.id).filter(|_| self.options.repeat.is_some());
         if shown.is_some_and(|shown| !replaces(report.verdict, *shown)) {

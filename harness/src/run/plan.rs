@@ -23,8 +23,8 @@ const WORTH_A_START: usize = 12;
 /// Returns the conversations of a run: the positions of their cases, in the order of running.
 ///
 /// A run may end at a time limit, so the large conversation that covers most MUSTs comes first, then short ones for
-/// further MUSTs, and the others by their size. MUSTs about what only the tester offers do not count, since few programs
-/// use all of that.
+/// further MUSTs, and the others by their size. MUSTs about what only the tester offers do not count, since few
+/// programs use all of that.
 pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Vec<usize>> {
     let mut by_size = by_size(cases, jobs, alone).into_iter();
     let mut planned = Vec::from_iter(by_size.next());

@@ -51,7 +51,14 @@ pub fn forward_signals(child: &Child) -> io::Result<()> {
     let pid = Pid::from_child(child);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let from_terminal = io::stderr().is_terminal();
-    let mut forwarded = vec![(SignalKind::terminate(), Signal::TERM), (SignalKind::hangup(), Signal::HUP)];
+    // The last three end a program that does not handle them, and an agent may: Node.js starts its debugger at SIGUSR1.
+    let mut forwarded = vec![
+        (SignalKind::terminate(), Signal::TERM),
+        (SignalKind::hangup(), Signal::HUP),
+        (SignalKind::user_defined1(), Signal::USR1),
+        (SignalKind::user_defined2(), Signal::USR2),
+        (SignalKind::alarm(), Signal::ALARM),
+    ];
     if !from_terminal {
         forwarded.extend([(SignalKind::interrupt(), Signal::INT), (SignalKind::quit(), Signal::QUIT)]);
     }

@@ -69,6 +69,7 @@ impl Areas {
             Seen::Update(update) => {
                 self.commands.update(event, update);
                 self.content.update(update);
+                self.modes.update(update);
                 self.plan.update(update);
                 self.resume.update(event, update);
                 self.session.update(event, update);
@@ -80,6 +81,7 @@ impl Areas {
                 self.elicit.response(answer);
                 self.jsonrpc.response(event, answer);
                 self.list.response(event, answer);
+                self.modes.response(answer);
                 self.prompt.response(event, answer);
                 self.system_prompt.response(answer);
             }
@@ -98,6 +100,7 @@ impl Areas {
     pub(crate) fn forget(&mut self, conversation: &Conversation, memory: Memory) -> bool {
         self.cancel.forget(conversation, memory);
         self.content.forget(conversation, memory);
+        self.modes.forget(conversation, memory);
         self.plan.forget(conversation, memory);
         self.prompt.forget(conversation, memory);
         self.resume.forget(conversation, memory);

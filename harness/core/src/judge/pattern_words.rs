@@ -91,7 +91,7 @@ fn literal(text: &str) -> String {
 
 fn joined(parts: &[String]) -> String {
     match parts {
-        [first @ .., before, last] if first.is_empty() => format!("{before} and {last}"),
+        [before, last] => format!("{before} and {last}"),
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
         _ => parts.concat(),
     }

@@ -122,7 +122,7 @@ fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
         match values(option).collect::<Vec<_>>().as_slice() {
             [] => {}
             offered if offered.contains(&current) => ruling.pass(),
-            _ if may_be_set_unlisted(ctx, current) => {}
+            _ if may_be_set_unlisted(ctx) => {}
             offered => {
                 let fact = fact!(
                     "unlisted-value",

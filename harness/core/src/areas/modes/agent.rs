@@ -54,7 +54,7 @@ fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
         let current = state.member("currentModeId").and_then(Value::as_str);
         if let Some(current) = current.filter(|_| state.member("availableModes").is_some_and(Value::is_array)) {
             let good = ids(state).any(|id| id == current);
-            if !good && may_be_set_unlisted(ctx, current) {
+            if !good && may_be_set_unlisted(ctx) {
                 continue;
             }
             if ids(state).next().is_none() {
@@ -221,7 +221,8 @@ fn set_result(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 ///
 /// Correct but unusual: the updates on two changes in a row come after both answers, so that one names the intermediate
 /// mode; or the agent leaves the mode by itself later or in a turn, or reverts it because of a policy, or the client
-/// sets the mode again by an option. These do not fail: only an update within half a second, in a case, does.
+/// sets the mode again by an option; or the update reports an earlier change, late, or the current mode after the agent
+/// ignored one that it does not list. These do not fail: only an update within half a second, in a case, does.
 fn set_effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
@@ -236,6 +237,7 @@ fn set_effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     match &session.mode_set {
         _ if asked => ruling.pass(),
         Some(set) if set.mode == mode => ruling.pass(),
+        Some(set) if !session.lists_mode(&set.mode) => {}
         Some(set) if set.before == mode && session.turn.is_none() => {
             let fact = fact!(
                 "old-mode-in-update",
@@ -246,7 +248,8 @@ fn set_effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
             );
             // Later the agent may have changed it again by itself.
             let at_once = between(set.us, ctx.us) < UPDATE_WITH_RESPONSE && !set.after_another;
-            if at_once {
+            let is_late_report = ctx.areas.modes.may_report(update.session, mode);
+            if at_once && !is_late_report {
                 fail_in_case(ctx, fact, &[set.n], ruling);
             } else {
                 ruling.inconclusive(fact, &[set.n]);
@@ -370,9 +373,6 @@ fn update_listed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     else {
         return;
     };
-    if !session.lists_mode(mode) && may_be_set_unlisted(ctx, mode) {
-        return;
-    }
     let unknown = session.loading.or(session.resuming).is_some()
         || session.modes.as_ref().is_some_and(|modes| ids(modes).next().is_none());
     if unknown && !session.lists_mode(mode) {
@@ -382,6 +382,9 @@ fn update_listed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
             actual = mode; pointer = "/params/update/currentModeId"
         );
         return ruling.inconclusive(fact, &[]);
+    }
+    if !session.lists_mode(mode) && may_be_set_unlisted(ctx) {
+        return;
     }
     ruling.decide(session.lists_mode(mode), || {
         fact!(

@@ -1,39 +1,98 @@
-//! The values that the client set although no list has them.
+//! The settings that the client changes: unlisted values that the agent took, and modes that it may still report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
+use crate::areas::by_session::BySession;
 use crate::areas::{CheckContext, Event};
-use crate::conversation::{CallSeen, Session, option_values};
+use crate::conversation::{Answer, CallSeen, Conversation, Memory, Outcome, Session, UpdateSeen, option_values};
 use crate::requirement::Party;
+use crate::wire::Members;
 
-/// The unlisted modes and values of options. The agent should refuse them; one that accepts them reports them from then
-/// on, and that is not a second mistake.
+/// What the client set.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    unlisted: BTreeSet<String>,
+    /// The open requests that set a mode or a value of an option which the agent does not list.
+    unlisted: BTreeSet<usize>,
+    /// Whether the agent accepted such a request.
+    took_unlisted: bool,
+    /// How often the client set each mode without an update that names it since then.
+    unreported: BySession<BTreeMap<String, usize>>,
 }
 
-/// The most values that are remembered.
+/// The most open requests and modes that are remembered.
 const MOST: usize = 256;
 
 impl State {
+    /// Whether an update with this mode may be about an earlier request of the client: the agent may report each
+    /// change, and nothing says when.
+    pub(super) fn may_report(&self, session: &str, mode: &str) -> bool {
+        self.unreported.get(session).and_then(|modes| modes.get(mode)).is_some_and(|count| *count > 0)
+    }
+
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
-        let member = match call.method {
-            "session/set_mode" => "modeId",
-            "session/set_config_option" => "value",
-            _ => return,
+        let Some(value) = set_value(call.method, |name| call.text(name)).filter(|_| event.from == Party::Client) else {
+            return;
         };
-        let Some(value) = call.text(member).filter(|_| event.from == Party::Client) else { return };
-        let session = call.text("sessionId").and_then(|id| event.conversation.session(id));
-        if self.unlisted.len() < MOST && !session.is_some_and(|session| lists(session, value)) {
-            self.unlisted.insert(value.to_owned());
+        let session = call.text("sessionId");
+        let known = session.and_then(|id| event.conversation.session(id));
+        if self.unlisted.len() < MOST && !known.is_some_and(|session| lists(session, value)) {
+            self.unlisted.insert(event.n);
         }
+        if let Some(session) = session {
+            let modes = self.unreported.entry(session);
+            if modes.len() < MOST || modes.contains_key(value) {
+                *modes.entry(value.to_owned()).or_default() += 1;
+            }
+        }
+    }
+
+    pub(in crate::areas) fn response(&mut self, answer: &Answer<'_>) {
+        let Some(exchange) = answer.exchange else { return };
+        let is_accepted = matches!(answer.outcome, Outcome::Result(_));
+        self.took_unlisted |= self.unlisted.remove(&exchange.n) && is_accepted;
+        let value = set_value(&exchange.method, |name| exchange.text(name)).filter(|_| !is_accepted);
+        if let Some((session, mode)) = exchange.session().zip(value) {
+            self.reported(session, mode);
+        }
+    }
+
+    pub(in crate::areas) fn update(&mut self, update: &UpdateSeen<'_>) {
+        if let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str) {
+            self.reported(update.session, mode);
+        }
+    }
+
+    fn reported(&mut self, session: &str, mode: &str) {
+        if let Some(count) = self.unreported.get_mut(Some(session)).and_then(|modes| modes.get_mut(mode)) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
+        self.unreported.forget(conversation, memory);
     }
 }
 
-/// Whether the client may have set this mode or value while it was not listed; a recording may lack its request.
-pub(in crate::areas) fn may_be_set_unlisted(ctx: &CheckContext<'_>, value: &str) -> bool {
-    ctx.conversation.holes.anywhere || ctx.areas.modes.unlisted.contains(value)
+/// Whether a mode or value that the agent reports and does not list may come from the client. An agent that accepts an
+/// unlisted one may keep it in a form of its own, and for later sessions. A recording may lack the client's request,
+/// and shows nothing of what was set before it in a session that is opened again.
+pub(in crate::areas) fn may_be_set_unlisted(ctx: &CheckContext<'_>) -> bool {
+    let conversation = ctx.conversation;
+    let state = &ctx.areas.modes;
+    let is_reopened = |method: &&str| conversation.has_sent(Party::Client, method);
+    let is_cut_off = !conversation.whole && ["session/load", "session/resume"].iter().any(is_reopened);
+    conversation.holes.anywhere || is_cut_off || state.took_unlisted || !state.unlisted.is_empty()
+}
+
+/// Returns the mode or value that a request sets.
+fn set_value<'m>(method: &str, member: impl Fn(&str) -> Option<&'m str>) -> Option<&'m str> {
+    match method {
+        "session/set_mode" => member("modeId"),
+        "session/set_config_option" => member("value"),
+        _ => None,
+    }
 }
 
 fn lists(session: &Session, value: &str) -> bool {
