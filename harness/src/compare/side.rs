@@ -40,6 +40,7 @@ impl Side {
 
     /// Adds the trace of one of its cases.
     pub fn add(&mut self, case: String, trace: &Trace) {
+        let trace = &without_earlier_sessions(trace);
         let (text, sorted) = (snapshot::text(trace), snapshot::text(&with_sorted_members(trace)));
         let traces = CaseTrace { text, sorted, advertised: advertised(trace) };
         self.traces.insert(case, traces);
@@ -88,6 +89,45 @@ pub fn compare(old: &Side, new: &Side, bound: Bound) -> DiffReport {
         messages: messages(old, new, bound),
         only_old: OneSided { requirements: old_requirements, cases: old_cases },
         only_new: OneSided { requirements: new_requirements, cases: new_cases },
+    }
+}
+
+/// Returns the trace without the updates of sessions that are not of the case. In a shared conversation, late ones of
+/// the case before come in this case or not.
+fn without_earlier_sessions(trace: &Trace) -> Trace {
+    let (mut trace, mut named) = (trace.clone(), BTreeSet::new());
+    let update_of = |message: &Value| {
+        let session = (message["method"] == "session/update").then(|| message.pointer("/params/sessionId")).flatten();
+        session.and_then(Value::as_str).map(str::to_owned)
+    };
+    let mut updates = Vec::new();
+    for (at, event) in trace.events.iter().enumerate() {
+        let What::Line { bytes, .. } = &event.what else { continue };
+        let Ok(message) = serde_json::from_slice::<Value>(bytes) else { continue };
+        match update_of(&message) {
+            Some(session) => {
+                updates.push((at, session));
+                add_sessions(&message["params"]["update"], &mut named);
+            }
+            None => add_sessions(&message, &mut named),
+        }
+    }
+    for (at, _) in updates.into_iter().filter(|(_, session)| !named.contains(session)) {
+        // The place stays, since steps name events by their places.
+        trace.events[at].what = What::Stdout(Vec::new());
+    }
+    trace
+}
+
+/// Adds the sessions that a value names.
+fn add_sessions(value: &Value, named: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            named.extend(members.get("sessionId").and_then(Value::as_str).map(str::to_owned));
+            members.values().for_each(|member| add_sessions(member, named));
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_sessions(item, named)),
+        _ => {}
     }
 }
 
@@ -212,20 +252,35 @@ mod tests {
         assert_eq!((changes, only_old, only_new), (Vec::new(), vec!["a".to_owned()], Vec::new()));
     }
 
+    /// Returns a run with one case, in which the agent sent these messages.
+    fn side(messages: &[&str]) -> Side {
+        let header = r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent"}"#;
+        let line = |(n, message): (usize, &&str)| {
+            serde_json::json!({ "n": n, "us": n, "from": "agent", "line": message }).to_string() + "\n"
+        };
+        let lines: String = messages.iter().enumerate().map(line).collect();
+        let trace = Trace::read(format!("{header}\n{lines}").as_bytes()).expect("a trace");
+        let report = Collector::new(V1.edition(), Party::Agent, Vec::new()).finish(Duration::ZERO, false);
+        let mut side = Side::new(String::new(), report);
+        side.add("a".to_owned(), &trace);
+        side
+    }
+
     #[test]
     fn order_of_members_is_no_difference() {
-        let side = |message: &str| {
-            let line = serde_json::json!({ "n": 0, "us": 0, "from": "agent", "line": message });
-            let header =
-                r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent"}"#;
-            let trace = Trace::read(format!("{header}\n{line}\n").as_bytes()).expect("a trace");
-            let report = Collector::new(V1.edition(), Party::Agent, Vec::new()).finish(Duration::ZERO, false);
-            let mut side = Side::new(String::new(), report);
-            side.add("a".to_owned(), &trace);
-            side
-        };
         let [first, other] = [r#"{"method":"_a","params":{"a":1,"b":2}}"#, r#"{"params":{"b":2,"a":1},"method":"_a"}"#];
-        assert_eq!(messages(&side(first), &side(other), Bound::Full).len(), 0);
-        assert_eq!(messages(&side(first), &side(&other.replace('2', "3")), Bound::Full).len(), 1);
+        assert_eq!(messages(&side(&[first]), &side(&[other]), Bound::Full).len(), 0);
+        assert_eq!(messages(&side(&[first]), &side(&[&other.replace('2', "3")]), Bound::Full).len(), 1);
+    }
+
+    #[test]
+    fn late_update_of_an_earlier_case_is_no_difference() {
+        let opened = r#"{"id":1,"result":{"sessionId":"s"}}"#;
+        let update = |session: &str| format!(r#"{{"method":"session/update","params":{{"sessionId":"{session}"}}}}"#);
+        let differs = |session: &str| {
+            let late = update(session);
+            !messages(&side(&[opened]), &side(&[opened, &late]), Bound::Full).is_empty()
+        };
+        assert!(differs("s") && !differs("earlier"));
     }
 }
