@@ -5,47 +5,42 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::Chosen;
 use crate::cli::output::say;
-use crate::registry::{EntryOutcome, EntryResult, LoginRule, RegistryEntry, RegistryReport, change_text};
+use crate::registry::{ChosenEntry, EntryOutcome, EntryResult, EntryStep, LoginRule, RegistryReport, change_text};
 use crate::report::visible::visible;
 use crate::report::{ListedAgent, count};
 
 /// The progress: a line on standard error for each step of an entry.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    begun: AtomicUsize,
     all: AtomicUsize,
 }
 
 impl Progress {
-    pub(super) fn begin(&self, open: usize, selected: usize) {
-        self.all.store(open, Ordering::Relaxed);
-        if open < selected {
-            say(&format!("{} with results; --again tests them again", count(selected - open, "entry", "entries")));
+    pub(super) fn show(&self, step: EntryStep<'_>) {
+        match step {
+            EntryStep::Begin { due, known } => {
+                self.all.store(due, Ordering::Relaxed);
+                if known > 0 {
+                    say(&format!("{} with results; --again tests them again", count(known, "entry", "entries")));
+                }
+            }
+            EntryStep::Installs(number, entry) => {
+                if let Some(first) = entry.distributions.as_ref().ok().and_then(|found| found.first()) {
+                    let (kind, package) = (first.kind(), first.package());
+                    self.line(number, &format!("{} {}: installing {kind} {package}", entry.id, entry.version));
+                }
+            }
+            EntryStep::Tests(number, entry, cases) => {
+                self.line(number, &format!("{} {}: testing {cases}", entry.id, entry.version));
+            }
+            EntryStep::Ended(number, result) => {
+                let [install, test] = [result.install_ms, result.test_ms].map(Duration::from_millis);
+                let times =
+                    format!("installed in {:.1} s, tested in {:.1} s", install.as_secs_f64(), test.as_secs_f64());
+                self.line(number, &format!("{} {}: {} ({times})", result.id, result.version, result.summary()));
+            }
         }
-    }
-
-    /// Returns the number of the next entry.
-    pub(super) fn next(&self) -> usize {
-        self.begun.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    pub(super) fn installs(&self, number: usize, entry: &RegistryEntry) {
-        if let Some(first) = entry.distributions.as_ref().ok().and_then(|found| found.first()) {
-            let (kind, package) = (first.kind(), first.package());
-            self.line(number, &format!("{} {}: installing {kind} {package}", entry.id, entry.version));
-        }
-    }
-
-    pub(super) fn tests(&self, number: usize, entry: &RegistryEntry, cases: &str) {
-        self.line(number, &format!("{} {}: testing {cases}", entry.id, entry.version));
-    }
-
-    pub(super) fn ended(&self, number: usize, result: &EntryResult) {
-        let [install, test] = [result.install_ms, result.test_ms].map(Duration::from_millis);
-        let times = format!("installed in {:.1} s, tested in {:.1} s", install.as_secs_f64(), test.as_secs_f64());
-        self.line(number, &format!("{} {}: {} ({times})", result.id, result.version, result.summary()));
     }
 
     fn line(&self, number: usize, text: &str) {
@@ -54,9 +49,9 @@ impl Progress {
 }
 
 /// Lists the entries and how each would be installed and tested.
-pub(super) fn list(selected: &[&Chosen]) -> String {
-    let row = |chosen: &&Chosen| {
-        let Chosen { entry, choice, .. } = chosen;
+pub(super) fn list(selected: &[&ChosenEntry]) -> String {
+    let row = |chosen: &&ChosenEntry| {
+        let ChosenEntry { entry, choice, .. } = chosen;
         let how = match &entry.distributions {
             Ok(found) => {
                 found.iter().map(|one| format!("{} {}", one.kind(), one.package())).collect::<Vec<_>>().join(", or ")
