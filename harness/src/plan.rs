@@ -2,6 +2,7 @@
 //! parse options.
 
 mod advice;
+mod model_settings;
 mod profiles;
 mod selection;
 mod start;
@@ -11,6 +12,7 @@ use std::io;
 use crate::diagnostic::Diagnostic;
 
 pub use advice::{fitting_profile, next_steps};
+pub use model_settings::{ModelSettings, Reaction, common_variables, find_settings, settings_of_profiles};
 pub use profiles::{
     PROJECT_FILE, built_in_profiles, editor_settings, editors, find_profile, profile_file, project_file, read_profile,
 };

@@ -1,9 +1,9 @@
 //! `init`: starts a program, determines what it is, and writes the file of a project.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
@@ -12,16 +12,20 @@ use super::exit::ProgramExit;
 use super::output::{say, stdout};
 use super::plan::show_problems;
 use crate::case::embedded_case;
-use crate::edition::Bundle;
+use crate::edition::{Bundle, V2};
 use crate::judge::{Cause, judge};
 use crate::options::{RunOptions, StartOptions};
 use crate::output_file::write_file;
-use crate::plan::{PROJECT_FILE, find_profile, fitting_profile, project_file, read_profile};
+use crate::plan::{
+    ModelSettings, PROJECT_FILE, Reaction, common_variables, find_profile, find_settings, fitting_profile,
+    project_file, read_profile, settings_of_profiles,
+};
 use crate::profile::Profile;
 use crate::report::diagnose;
 use crate::requirement::Party;
 use crate::results::Collector;
 use crate::run::{Subject, run_case};
+use crate::trace::What;
 
 /// The workflow of GitHub, from the folder of the file of a project.
 const WORKFLOW: &str = ".github/workflows/acp-conformance.yml";
@@ -32,37 +36,25 @@ const PARTY_PLACE: &str = "{party}";
 /// Its text.
 const GITHUB: &str = include_str!("init/github.yml");
 
-/// The case that tests whether an agent calls tools.
-const TOOL_CASE: &str = "v1/agent/fs/read";
-
-/// The variables that lead agents to their model, with values for the scripted one.
-const MODEL_VARIABLES: [(&str, &str); 6] = [
-    ("OPENAI_BASE_URL", "{model}/v1"),
-    ("OPENAI_API_KEY", "none"),
-    ("ANTHROPIC_BASE_URL", "{model}"),
-    ("ANTHROPIC_API_KEY", "none"),
-    ("GOOGLE_GEMINI_BASE_URL", "{model}"),
-    ("GEMINI_API_KEY", "none"),
-];
-
-/// The result of a trial run of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tools {
-    /// It called a tool.
-    Called,
-    /// It requires a login.
-    LoginRequired,
-    /// It did not call a tool.
-    NotCalled,
-}
+/// The cases that test whether an agent calls tools, by major version.
+const TOOL_CASES: [&str; 2] = ["v1/agent/fs/read", "v2/agent/tool/read-file"];
 
 /// The facts about the program.
 struct Found {
     party: Party,
     name: Option<String>,
     profile: Option<String>,
-    env: BTreeMap<String, String>,
-    tools: Option<Tools>,
+    /// The settings that lead an agent to the scripted model.
+    model: Option<ModelSettings>,
+    reaction: Option<Reaction>,
+    /// The reason why an agent called no tool.
+    reason: Option<String>,
+}
+
+/// An agent to try.
+struct Trial<'a> {
+    args: &'a InitArgs,
+    bundle: &'static Bundle,
 }
 
 /// Runs the command.
@@ -82,7 +74,7 @@ pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
     let workflow = args.ci.map(|Ci::Github| workflow_of(file, args.force)).transpose()?;
     let starts_agent = args.command.iter().any(|word| word.contains("{agent"));
     let party = if starts_agent { Party::Client } else { Party::Agent };
-    let subject = subject(args, party, None, BTreeMap::new())?;
+    let subject = subject(args, party, None)?;
     if party == Party::Client {
         subject.check_client().map_err(anyhow::Error::msg)?;
     }
@@ -92,13 +84,14 @@ pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
         say(&format!("{}\nNo file was written.", obstacle.text));
         return Ok(ProgramExit::Usage);
     }
-    let said = judge(&trace, bundle.edition()).introductions.remove(&party);
-    let name = said.and_then(|said| said.name);
+    let mut judgement = judge(&trace, bundle.edition());
+    let name = judgement.introductions.remove(&party).and_then(|said| said.name);
+    let speaks_only_v2 = judgement.not_covered.iter().any(|conversation| conversation.version == 2);
     let found = match party {
-        Party::Agent => of_agent(args, name, bundle)?,
+        Party::Agent => Trial { args, bundle: if speaks_only_v2 { &V2 } else { bundle } }.run(name)?,
         Party::Client => {
             let profile = fitting_profile(party, &args.command, name.as_deref(), bundle);
-            Found { party, name, profile, env: BTreeMap::new(), tools: None }
+            Found { party, name, profile, model: None, reaction: None, reason: None }
         }
     };
     let text = text(&found, &args.command);
@@ -135,52 +128,75 @@ fn write_workflow(path: &Path, party: Party) -> anyhow::Result<ProgramExit> {
     Ok(ProgramExit::Good)
 }
 
-/// Tries the agent unchanged, then with its built-in profile, then with the scripted model.
-fn of_agent(args: &InitArgs, name: Option<String>, bundle: &'static Bundle) -> anyhow::Result<Found> {
-    let party = Party::Agent;
-    let mut found = Found { party, name, profile: None, env: BTreeMap::new(), tools: None };
-    let plain = tools(&subject(args, party, None, BTreeMap::new())?, bundle)?;
-    found.tools = Some(plain);
-    if plain == Tools::Called {
-        return Ok(found);
+impl Trial<'_> {
+    /// Tries the agent unchanged, then with its built-in profile, then with the usual ways to the scripted model.
+    fn run(&self, name: Option<String>) -> anyhow::Result<Found> {
+        let party = Party::Agent;
+        let (reaction, reason) = self.react(None, None)?;
+        let found = Found { party, name, profile: None, model: None, reaction: Some(reaction), reason };
+        if reaction == Reaction::CallsTool {
+            return Ok(found);
+        }
+        if let Some(name) = fitting_profile(party, &self.args.command, found.name.as_deref(), self.bundle) {
+            let profile = find_profile(&name, party, self.bundle)?.0;
+            let (reaction, reason) = self.react(Some(profile), None)?;
+            return Ok(Found { profile: Some(name), reaction: Some(reaction), reason, ..found });
+        }
+        for (all, of) in [
+            (common_variables(), "the variables of OpenAI, Anthropic and Gemini"),
+            (settings_of_profiles(self.bundle)?, "the variables and files of the built-in profiles"),
+        ] {
+            say(&format!("it calls no tool; trying {of}"));
+            let (mut reason, mut is_narrowing) = (None, false);
+            let settings = find_settings(&all, |settings| {
+                let reaction;
+                (reaction, reason) = self.react(None, Some(settings))?;
+                if reaction >= Reaction::AsksModel && !std::mem::replace(&mut is_narrowing, true) {
+                    say("that leads to the scripted model; finding out which of them matters");
+                }
+                anyhow::Ok(reaction)
+            })?;
+            if let Some((model, reaction)) = settings {
+                return Ok(Found { model: Some(model), reaction: Some(reaction), reason, ..found });
+            }
+        }
+        Ok(found)
     }
-    if let Some(name) = fitting_profile(party, &args.command, found.name.as_deref(), bundle) {
-        let profile = find_profile(&name, party, bundle)?.0;
-        let tools = tools(&subject(args, party, Some(profile), BTreeMap::new())?, bundle)?;
-        return Ok(Found { profile: Some(name), tools: Some(tools), ..found });
+
+    /// Returns what the agent does with a prompt that asks for a tool call, and the reason if it calls none.
+    fn react(
+        &self,
+        profile: Option<Profile>,
+        settings: Option<&ModelSettings>,
+    ) -> anyhow::Result<(Reaction, Option<String>)> {
+        let mut subject = subject(self.args, Party::Agent, profile)?;
+        if let Some(settings) = settings {
+            subject.env.extend(settings.env.clone());
+            subject.home_files.extend(settings.home.clone());
+        }
+        let case = TOOL_CASES[usize::from(self.bundle.edition().major > 1)];
+        let case = embedded_case(case, self.bundle).context("a built-in case is missing")?;
+        let trace = run_case(&case, &subject);
+        if trace.calls_tools() {
+            return Ok((Reaction::CallsTool, None));
+        }
+        let mut collector = Collector::new(self.bundle.edition(), Party::Agent, subject.command.clone());
+        collector.add(&trace, None);
+        let cause = collector.case(&case.id).and_then(|report| report.cause);
+        let reason = collector.finish(Duration::ZERO, false).reasons.into_iter().next().map(|reason| reason.text);
+        let asks = trace.events.iter().any(|event| matches!(&event.what, What::Model(model) if model.api.is_some()));
+        let reaction = match cause {
+            Some(Cause::LoginRequired { .. }) => Reaction::LoginRequired,
+            _ if asks => Reaction::AsksModel,
+            _ => Reaction::NoModel,
+        };
+        Ok((reaction, reason))
     }
-    let env: BTreeMap<_, _> = MODEL_VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    let tools = tools(&subject(args, party, None, env.clone())?, bundle)?;
-    if tools == Tools::Called {
-        found = Found { env, tools: Some(tools), ..found };
-    }
-    Ok(found)
 }
 
-fn subject(
-    args: &InitArgs,
-    party: Party,
-    profile: Option<Profile>,
-    env: BTreeMap<String, String>,
-) -> anyhow::Result<Subject> {
+fn subject(args: &InitArgs, party: Party, profile: Option<Profile>) -> anyhow::Result<Subject> {
     let start = StartOptions { command: args.command.clone(), ..StartOptions::default() };
-    let mut subject = RunOptions { start, ..RunOptions::default() }.subject(party, profile)?;
-    subject.env.extend(env);
-    Ok(subject)
-}
-
-/// Determines whether the agent calls a tool when a prompt asks for it.
-fn tools(subject: &Subject, bundle: &'static Bundle) -> anyhow::Result<Tools> {
-    let case = embedded_case(TOOL_CASE, bundle).context("a built-in case is missing")?;
-    let trace = run_case(&case, subject);
-    let mut collector = Collector::new(bundle.edition(), Party::Agent, subject.command.clone());
-    collector.add(&trace, None);
-    let cause = collector.case(&case.id).and_then(|report| report.cause);
-    Ok(match cause {
-        Some(Cause::LoginRequired { .. }) => Tools::LoginRequired,
-        _ if trace.calls_tools() => Tools::Called,
-        _ => Tools::NotCalled,
-    })
+    Ok(RunOptions { start, ..RunOptions::default() }.subject(party, profile)?)
 }
 
 /// Returns the file of the project.
@@ -200,15 +216,17 @@ fn text(found: &Found, command: &[String]) -> String {
     }
     let _ = writeln!(text, "command = [{}]", words.join(", "));
     text.push_str("\n# Forms of the result besides the text, and the number of cases at once:\n# formats = [\"json=report.json\"]\n# jobs = 2\n");
-    if !found.env.is_empty() {
-        text.push_str(
-            "\n[env]\n# These point the agent to the scripted model; leave out those that it does not know.\n",
-        );
-        for (name, value) in &found.env {
-            let _ = writeln!(text, "{name} = {}", quoted(value));
+    if let Some(model) = &found.model {
+        let tables =
+            [("env", &model.env), ("home", &model.home)].into_iter().filter(|(_, entries)| !entries.is_empty());
+        for (table, entries) in tables {
+            let _ = write!(text, "\n[{table}]\n# They lead the agent to the scripted model: {}.\n", model.name);
+            for (name, value) in entries {
+                let _ = writeln!(text, "{} = {}", toml_edit::Key::new(name), quoted(value));
+            }
         }
     }
-    if found.tools == Some(Tools::LoginRequired) {
+    if found.model.is_none() && found.reaction == Some(Reaction::LoginRequired) {
         text.push_str("\n[env]\n# The agent requires a login: set the variable of its key here.\n");
     }
     text
@@ -222,13 +240,21 @@ fn show_found(found: &Found, has_workflow: bool) -> anyhow::Result<()> {
     if let Some(profile) = &found.profile {
         writeln!(out, "profile {profile}")?;
     }
-    match found.tools {
-        Some(Tools::Called) if found.env.is_empty() => writeln!(out, "tools   called when a prompt asks for it")?,
-        Some(Tools::Called) => writeln!(out, "tools   called with the scripted model")?,
-        Some(Tools::NotCalled) => {
-            writeln!(out, "tools   not called: requirements on tools, files and permissions will not be exercised")?;
+    if let Some(model) = &found.model {
+        writeln!(out, "model   the scripted model, by {}", model.name)?;
+    }
+    let reason = found.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    match found.reaction {
+        Some(Reaction::CallsTool) => writeln!(out, "tools   called when a prompt asks for it")?,
+        Some(Reaction::LoginRequired) => writeln!(out, "login   required: set the variable of its key in [env]")?,
+        Some(reaction) => {
+            let what = if reaction == Reaction::AsksModel { ", though the model was asked" } else { "" };
+            writeln!(out, "tools   not called{what}{reason}:")?;
+            writeln!(out, "        requirements on tools, files and permissions will not be exercised")?;
+            if reaction == Reaction::NoModel {
+                writeln!(out, "        docs/model.md says how to lead an agent to the scripted model")?;
+            }
         }
-        Some(Tools::LoginRequired) => writeln!(out, "login   required: set the variable of its key in [env]")?,
         None => {}
     }
     writeln!(out, "\nWrote {PROJECT_FILE}. Next:\n  acp-conformance\n  acp-conformance --case 'prompt/*'")?;
@@ -265,19 +291,28 @@ mod tests {
     #[test]
     fn written_file_is_a_profile() {
         let command = ["my agent".to_owned(), "--say=\"it's\\n\"".to_owned()];
-        for tools in [Tools::Called, Tools::NotCalled, Tools::LoginRequired] {
-            let env =
-                if tools == Tools::Called { [("A".to_owned(), "{model}".to_owned())].into() } else { BTreeMap::new() };
+        let pair = |name: &str| [(name.to_owned(), "{model}\n'''".to_owned())].into();
+        let model = ModelSettings { name: "two ways".to_owned(), env: pair("A"), home: pair(".config/a.json") };
+        for (reaction, model) in [
+            (Reaction::CallsTool, Some(model)),
+            (Reaction::CallsTool, None),
+            (Reaction::NoModel, None),
+            (Reaction::LoginRequired, None),
+        ] {
+            let wanted = model.clone().unwrap_or_default();
             let found = Found {
                 party: Party::Agent,
                 name: None,
                 profile: Some("opencode".to_owned()),
-                env,
-                tools: Some(tools),
+                model,
+                reaction: Some(reaction),
+                reason: None,
             };
             let (profile, problems) = load_text(PROJECT_FILE, &text(&found, &command), V1.catalogue());
             assert!(problems.is_empty(), "{problems:?}");
-            assert_eq!(profile.map(|profile| profile.command), Some(command.to_vec()));
+            let profile = profile.expect("a profile");
+            assert_eq!(profile.command, command);
+            assert_eq!((profile.env, profile.home), (wanted.env, wanted.home));
         }
     }
 }
