@@ -39,8 +39,8 @@ pub(super) fn useless(case: &Case, like: &Useless) -> CaseReport {
     let report = skipped(case, like.case().to_owned(), format!("skipped: {like}"));
     match like {
         // The report counts them among those that waited for the answer.
-        Useless::NoSession { .. } => {
-            let cause = Cause::MessageMissing { method: Some("session/new".to_owned()), timed_out: true };
+        Useless::NoAnswer { method, .. } => {
+            let cause = Cause::MessageMissing { method: Some((*method).to_owned()), timed_out: true };
             CaseReport { cause: Some(cause), ..report }
         }
         _ => report,

@@ -1,4 +1,4 @@
-//! Requests that the subject answered with an error, where the rest of a case needs what was refused.
+//! Requests that the subject answered with an error, or prompts without an answer, where the rest of a case needs it.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const PROMPT: &str = "session/prompt";
 const LONGEST: usize = 120;
 
 /// Returns the refusal that explains why a step did not go as expected: that of the request which it waits for, and
-/// else of the latest prompt.
+/// else of the latest prompt. A prompt that has no answer when the wait of a step ends explains it too.
 pub(super) fn refusal(events: &[Event], (n, step): (usize, &StepEvent), subject: Party) -> Option<Cause> {
     let method = match &step.expected {
         // A case that expects an error is about the error.
@@ -27,14 +27,27 @@ pub(super) fn refusal(events: &[Event], (n, step): (usize, &StepEvent), subject:
         _ if subject == Party::Agent => PROMPT,
         _ => return None,
     };
-    let error = last_error(&events[..events.partition_point(|event| event.n < n)], method, subject)?;
+    let error = match last(&events[..events.partition_point(|event| event.n < n)], method, subject)? {
+        Last::Refused(error) => error,
+        Last::Open if matches!(step.observed, Some(Observed::TimedOut { .. })) && method == PROMPT => {
+            return Some(Cause::MessageMissing { method: Some(method.to_owned()), timed_out: true });
+        }
+        Last::Open | Last::Served => return None,
+    };
     let message = error.member("message").and_then(Value::as_str).and_then(|text| text.lines().next());
     let message = message.map(|line| line.chars().take(LONGEST).collect());
     Some(Cause::Refused { method: method.to_owned(), code: error.member("code").and_then(Value::as_i64), message })
 }
 
-/// Returns the error with which the subject answered the last request of this method.
-fn last_error(events: &[Event], method: &str, subject: Party) -> Option<Value> {
+/// What became of the last request of a method.
+enum Last {
+    Open,
+    Served,
+    Refused(Value),
+}
+
+/// Returns what became of the last request of this method; `None` if there is none.
+fn last(events: &[Event], method: &str, subject: Party) -> Option<Last> {
     let mut open: BTreeSet<String> = BTreeSet::new();
     let mut last = None;
     for event in events {
@@ -42,10 +55,13 @@ fn last_error(events: &[Event], method: &str, subject: Party) -> Option<Value> {
         let Ok(value) = serde_json::from_slice::<Value>(bytes) else { continue };
         match Envelope::of(&value) {
             Envelope::Call(call) if *from != subject && !deliberate && call.method == method => {
-                open.extend(call.id.map(ToString::to_string));
+                if let Some(id) = call.id {
+                    open.insert(id.to_string());
+                    last = Some(Last::Open);
+                }
             }
             Envelope::Response { id: Some(id), error, .. } if *from == subject && open.remove(&id.to_string()) => {
-                last = error.cloned();
+                last = Some(error.cloned().map_or(Last::Served, Last::Refused));
             }
             _ => {}
         }
@@ -86,5 +102,10 @@ mod tests {
         assert_eq!(refused(&[ASKED, REFUSED], update, r#""nothing""#), Some(cause));
         assert_eq!(refused(&[ASKED, ANSWERED], update, r#""nothing""#), None);
         assert_eq!(refused(&[ASKED, REFUSED, ASKED, ANSWERED], update, r#""nothing""#), None);
+        let silence = Cause::MessageMissing { method: Some(PROMPT.to_owned()), timed_out: true };
+        let waited = r#"{"timed-out":{"afterMs":1000,"connected":true,"byPerson":false}}"#;
+        assert_eq!(refused(&[ASKED], update, waited), Some(silence));
+        assert_eq!(refused(&[ASKED], update, r#""nothing""#), None);
+        assert_eq!(refused(&[ASKED, ANSWERED], update, waited), None);
     }
 }

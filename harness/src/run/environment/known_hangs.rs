@@ -1,6 +1,6 @@
 //! Where a subject stops answering, as observed in this run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::known_openings::Useless;
@@ -8,8 +8,8 @@ use crate::case::model::{Body, Case};
 use crate::requirement::Party;
 use crate::sync::lock;
 
-/// The request without which a case of an agent can do little.
-const SESSION: &str = "session/new";
+/// The requests without whose answers a case of an agent can do little.
+const NEEDED: [&str; 2] = ["session/new", "session/prompt"];
 
 /// Where a subject leaves requests unanswered until the time limit. This only saves time: further cases of the same
 /// kind would wait as long and decide as little.
@@ -18,10 +18,10 @@ pub struct KnownHangs(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Whether the agent ever answered a legal `session/new`.
-    has_session: bool,
-    /// The cases in which it did not.
-    without_session: Vec<String>,
+    /// The needed requests that the agent ever answered, if they were legal.
+    answered: BTreeSet<&'static str>,
+    /// The cases in which it did not answer them.
+    unanswered: BTreeMap<&'static str, Vec<String>>,
     /// The cases with an unanswered request, by context.
     by_context: BTreeMap<String, Vec<String>>,
 }
@@ -33,14 +33,14 @@ impl KnownHangs {
     /// Records a request of the tester that was answered, if it was legal: an agent may refuse at once what it need
     /// not understand.
     pub(in crate::run) fn note_answer(&self, method: &str) {
-        self.known().has_session |= method == SESSION;
+        self.known().answered.extend(needed(method));
     }
 
     /// Records a request of the tester that was not answered before the time limit.
     pub(in crate::run) fn note_silence(&self, case: &Case, method: &str) {
         let mut known = self.known();
-        if case.subject == Party::Agent && method == SESSION {
-            add(&mut known.without_session, &case.id);
+        if let Some(method) = needed(method).filter(|_| case.subject == Party::Agent) {
+            add(known.unanswered.entry(method).or_default(), &case.id);
         }
         if let Some(context) = &case.context {
             add(known.by_context.entry(context.clone()).or_default(), &case.id);
@@ -50,10 +50,15 @@ impl KnownHangs {
     /// Returns why a case would only wait for a time limit.
     pub(in crate::run) fn useless(&self, case: &Case) -> Option<Useless> {
         let known = self.known();
-        let opens = || case.sent().any(|line| matches!(&line.body, Body::Request { method, .. } if method == SESSION));
+        let sends = |wanted: &str| {
+            case.sent().any(|line| matches!(&line.body, Body::Request { method, .. } if method == wanted))
+        };
         let enough = |cases: &Vec<String>| cases.len() >= ENOUGH && !cases.contains(&case.id);
-        if case.subject == Party::Agent && !known.has_session && enough(&known.without_session) && opens() {
-            return Some(Useless::NoSession { case: known.without_session[0].clone() });
+        let silent = known.unanswered.iter().find(|(method, cases)| {
+            case.subject == Party::Agent && !known.answered.contains(**method) && enough(cases) && sends(method)
+        });
+        if let Some((method, cases)) = silent {
+            return Some(Useless::NoAnswer { method, case: cases[0].clone() });
         }
         let context = case.context.as_ref()?;
         let hung = known.by_context.get(context).filter(|cases| enough(cases))?;
@@ -63,6 +68,11 @@ impl KnownHangs {
     fn known(&self) -> MutexGuard<'_, Known> {
         lock(&self.0)
     }
+}
+
+/// Returns the method if it is one of those that a case needs.
+fn needed(method: &str) -> Option<&'static str> {
+    NEEDED.into_iter().find(|needed| *needed == method)
 }
 
 fn add(cases: &mut Vec<String>, id: &str) {
@@ -83,6 +93,7 @@ mod tests {
 
     #[test]
     fn two_cases_without_a_session_are_enough_unless_another_has_one() {
+        const SESSION: &str = NEEDED[0];
         let (known, next) = (KnownHangs::default(), case("v1/agent/prompt/text"));
         for id in ["v1/agent/fs/read", "v1/agent/fs/read"] {
             known.note_silence(&case(id), SESSION);
@@ -96,9 +107,25 @@ mod tests {
     }
 
     #[test]
+    fn two_prompts_without_an_answer_are_enough_unless_another_has_one() {
+        let (known, next) = (KnownHangs::default(), case("v1/agent/prompt/text"));
+        known.note_answer("session/new");
+        for id in ["v1/agent/fs/read", "v1/agent/fs/write"] {
+            assert_eq!(known.useless(&next), None);
+            known.note_silence(&case(id), "session/prompt");
+        }
+        let why = known.useless(&next).expect("two prompts").to_string();
+        assert_eq!(why, "the agent did not answer session/prompt in v1/agent/fs/read and in another case");
+        assert_eq!(known.useless(&case("v1/agent/session/new")), None, "it has no prompt");
+        known.note_answer("session/prompt");
+        assert_eq!(known.useless(&next), None, "the agent ends turns");
+    }
+
+    #[test]
     fn two_hangs_in_a_context_skip_its_other_cases() {
         let (known, next) = (KnownHangs::default(), case("v1/agent/prompt/text@after-cancel"));
-        known.note_answer(SESSION);
+        known.note_answer("session/new");
+        known.note_answer("session/prompt");
         for id in ["v1/agent/fs/read@after-cancel", "v1/agent/fs/write", "v1/agent/fs/write@after-load"] {
             known.note_silence(&case(id), "session/prompt");
         }

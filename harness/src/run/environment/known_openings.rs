@@ -46,8 +46,10 @@ pub enum Useless {
         /// Whether the agent answered with an error, instead of not at all.
         is_refused: bool,
     },
-    /// The agent answers no `session/new`.
-    NoSession {
+    /// The agent leaves every request of a method unanswered that the case needs.
+    NoAnswer {
+        /// The method.
+        method: &'static str,
         /// The first case that sent it.
         case: String,
     },
@@ -67,7 +69,7 @@ impl Useless {
     #[must_use]
     pub fn case(&self) -> &str {
         match self {
-            Self::Opening { case, .. } | Self::NoSession { case } => case,
+            Self::Opening { case, .. } | Self::NoAnswer { case, .. } => case,
             Self::Hangs { cases, .. } => cases.first().map(String::as_str).unwrap_or_default(),
         }
     }
@@ -80,7 +82,9 @@ impl fmt::Display for Useless {
                 let what = if *is_refused { "refused" } else { "did not answer" };
                 write!(f, "the agent {what} the same initialize in {case}")
             }
-            Self::NoSession { case } => write!(f, "the agent did not answer session/new in {case} and in another case"),
+            Self::NoAnswer { method, case } => {
+                write!(f, "the agent did not answer {method} in {case} and in another case")
+            }
             Self::Hangs { party, cases, .. } => {
                 write!(f, "the {party} left a request unanswered in {}, in the same context", cases.join(" and "))
             }
