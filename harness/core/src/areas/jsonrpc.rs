@@ -121,17 +121,18 @@ fn request_id_not_null(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut
 }
 
 /// "Numbers SHOULD NOT contain fractional parts."
+///
+/// Correct but unusual: a program whose ids are all texts, which satisfies it with each of them.
 fn request_id_integral(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(number) = call.id.and_then(Value::as_f64) {
-        ruling.decide(number.fract() == 0.0, || {
-            fact!(
-                "fractional-id",
-                "the {party} sent a request with the id {id}; expected an integer or a string",
-                party = ctx.from, id = number;
-                pointer = "/id", method = call.method
-            )
-        });
-    }
+    let Some(id) = call.id.filter(|id| id.is_number() || id.is_string()) else { return };
+    ruling.decide(id.as_f64().is_none_or(|number| number.fract() == 0.0), || {
+        fact!(
+            "fractional-id",
+            "the {party} sent a request with the id {id}; expected an integer or a string",
+            party = ctx.from, id = id.to_string();
+            pointer = "/id", method = call.method
+        )
+    });
 }
 
 /// An id identifies an answer only if no other open request has it.

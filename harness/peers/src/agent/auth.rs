@@ -38,7 +38,7 @@ impl Login {
         }
         if client.capabilities().elicits_forms {
             // The login precedes every session, so the elicitation belongs to the request.
-            let question = elicitation::form("requestId", json!(request), "Who logs in?", &[])?;
+            let question = elicitation::form("requestId", json!(request), "Who logs in?", elicitation::name(&[]))?;
             let answer = client.connection.send_request(question).block_task().await?;
             if answer["action"] != "accept" {
                 return Err(Error::auth_required());

@@ -25,7 +25,7 @@ pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
         None => wish.mode.unwrap_or(if client.elicits_forms { ElicitMode::Form } else { ElicitMode::Url }),
     };
     let result = match (mode, &wish.secret) {
-        (ElicitMode::Form, _) if client.elicits_forms => ask_by_form(turn, wish.choices).await?,
+        (ElicitMode::Form, _) if client.elicits_forms => ask_by_form(turn, &wish).await?,
         (ElicitMode::Url, _) if client.opens_urls => ask_to_visit(turn, wish.visits).await?,
         (_, Some(secret)) => Err(format!("this client has no safe way to ask for the {secret}")),
         _ => Err("the client cannot ask its user".to_owned()),
@@ -34,13 +34,19 @@ pub(super) async fn elicit(turn: &Turn, wish: Elicit) -> Result<(), Cancelled> {
     Ok(())
 }
 
-async fn ask_by_form(turn: &Turn, choices: Vec<String>) -> Result<Result<String, String>, Cancelled> {
-    let form = form("sessionId", json!(turn.session.id), "Which name shall I use?", &choices);
-    let answer = turn.ask(form).await?;
-    Ok(accepted(answer).and_then(|answer| match &answer["content"]["name"] {
-        Value::Null => Err("no name came".to_owned()),
-        Value::String(name) if choices.is_empty() || choices.contains(name) => Ok(format!("accepted {name}")),
-        _ => Err("the name does not fit the form".to_owned()),
+async fn ask_by_form(turn: &Turn, wish: &Elicit) -> Result<Result<String, String>, Cancelled> {
+    let field = if wish.several { names(&wish.choices) } else { name(&wish.choices) };
+    let answer = turn.ask(form("sessionId", json!(turn.session.id), "Which name shall I use?", field)).await?;
+    Ok(accepted(answer).and_then(|answer| {
+        let fits = |name: &str| wish.choices.is_empty() || wish.choices.iter().any(|choice| choice == name);
+        match &answer["content"]["name"] {
+            Value::Null => Err("no name came".to_owned()),
+            Value::String(name) if fits(name) && !wish.several => Ok(format!("accepted {name}")),
+            Value::Array(names) if wish.several && names.iter().all(|name| name.as_str().is_some_and(fits)) => {
+                Ok(format!("accepted {} names", names.len()))
+            }
+            _ => Err("the name does not fit the form".to_owned()),
+        }
     }))
 }
 
@@ -69,12 +75,22 @@ async fn ask_to_visit(turn: &Turn, n_visits: usize) -> Result<Result<String, Str
     }))
 }
 
-/// Asks for a name by a form, perhaps one of some choices; the scope is a session or a request.
-pub(super) fn form(scope: &str, id: Value, message: &str, choices: &[String]) -> Message {
-    let mut name = json!({"type": "string"});
-    if !choices.is_empty() {
-        name["enum"] = json!(choices);
+/// Describes the field for a name, perhaps one of some choices.
+pub(super) fn name(choices: &[String]) -> Value {
+    match choices {
+        [] => json!({"type": "string"}),
+        _ => json!({"type": "string", "enum": choices}),
     }
+}
+
+/// Describes the field for several of some names, each with a title.
+fn names(choices: &[String]) -> Value {
+    let titled = |name: &String| json!({"const": name, "title": format!("The name {name}")});
+    json!({"type": "array", "items": {"anyOf": choices.iter().map(titled).collect::<Vec<_>>()}})
+}
+
+/// Asks by a form with one field, a name; the scope is a session or a request.
+pub(super) fn form(scope: &str, id: Value, message: &str, name: Value) -> Message {
     let schema = json!({"type": "object", "properties": {"name": name}, "required": ["name"]});
     UntypedMessage::new(CREATE, json!({"mode": "form", scope: id, "requestedSchema": schema, "message": message}))
 }

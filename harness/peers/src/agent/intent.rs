@@ -48,9 +48,11 @@ pub(super) enum Intent {
         title: Option<String>,
     },
     Compact,
-    /// Delegates work to a subagent, which takes this time.
+    /// Delegates work to a subagent, which takes this time; in version 2 it may go on after the turn.
     SpawnSubagent {
         ms: Option<u64>,
+        #[serde(default)]
+        background: bool,
     },
     ToolKinds,
     FailTool,
@@ -118,6 +120,9 @@ pub(super) struct Elicit {
     /// The names to choose from; any name if empty.
     #[serde(default)]
     pub choices: Vec<String>,
+    /// Whether the user may choose several names.
+    #[serde(default)]
+    pub several: bool,
     /// The name of a secret to ask for; a form would show it to the client.
     pub secret: Option<String>,
     /// The number of pages to visit, all requested at the same time.

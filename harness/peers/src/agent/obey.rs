@@ -67,7 +67,9 @@ pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[Block]) -> Resul
         Intent::Usage => shows::usage(turn),
         Intent::Notice { title } => shows::notice(turn, title),
         Intent::Compact => shows::compact(turn),
-        Intent::SpawnSubagent { ms } => subagent::spawn(turn, Duration::from_millis(ms.unwrap_or(0))).await?,
+        Intent::SpawnSubagent { ms, background } => {
+            subagent::spawn(turn, Duration::from_millis(ms.unwrap_or(0)), background).await?;
+        }
         Intent::ToolKinds => {
             for (kind, title) in TOOL_KINDS {
                 let mut call = ToolCall::new("demonstrate", title, kind);

@@ -15,9 +15,9 @@ Intents (the last line of this form in a prompt's text blocks is obeyed):
   keep-busy {ms?,chunks?}         chunks every 10 ms until cancelled
   search {text}  set-mode {modeId}  commands  info {title?}  usage
   notice {title?}  compact        if the client takes them
-  spawn-subagent {ms?}            a session of its own, if the client takes them
+  spawn-subagent {ms?,background?}  a session of its own, if the client takes them
   tool-kinds  fail-tool  refuse  max-tokens  max-turn-requests
-  elicit {mode?,choices?,secret?,visits?}
+  elicit {mode?,choices?,several?,secret?,visits?}
   ext  call-mcp-tool {server,tool,arguments?}
   model-error                     falls back to the second model, and fails with it
   run-in-background {command,…}   in version 2 only

@@ -20,7 +20,7 @@ use super::{
     mcp::McpClient,
     store::Record,
     sync::lock,
-    update::{Block, State, Stop, ToolBegins, Update},
+    update::{Block, State, Stop, ToolBegins, Update, Work},
 };
 
 /// Time that a cancelled turn gets to end before its session ends without it.
@@ -110,7 +110,10 @@ impl Session {
         // A turn that does not end in time ends with the process.
         let _ = tokio::time::timeout(TURN_LIMIT, self.foreground.lock()).await;
         let background = std::mem::take(&mut *lock(&self.background));
-        lock(&self.state).background.iter().for_each(|terminal| _ = self.terminals.cancel(terminal));
+        lock(&self.state).background.iter().for_each(|work| match work {
+            Work::Terminal(id) => _ = self.terminals.cancel(id),
+            Work::Subagent(id) => _ = self.subagents.cancel(id),
+        });
         join_all(background).await;
         let servers = std::mem::take(&mut *self.mcp.lock().await);
         join_all(servers.into_iter().map(McpClient::stop)).await;

@@ -19,7 +19,7 @@ use super::{
     sync::lock,
     tool::Tool,
     turn::{Cancelled, Turn},
-    update::{Status, ToolBegins, ToolCall, Update},
+    update::{Status, ToolBegins, ToolCall, Update, Work},
     v1::tools as client_tools,
 };
 
@@ -75,13 +75,14 @@ pub(super) async fn run_in_background(turn: &Turn, intent: RunCommand) -> Result
     let Some((tool, cwd)) = announce(turn, &intent).await? else { return Ok(()) };
     let shown = Shown::open(&turn.session, &tool, &intent, &cwd);
     tool.begin_with(ToolBegins { terminal: Some(shown.id.clone()), ..ToolBegins::default() });
-    turn.session.change_state(|state| state.background.push(shown.id.clone()), None);
+    let work = Work::Terminal(shown.id.clone());
+    turn.session.change_state(|state| state.background.push(work.clone()), None);
     let session = Arc::clone(&turn.session);
     turn.session.run_in_background(async move {
         let stop = Arc::clone(&shown.stop);
         // The terminal shows the result.
         let _ = shown.run(&intent, &cwd, stop.notified()).await;
-        session.change_state(|state| state.background.retain(|id| *id != shown.id), None);
+        session.change_state(|state| state.background.retain(|other| *other != work), None);
     });
     tool.complete(None, json!({"background": true}));
     turn.say("The command runs in the background.");

@@ -138,8 +138,15 @@ pub(super) struct State {
     pub foreground: Foreground,
     /// The number of questions of the foreground work that wait for the user.
     pub n_questions: usize,
-    /// The terminals that run independently of the foreground.
-    pub background: Vec<String>,
+    /// The work that goes on independently of the foreground.
+    pub background: Vec<Work>,
+}
+
+/// Background work, by its id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Work {
+    Terminal(String),
+    Subagent(String),
 }
 
 /// The state of the foreground work.

@@ -20,7 +20,7 @@ use super::{
     requests::Agent,
     settings::{COMMANDS, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
     store::Record,
-    update::{Foreground, State, Status, Stop, ToolCall, ToolEnds, Update},
+    update::{Foreground, State, Status, Stop, ToolCall, ToolEnds, Update, Work},
     wire::{Message, OPTIONS, Question, Reply, Wire, alike, to_reply},
 };
 
@@ -319,7 +319,10 @@ fn write_tool_end(ends: &ToolEnds) -> Result<Vec<acp::SessionUpdate>, Error> {
 }
 
 fn write_state(state: &State, stop: Option<Stop>) -> Result<acp::StateUpdate, Error> {
-    let work = |id: &String| acp::BackgroundWork::Terminal(acp::BackgroundTerminal::new(id.clone()));
+    let work = |work: &Work| match work {
+        Work::Terminal(id) => acp::BackgroundWork::Terminal(acp::BackgroundTerminal::new(id.clone())),
+        Work::Subagent(id) => acp::BackgroundWork::Subagent(acp::BackgroundSubagent::new(id.clone())),
+    };
     let background: Vec<_> = state.background.iter().map(work).collect();
     Ok(match state.foreground {
         Foreground::Idle => {

@@ -17,7 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("resume.no-replay-by-default", On::Response(no_replay)).only(&[RESUME]),
     Check::agent("resume.no-replay-by-default", On::Update(replay)).only(MESSAGES),
     Check::agent("resume.replay-start", On::Update(late_replay)).only(HISTORY),
-    Check::agent("resume.chunks-after-reset", On::Update(chunk_after_reset)).only(CHUNKS),
+    Check::agent("resume.chunks-after-reset", On::Update(kept_message)).only(WRITTEN),
     Check::client("resume.no-load", On::Call(load)).alone().only(&["session/load", "session/resume"]),
     Check::agent("resume.replay-ids", On::Response(replayed_twice)).only(&[RESUME]),
     Check::agent("resume.replay-keeps-ids", On::Response(replayed_with_other_id)).only(&[RESUME]),
@@ -29,7 +29,15 @@ const MESSAGES: &[&str] = &["user_message", "user_message_chunk"];
 
 const HISTORY: &[&str] = &["user_message", "user_message_chunk", "agent_message", "agent_message_chunk"];
 
-const CHUNKS: &[&str] = &["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"];
+/// The updates that write a message.
+const WRITTEN: &[&str] = &[
+    "user_message",
+    "user_message_chunk",
+    "agent_message",
+    "agent_message_chunk",
+    "agent_thought",
+    "agent_thought_chunk",
+];
 
 /// "Resume MUST send a current-state snapshot after any replay and before its response."
 ///
@@ -134,14 +142,15 @@ fn late_replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
 /// Correct but unusual: bare chunks for a client that holds nothing of the message, since this connection has not shown
 /// it; and a message that is being written in a session at work, or by background work that crosses the request, which
 /// is inconclusive.
-fn chunk_after_reset(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = update.known.filter(|_| CHUNKS.contains(&update.variant)) else { return };
+fn kept_message(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = update.known else { return };
     let Some(request) = resuming(ctx, session).filter(|request| asks_replay(&request.params)) else { return };
     let Some((kind, id)) = message_of(&update.update) else { return };
     let message = (kind.to_owned(), id.to_owned());
     let Some(&shown) = session.work.shown.get(&message).filter(|shown| **shown < request.n) else { return };
     let messages = ctx.areas.resume.get(update.session);
-    if messages.is_some_and(|messages| messages.opened.contains(&message)) {
+    let is_whole = update.variant == kind;
+    if is_whole || messages.is_some_and(|messages| messages.opened.contains(&message)) {
         return ruling.pass();
     }
     let fact = fact!(

@@ -48,6 +48,14 @@ impl Row {
             || self.members.iter().any(|m| value.member(m).is_some_and(|v| !v.is_null()))
     }
 
+    /// Whether a place lies in the members of the row, in the object at `at`.
+    pub(super) fn holds(&self, at: &str, place: &str) -> bool {
+        let Some(below) = place.strip_prefix(at).and_then(|below| below.strip_prefix('/')) else { return false };
+        let is_in =
+            |member: &&str| below.strip_prefix(member).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        self.members.is_empty() || self.members.iter().any(is_in)
+    }
+
     /// Whether the problem belongs to the row, in the object at `at`.
     pub(super) fn owns(&self, at: &str, problem: &Problem) -> bool {
         let Some(below) = problem.at.strip_prefix(at) else { return false };

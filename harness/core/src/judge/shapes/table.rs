@@ -106,10 +106,7 @@ pub(in crate::judge) fn judge(
     table.variants(payload, event, tallies, &mut owned);
     table.metas(payload, event, tallies, &mut owned);
     if payload.problems.is_empty() && payload.value.is_object() {
-        // An object with a newer part shows little about the requirements of this edition.
-        if payload.of_other_revision.is_empty() {
-            table.pass(payload, event, tallies);
-        }
+        table.pass(payload, event, tallies);
     } else {
         table.attribute(payload, event, tallies, owned);
     }
@@ -131,17 +128,22 @@ impl Table {
         Self { rows, index, valid, members, spelling, meta, variant: Owner::new(variant), custom }
     }
 
-    /// Counts the passes of a payload without problems.
+    /// Counts the passes of a payload without problems. A part that only another revision defines shows nothing about
+    /// the rows that hold it.
     fn pass(&self, payload: &Payload<'_>, event: usize, tallies: &mut Tallies) {
         for object in &payload.parts.objects {
             for (place, row) in object.definitions().filter_map(|name| self.index.get(name)).flatten() {
-                if row.is_exercised(object.value) {
+                let is_other = |place: &String| row.holds(&object.at, place);
+                if row.is_exercised(object.value) && !payload.of_other_revision.iter().any(is_other) {
                     tallies.ruling_at(*place, event).pass();
                 }
             }
         }
+        if !payload.of_other_revision.is_empty() {
+            return;
+        }
         self.valid.pass(event, tallies);
-        if let Some(requirement) = self.custom.filter(|_| payload.parts.members.iter().any(is_own_value)) {
+        if let Some(requirement) = self.custom.filter(|_| payload.parts.members.iter().any(is_of_open_set)) {
             tallies.ruling(requirement, event).pass();
         }
     }
@@ -315,11 +317,11 @@ fn fail(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usiz
     }
 }
 
-/// Whether the member holds a value of a party's own in an open set.
-fn is_own_value(member: &Member<'_>) -> bool {
-    const SETS: [&str; 9] =
-        ["sessionUpdate", "type", "kind", "status", "state", "stopReason", "outcome", "category", "severity"];
-    SETS.contains(&member.name) && member.value.as_str().is_some_and(|text| text.starts_with('_'))
+/// Whether the member holds a value of an open set: one of the protocol, or one of the party's own.
+fn is_of_open_set(member: &Member<'_>) -> bool {
+    const SETS: [&str; 10] =
+        ["sessionUpdate", "type", "kind", "status", "state", "stopReason", "outcome", "action", "category", "severity"];
+    SETS.contains(&member.name) && member.value.is_string()
 }
 
 fn plain(text: &str) -> String {
