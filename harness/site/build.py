@@ -149,7 +149,7 @@ class Site:
         pages = {}
         for case in self.cases:
             pages.setdefault(case.page, []).append(case)
-        titles = {"v1": "Cases", "v2": "Cases of version 2 (draft)"}
+        titles = {"v1": "Cases", "v2": "Cases of version 2 (preview)"}
         navigation = {}
         for page, cases in pages.items():
             first = cases[0]
@@ -208,6 +208,7 @@ def main():
         subprocess.run([program, "explain", "--protocol", major, "--pages", str(requirements / major)], check=True)
     site = Site(docs, requirements)
     site.copy_documentation()
+    shutil.copy(HERE / "extra.css", docs)
     navigation = site.navigation()
     sections = []
     for major in MAJORS:
