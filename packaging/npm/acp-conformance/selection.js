@@ -5,7 +5,7 @@ const VALUES = [
   '--act', '--cwd', '--env', '--expected', '--format', '--header', '--html', '--jobs', '-j', '--login', '--repeat',
   '--setting', '--snapshots', '--timeout-answer', '--timeout-exit', '--timeout-start', '--timeout-turn', '--trace-dir',
 ];
-const FLAGS = ['--allow-incomplete', '--isolate', '--keep-home', '--redact', '--strict', '--verbose', '-v'];
+const FLAGS = ['--allow-incomplete', '--isolate', '--keep-home', '--redact', '--strict'];
 
 /** Tells whether a run with these options runs all cases. */
 function runs_all(options) {

@@ -22,7 +22,7 @@ _VALUES = (
     *("--act", "--cwd", "--env", "--expected", "--format", "--header", "--html", "--jobs", "-j", "--login", "--repeat"),
     *("--setting", "--snapshots", "--timeout-answer", "--timeout-exit", "--timeout-start", "--timeout-turn", "--trace-dir"),
 )
-_FLAGS = ("--allow-incomplete", "--isolate", "--keep-home", "--redact", "--strict", "--verbose", "-v")
+_FLAGS = ("--allow-incomplete", "--isolate", "--keep-home", "--redact", "--strict")
 
 
 class ConformanceError(Exception):
