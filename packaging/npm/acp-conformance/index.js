@@ -62,7 +62,7 @@ function select(subject, profile, options, group) {
   const { error, status, stdout, stderr } = spawnSync(binary(), words, { encoding: 'utf8', maxBuffer: Infinity });
   if (error) throw error;
   if (status !== 0) throw new Error(`acp-conformance list failed\n${stderr.trim()}`);
-  // Those of the area http run only over HTTP or WebSocket, which takes a profile or an option that is not in `runs_all`.
+  // Those of the area http need another transport: a profile, or an option that `runs_all` does not know.
   const cases = JSON.parse(stdout).cases.filter(({ id }) => profile !== undefined || id.split('/')[2] !== 'http');
   const selects = (one) => is_selected(patterns, name_of(one), group);
   return { chosen: cases.filter(selects), others: cases.filter((one) => !selects(one)) };

@@ -18,8 +18,8 @@ function runs_all(options) {
 }
 
 /**
- * Returns the patterns for the names of tests (`-t` or `--test-name-pattern`), one of which a test has to match; an empty
- * array selects all tests. vitest and jest have no public way to read theirs: if theirs cannot be found, all cases run.
+ * Returns the patterns for the names of tests (`-t` or `--test-name-pattern`). A test has to match one of them; an empty
+ * array selects all tests. vitest and jest have no public way to read theirs: if it changes, all cases run.
  */
 function name_patterns() {
   const vitest = globalThis.__vitest_worker__?.config?.testNamePattern;

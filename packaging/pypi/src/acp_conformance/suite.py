@@ -20,7 +20,8 @@ _SELECTION = ("--case", "--requirement", "--skip", "--shard")
 #: Options with and without a value that leave all cases selected.
 _VALUES = (
     *("--act", "--cwd", "--env", "--expected", "--format", "--header", "--html", "--jobs", "-j", "--login", "--repeat"),
-    *("--setting", "--snapshots", "--timeout-answer", "--timeout-exit", "--timeout-start", "--timeout-turn", "--trace-dir"),
+    *("--setting", "--snapshots", "--timeout-answer", "--timeout-exit", "--timeout-start", "--timeout-turn"),
+    "--trace-dir",
 )
 _FLAGS = ("--allow-incomplete", "--isolate", "--keep-home", "--redact", "--strict")
 
@@ -67,7 +68,7 @@ class Suite:
         if done.returncode != 0:
             raise ConformanceError(f"acp-conformance list failed\n{done.stderr.decode(errors='replace').strip()}")
         cases = {case["id"]: case["title"] for case in json.loads(done.stdout)["cases"]}
-        # Those of the area http run only over HTTP or WebSocket, which takes a profile or an option that is not in _VALUES.
+        # Those of the area http need another transport: a profile, or an option that is not in _VALUES.
         return {id: title for id, title in cases.items() if self._profile is not None or id.split("/")[2] != "http"}
 
     def _runs_all(self):
