@@ -211,6 +211,14 @@ mod tests {
     }
 
     #[test]
+    fn a_subject_without_a_name_has_that_of_its_program() {
+        let mut report = run(Party::Agent, "a", None).report;
+        report.subject.name = None;
+        report.subject.command = vec!["/usr/bin/python3".to_owned(), "agent.py".to_owned()];
+        assert_eq!(title(&report), "unnamed agent (python3 agent.py)");
+    }
+
+    #[test]
     fn file_names_contain_only_harmless_characters() {
         let mut hostile = run(Party::Agent, "../../<b>É..x", Some("2026-11-01T00:00:00Z")).report;
         assert_eq!(file_name(&hostile), "agent-b-x-1.0-v1-stdio-2026-11-01");
