@@ -20,6 +20,10 @@ HERE = Path(__file__).resolve().parent
 MAJORS = sorted(folder.name for folder in (ROOT / "cases").glob("v[0-9]*"))
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(<?([^)\s>]+)>?\)")
 
+# In the code of a table, GitHub needs `\|` for a bar, and MkDocs shows the backslash.
+ROW = re.compile(r"^\|.*$", re.MULTILINE)
+CODE = re.compile(r"`[^`]*`")
+
 # Files of the repository that are not in docs/, with their pages.
 OTHERS = {
     "README.md": "about.md",
@@ -91,7 +95,7 @@ class Site:
     def write(self, page, text):
         file = self.folder / page
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_text(ROW.sub(lambda row: CODE.sub(lambda code: code[0].replace("\\|", "|"), row[0]), text))
 
     def address(self, source, target):
         """Returns the address on the site of a link in a file of the repository; None for a file without a page."""
@@ -149,7 +153,7 @@ class Site:
         pages = {}
         for case in self.cases:
             pages.setdefault(case.page, []).append(case)
-        titles = {"v1": "Cases", "v2": "Cases of version 2 (draft)"}
+        titles = {"v1": "Cases", "v2": "Cases of version 2 (preview)"}
         navigation = {}
         for page, cases in pages.items():
             first = cases[0]
@@ -208,6 +212,7 @@ def main():
         subprocess.run([program, "explain", "--protocol", major, "--pages", str(requirements / major)], check=True)
     site = Site(docs, requirements)
     site.copy_documentation()
+    shutil.copy(HERE / "extra.css", docs)
     navigation = site.navigation()
     sections = []
     for major in MAJORS:

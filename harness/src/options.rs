@@ -51,7 +51,8 @@ pub struct RunOptions {
     pub skipped: Vec<String>,
     /// Run only a few cases, which cover most MUSTs; for each push
     ///
-    /// They need few processes of the program. For a client, there is about one case of each area.
+    /// They need few processes of the program. For a client, there is about one case of each area, and more if it can
+    /// open further sessions.
     #[arg(long, help_heading = heading::SELECTION)]
     #[arg(conflicts_with_all = ["isolate", "shard", "snapshots", "update_expected", "explore"])]
     pub quick: bool,

@@ -2,6 +2,7 @@
 
 mod markdown;
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -89,11 +90,11 @@ pub(super) fn broken(report: &RunReport, level: Level) -> impl Iterator<Item = &
     report.requirements.iter().filter(move |r| r.level == level && r.fails())
 }
 
-/// Returns the name for people: that of the profile, or else the subject's own.
-pub(super) fn title(report: &RunReport) -> &str {
+/// Returns the name for people: that of the profile, or else the subject's own, or else that of its program.
+pub(super) fn title(report: &RunReport) -> Cow<'_, str> {
     let subject = &report.subject;
     let of_profile = subject.profile.as_ref().map(|profile| profile.title.as_str());
-    of_profile.or(subject.name.as_deref()).unwrap_or(UNKNOWN)
+    of_profile.or(subject.name.as_deref()).map_or_else(|| Cow::Owned(super::name(subject)), Cow::Borrowed)
 }
 
 /// Returns the version that the subject reported, or else the installed one.
@@ -117,7 +118,8 @@ pub(super) fn major(report: &RunReport) -> &str {
 #[must_use]
 pub fn file_name(report: &RunReport) -> String {
     let party = report.subject.kind.name();
-    let parts = [party, title(report), version(report), major(report), &report.suite.transport, date(report)];
+    let title = title(report);
+    let parts = [party, &title, version(report), major(report), &report.suite.transport, date(report)];
     let mut name = String::new();
     for c in parts.join("-").to_lowercase().chars() {
         match c {
@@ -206,6 +208,14 @@ mod tests {
             run.report.subject.profile = Some(Box::new(profile));
         }
         assert_eq!(shown(&runs), ["A new name-undated.html [a-undated.html]"]);
+    }
+
+    #[test]
+    fn a_subject_without_a_name_has_that_of_its_program() {
+        let mut report = run(Party::Agent, "a", None).report;
+        report.subject.name = None;
+        report.subject.command = vec!["/usr/bin/python3".to_owned(), "agent.py".to_owned()];
+        assert_eq!(title(&report), "unnamed agent (python3 agent.py)");
     }
 
     #[test]

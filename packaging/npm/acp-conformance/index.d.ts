@@ -14,6 +14,11 @@ export interface Options {
   env?: Readonly<Record<string, string>>;
   /** The result of a test whose case is undecided. The default is `skip`. */
   inconclusive?: 'skip' | 'fail';
+  /**
+   * The full name of the `describe` block around the tests, if there is one. Patterns of the test runner (`-t`,
+   * `--test-name-pattern`) select the cases to run, and they may contain it.
+   */
+  group?: string;
 }
 
 export type Verdict = 'pass' | 'fail' | 'inconclusive' | 'not-applicable' | 'not-exercised' | 'harness-error';
@@ -80,12 +85,12 @@ export interface CaseTest {
 
 /** The function `test` or `it` of vitest, jest or node:test. */
 export interface TestFunction {
-  (name: string, body: () => void): unknown;
+  (name: string, body: (context?: any) => void): unknown;
   skip(name: string, body: () => void): unknown;
 }
 
 /**
- * Runs the cases and returns the report.
+ * Runs the cases whose tests the test runner selects by name (`-t`, `--test-name-pattern`), and returns the report.
  *
  * Rejects if the subject does not start, the run ended early, or the options are wrong.
  */

@@ -7,7 +7,7 @@ function tests(report, { again, inconclusive = 'skip' } = {}) {
   const failures = failures_by_case(report);
   const of_cases = report.cases.map((one) => {
     const { result, message } = result_of(one, failures.get(one.id) ?? [], { again, inconclusive });
-    return { id: one.id, name: one.title ? `${one.id}: ${one.title}` : one.id, verdict: one.verdict, result, message };
+    return { id: one.id, name: name_of(one), verdict: one.verdict, result, message };
   });
   const wrong = (report.expected?.entries ?? []).filter(({ standing }) => standing === 'stale' || standing === 'expired');
   const of_entries = wrong.map((entry) => {
@@ -16,6 +16,11 @@ function tests(report, { again, inconclusive = 'skip' } = {}) {
     return { id, name: id, verdict: entry.verdict, result: 'fail', message };
   });
   return [...of_cases, ...of_entries];
+}
+
+/** The name of the test of a case. */
+function name_of({ id, title }) {
+  return title ? `${id}: ${title}` : id;
 }
 
 /** The failures that a case shows by itself: a more specific requirement and another case own the others. */
@@ -61,4 +66,4 @@ function text_of({ requirement, finding }) {
   return lines.join('\n');
 }
 
-module.exports = { tests };
+module.exports = { name_of, tests };

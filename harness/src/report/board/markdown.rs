@@ -104,7 +104,7 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
 
 /// Returns the name for people, and the subject's own name if it differs.
 fn named(report: &RunReport) -> String {
-    let title = title(report);
+    let title = &*title(report);
     match report.subject.name.as_deref() {
         Some(name) if !name.eq_ignore_ascii_case(title) => format!("{} ({})", in_markdown(title), in_markdown(name)),
         _ => in_markdown(title),

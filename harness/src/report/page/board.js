@@ -11,7 +11,7 @@ const named = (subject) => [subject.name, subject.version].filter(Boolean).join(
 function columnHead(subject) {
   const verdict = { conformant: 'pass', passed: 'pass', incomplete: 'inconclusive', 'not-conformant': 'fail' }[subject.verdict]
     || 'harness-error';
-  return el('th', { scope: 'col' }, el('a', { href: subject.page }, subject.version || '–'), el('small', {}, subject.date),
+  return el('th', { scope: 'col' }, el('a', { href: subject.page }, subject.version), el('small', {}, subject.date),
     data.subjects.some((other) => other.transport !== subject.transport) && el('small', {}, subject.transport),
     el('span', { class: `verdict ${verdict}` }, words(subject.verdict)), subject.partial && el('small', { title: subject.partial }, 'partial'),
     subject.selection && el('small', { title: 'Not all cases were selected' }, 'selected cases'));
@@ -60,11 +60,9 @@ class Group {
     this.body.hidden = wanted.length === 0;
     this.count.textContent = String(wanted.length);
     this.sums.forEach((sum, column) => {
-      const counted = ['pass', 'fail', 'inconclusive', 'harness-error']
+      // What does not apply is not counted; what was not exercised is, since it may apply.
+      const counted = ['pass', 'fail', 'inconclusive', 'harness-error', 'not-exercised']
         .map((verdict) => [verdict, wanted.filter((one) => one.verdicts[column] === verdict).length]).filter(([, count]) => count > 0);
-      // What was not exercised may apply, so it differs from what does not.
-      const idle = wanted.filter((one) => one.verdicts[column] === 'not-exercised').length;
-      if (counted.length === 0 && idle > 0) counted.push(['not-exercised', idle]);
       sum.replaceChildren(...counted.length === 0 ? [el('span', { class: 'none' }, '–')] : counted.map(([verdict, count]) => el('span', { class: verdict },
         el('span', { 'aria-hidden': 'true' }, SIGNS[verdict]), String(count), el('span', { class: 'hidden' }, ` ${words(verdict)} `))));
     });

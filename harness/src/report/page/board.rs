@@ -14,8 +14,8 @@ use crate::protocol::edition_label;
 use crate::report::board::{BoardRun, BoardSubject, ListedAgent, broken, date, major, subjects, title, version};
 use crate::report::visible::visible;
 use crate::report::words::{count, partial};
-use crate::requirement::{Level, Party, page};
-use crate::results::RunReport;
+use crate::requirement::{Level, Party, Status, page};
+use crate::results::{RequirementReport, RunReport};
 use crate::verdict::{Conformance, Verdict};
 
 const SCRIPT: &str = include_str!("board.js");
@@ -31,7 +31,7 @@ struct BoardData<'b> {
 #[derive(Serialize)]
 struct Subject<'b> {
     party: Party,
-    name: &'b str,
+    name: Cow<'b, str>,
     version: &'b str,
     date: &'b str,
     edition: Cow<'b, str>,
@@ -139,7 +139,7 @@ fn head(subjects: &[BoardSubject<'_>], listed: &[ListedAgent], docs: Option<&str
             @if let Some(docs) = docs { " " a href={ (docs) "/" } { "Documentation" } }
         }
         p class="facts" {
-            "The newest run of each subject. Score: the MUSTs that passed, of those that apply. "
+            "The newest run of each subject. Score: the MUSTs that passed, of those that apply and that a program can check. "
             "History: the number of failed MUSTs in each run, the oldest first."
         }
         div class="scroll" tabindex="0" role="group" aria-label="Subjects" {
@@ -197,7 +197,8 @@ fn row(subject: &BoardSubject<'_>) -> Markup {
     let report = &subject.newest.report;
     let edition = edition_label(&report.suite.edition);
     let failed = |level| broken(report, level).count();
-    let musts = || report.requirements.iter().filter(|known| known.level == Level::Must && known.same_as.is_empty());
+    let is_scored = |known: &&RequirementReport| known.level == Level::Must && known.status != Status::Planned;
+    let musts = || report.requirements.iter().filter(is_scored).filter(|known| known.same_as.is_empty());
     let count = |verdict| musts().filter(|known| known.verdict == verdict).count();
     let (passed, applicable) = (count(Verdict::Pass), musts().count() - count(Verdict::NotApplicable));
     let exercised = passed + count(Verdict::Fail);
@@ -205,7 +206,7 @@ fn row(subject: &BoardSubject<'_>) -> Markup {
     html! {
         tr data-party=(report.subject.kind.name()) data-edition=(visible(&edition)) data-transport=(visible(&report.suite.transport)) {
             th scope="row" {
-                a href=(subject.newest.page) { (visible(title(report))) } " " small { (report.subject.kind.name()) }
+                a href=(subject.newest.page) { (visible(&title(report))) } " " small { (report.subject.kind.name()) }
             }
             td { (visible(version(report))) }
             td { (visible(date(report))) }

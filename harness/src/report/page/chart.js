@@ -198,9 +198,9 @@ function chart({ events, of, header }, findings) {
   }
   gap(of - next);
   const steps = list.querySelectorAll('.done-step').length;
-  const toggle = steps > 0 && el('label', { class: 'facts' },
+  const toggle = steps > 0 && el('label', { class: 'facts steps' },
     el('input', { type: 'checkbox', onchange: ({ target }) => list.classList.toggle('with-steps', target.checked) }),
-    ` Show the ${steps} steps of the case that went as expected`);
+    ` Show the ${steps === 1 ? 'step' : `${steps} steps`} of the case that went as expected`);
   return el('div', { class: 'sequence' }, toggle,
     el('div', { class: 'heads', 'aria-hidden': 'true' }, el('b', {}, 'client'), el('b', {}, 'agent')), list);
 }

@@ -180,7 +180,7 @@ const VIEWS = {
 };
 
 /** The verdicts whose rows are folded at first, each with its verb. */
-const FOLDED = [['pass', 'passed'], ['not-applicable', 'do not apply']];
+const FOLDED = [['not-exercised', 'were not exercised'], ['pass', 'passed'], ['not-applicable', 'do not apply']];
 
 const FILTERS = ['party', 'level', 'area', 'verdict'];
 
