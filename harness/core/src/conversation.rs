@@ -112,6 +112,8 @@ pub struct Conversation {
     pub other_model_request: Option<usize>,
     /// A request to the model that held the earlier prompt of a session which was not opened again in between.
     pub passes_history: Option<usize>,
+    /// The sorts of images, sounds and embedded resources that reached the model, each with the first request.
+    pub passed: BTreeMap<(String, bool, String), usize>,
     /// The entries of MCP servers that the client has named for its sessions.
     pub mcp_servers: Vec<Value>,
     /// The terminals that the client made, by id.
@@ -224,6 +226,7 @@ impl Conversation {
             instructions: BTreeMap::new(),
             other_model_request: None,
             passes_history: None,
+            passed: BTreeMap::new(),
             mcp_servers: Vec::new(),
             terminals: BTreeMap::new(),
             unreleased: BTreeSet::new(),

@@ -10,7 +10,7 @@ pub use self::state::State;
 use self::state::all_of_several;
 pub(super) use self::state::entries;
 use super::common::{BAD_PARAMS, NO_METHOD, NOT_FOUND, decide_absolute, decide_implemented, proper};
-use super::support::{fail_in_case, last_part};
+use super::support::{fail_in_case, last_part, same_path};
 use crate::areas::timestamp::timestamp;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CURSOR_LIFETIME, NEXT_PAGE, between};
@@ -25,6 +25,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("list.no-match-empty", On::Response(no_match_empty)).only(&[LIST]),
     Check::agent("list.cwd-filter", On::Response(cwd_filter)).only(&[LIST]),
     Check::agent("list.entry-shape", On::Payload(entry_cwd)).only(&["session/list"]),
+    Check::agent("list.entry-shape", On::Response(cwd_of_other_session)).only(&[LIST]),
     Check::agent("list.unique-ids", On::Response(unique_ids)).only(&[LIST]),
     Check::agent("list.updated-at", On::Payload(updated_at)).only(&["session/list"]),
     Check::agent("list.most-recent-first", On::Response(most_recent_first)).alone().only(&[LIST]),
@@ -122,6 +123,36 @@ fn cwd_filter(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
                 );
                 ruling.inconclusive(fact, &[exchange.n]);
             }
+        }
+    }
+}
+
+/// "Working directory for the session": not that of another one.
+///
+/// Correct but unusual: a session that was opened again elsewhere, a directory with several names by links, and an
+/// agent that reports the root of a project. So only the directory of another session fails, in a case, if it has
+/// another name and is not a parent of the session's own. An id that is listed twice fails elsewhere.
+fn cwd_of_other_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let Some((exchange, result)) = page(answer).filter(|_| conversation.whole) else { return };
+    let ids: Vec<&str> = entries(result).map(|(id, _)| id).collect();
+    for (at, entry) in result.member("sessions").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        let text = |name: &str| entry.member(name).and_then(Value::as_str).unwrap_or_default();
+        let (id, cwd) = (text("sessionId"), text("cwd"));
+        let session = conversation.session(id).filter(|session| !session.was_reopened && is_absolute(&session.cwd));
+        let is_sole = ids.iter().filter(|other| **other == id).count() == 1;
+        let Some(own) = session.filter(|_| is_sole).map(|session| session.cwd.as_str()) else { continue };
+        if last_part(own) == last_part(cwd) || own.to_lowercase().starts_with(&cwd.to_lowercase()) {
+            continue;
+        }
+        if let Some(other) = conversation.sessions.values().find(|other| same_path(&other.cwd, cwd)) {
+            let fact = fact!(
+                "cwd-of-other-session",
+                "the agent listed `{session_id}` with the cwd `{actual}` of another session; expected `{expected}`",
+                session_id = id, actual = cwd, expected = own;
+                pointer = format!("/result/sessions/{at}/cwd")
+            );
+            ruling.fail(fact, &[exchange.n, session.map_or(other.known, |session| session.known)]);
         }
     }
 }

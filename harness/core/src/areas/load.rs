@@ -16,7 +16,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.replay-complete", On::Response(replay_complete)).only(&[LOAD]),
     Check::agent("load.replay-complete", On::Response(tools_as_they_ended)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(replay_order)).only(&[LOAD]),
+    Check::agent("load.replay-complete", On::Response(message_cut_off)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(replayed_once)).only(&[LOAD]),
+    Check::agent("load.replay-order", On::Response(tools_in_their_turns)).only(&[LOAD]),
     Check::agent("load.replay-before-response", On::Update(replay_before_response)),
     Check::agent("load.replay-before-response", On::Response(replay_then_response)).only(&[LOAD]),
     Check::agent("load.replay-session-id", On::Update(replay_session_id)),
@@ -210,13 +212,89 @@ fn replayed_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
+/// As in [`replay_complete`]: a message of the agent comes with all of its lines.
+///
+/// Correct but unusual: an agent that renders or wraps its text, stores only the last part of a turn with tools, or
+/// replaces its history by a summary. So this fails only in a session without tools and slash commands, for a message
+/// of at least four long lines in plain letters whose first line the replay has, and of which it lacks most others and
+/// the last one.
+fn message_cut_off(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    /// Shorter lines occur by chance.
+    const SHORTEST: usize = 24;
+    const FEWEST: usize = 4;
+    let Some(session) = loaded(ctx, answer).filter(|session| !has_commands(session)) else { return };
+    if !session.earlier_tools.is_empty() || !session.tools.is_empty() {
+        return;
+    }
+    let replayed = session.replay.iter().filter(|(variant, _)| variant == AGENT).map(|(_, text)| text.as_str());
+    let replayed = plain(&replayed.collect::<Vec<_>>().join("\n"));
+    for (_, text) in history(session).filter(|(variant, _)| *variant == AGENT) {
+        let is_usual = |c: char| c.is_ascii_alphanumeric() || " ,.'".contains(c);
+        let lines: Vec<String> =
+            text.lines().map(plain).filter(|line| line.len() >= SHORTEST && line.chars().all(is_usual)).collect();
+        let is_shown: Vec<bool> = lines.iter().map(|line| replayed.contains(line.as_str())).collect();
+        let shown = is_shown.iter().filter(|shown| **shown).count();
+        if let ([true, .., false], [_, .., last]) = (is_shown.as_slice(), lines.as_slice())
+            && lines.len() >= FEWEST
+            && shown * 2 <= lines.len()
+        {
+            let fact = fact!(
+                "message-cut-off",
+                "the agent replayed {shown} of {all} lines of a message, without the last one, `{last}`; expected the \
+                whole message",
+                shown,
+                all = lines.len(),
+                last
+            );
+            return ruling.fail(fact, &[]);
+        }
+    }
+}
+
+/// As in [`replay_order`]: a tool call comes after the prompt of its turn, and before the next prompt.
+///
+/// Correct but unusual: an agent that reports the texts and the tools of one turn in another order, leaves out tools,
+/// gives them new ids, uses an id again in a later turn, or repeats a prompt. A session that was opened again before
+/// decides nothing, since its tools may have come in a replay.
+fn tools_in_their_turns(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = loaded(ctx, answer).filter(|session| !session.was_reopened && !has_commands(session));
+    let Some(session) = session else { return };
+    let prompts: Vec<&str> =
+        session.spoken.iter().filter(|(variant, _)| variant == USER).map(|(_, text)| text.as_str()).collect();
+    let place_of = |prompt: &&str| {
+        let here = |(_, (variant, text)): &(usize, &(String, String))| variant == USER && shows(prompt, text);
+        let mut places = session.replay.iter().enumerate().filter(here).map(|(place, _)| place);
+        places.next().filter(|_| places.next().is_none())
+    };
+    let places: Option<Vec<usize>> = prompts.iter().map(place_of).collect();
+    let Some(places) = places.filter(|places| places.len() == session.prompts && places.is_sorted_by(|a, b| a < b))
+    else {
+        return;
+    };
+    for (id, place) in &session.replayed_tools {
+        let turn = session.earlier_tools.get(id).and_then(|(_, turn)| turn.checked_sub(1));
+        let Some((turn, begin)) = turn.and_then(|turn| Some((turn, *places.get(turn)?))) else { continue };
+        let is_early = *place <= begin;
+        let is_late = places.get(turn + 1).is_some_and(|next| next < place);
+        if is_early || is_late {
+            let fact = fact!(
+                "tool-call-in-other-turn",
+                "the agent replayed the tool call `{tool_call_id}` {when}; expected it in the turn of that prompt",
+                tool_call_id = id,
+                when = if is_early { "before the prompt of its turn" } else { "after the prompt of the next turn" }
+            );
+            return ruling.fail(fact, session.tools.get(id).map_or(&[][..], |tool| std::slice::from_ref(&tool.n)));
+        }
+    }
+}
+
 /// As in [`replay_complete`]: a tool call ends in the replay as it ended in the conversation.
 ///
 /// Correct but unusual: the replay leaves out tool calls, their content, or their status; a call that the user refused
 /// has another status; a call that the agent still runs. So only `completed` for `failed`, or the reverse, fails.
 fn tools_as_they_ended(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = loaded(ctx, answer).filter(|session| !session.has_denied) else { return };
-    for (id, before) in session.earlier_tools.iter().filter(|(_, status)| is_final(status)) {
+    for (id, (before, _)) in session.earlier_tools.iter().filter(|(_, (status, _))| is_final(status)) {
         let Some(tool) = session.tools.get(id).filter(|tool| tool.is_final() && tool.status != *before) else {
             continue;
         };
@@ -320,7 +398,7 @@ fn replay_valid(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
             );
             let begun = !session.replay.is_empty() || !session.tools.is_empty();
             match session.earlier_tools.get(id) {
-                Some(status) if !begun || !is_final(status) => ruling.inconclusive(fact, &[]),
+                Some((status, _)) if !begun || !is_final(status) => ruling.inconclusive(fact, &[]),
                 _ => ruling.fail(fact, &[]),
             }
         }

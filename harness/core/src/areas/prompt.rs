@@ -2,6 +2,7 @@
 
 pub(in crate::areas) mod agent;
 mod keys;
+mod media;
 mod model;
 mod state;
 pub(in crate::areas) mod v2;
@@ -10,4 +11,4 @@ pub use self::state::State;
 use super::Check;
 
 /// The checks of the area.
-pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, v2::CHECKS, keys::CHECKS, model::CHECKS];
+pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, v2::CHECKS, keys::CHECKS, model::CHECKS, media::CHECKS];

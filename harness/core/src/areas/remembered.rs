@@ -1,10 +1,12 @@
 //! The history of a session as its model gets it: the requests to the scripted model show it.
 
+use std::collections::BTreeSet;
+
 use crate::areas::CheckContext;
 use crate::areas::support::{Finish, leave_redacted};
-use crate::conversation::{Answer, IntentPrompt, ModelAsked, Opening, Session};
+use crate::conversation::{Answer, IntentPrompt, ModelAsked, ModelLog, Opening, Session};
 use crate::fact;
-use crate::finding::Ruling;
+use crate::finding::{Fact, Ruling};
 use crate::trace::ModelRequest;
 
 /// The first turn after a load or a resume: "The Client can then continue sending prompts as if the session was never
@@ -48,8 +50,52 @@ pub(super) fn decide_remembers(ctx: &CheckContext<'_>, answer: &Answer<'_>, afte
             method = after.method();
             prompts = earlier.len()
         );
-        ruling.fail(fact, &[log.requests[0].n, contrast]);
+        return ruling.fail(fact, &[log.requests[0].n, contrast]);
     }
+    if let Some((n, fact)) = disorder(log, after) {
+        ruling.fail(fact, &[n, log.whole.unwrap_or(contrast)]);
+    }
+}
+
+/// Returns a request with the earlier prompts in another order, or with all of them several times.
+///
+/// Correct but unusual: an agent that repeats a prompt, as a reminder or after an error of the model, or quotes prompts
+/// in one message. So the same session must have passed each of its prompts as one message in order before it was
+/// opened again, and what fails is each of them once in another order, or each of at least two more than once.
+fn disorder(log: &ModelLog, after: Opening) -> Option<(usize, Fact)> {
+    log.whole?;
+    let earlier = log.prompts.len() - 1;
+    let intents: BTreeSet<&str> = log.prompts.iter().map(|prompt| prompt.intent.as_str()).collect();
+    if intents.len() != log.prompts.len() || earlier < 2 {
+        return None;
+    }
+    log.requests.iter().find_map(|asked| {
+        let request = asked.event.request.as_ref().filter(|request| !request.cut)?;
+        let numbers: Vec<usize> = log.history_in(request).into_iter().filter(|number| *number < earlier).collect();
+        let count = |number: usize| numbers.iter().filter(|other| **other == number).count();
+        let is_swapped = (0..earlier).all(|number| count(number) == 1) && !numbers.is_sorted();
+        let is_repeated = (0..earlier).all(|number| count(number) > 1);
+        let fact = if is_swapped {
+            fact!(
+                "history-in-other-order",
+                "the agent asked its model with the earlier prompts of the session in another order after {method}; \
+                expected the order of the conversation",
+                method = after.method();
+                prompts = earlier
+            )
+        } else if is_repeated {
+            fact!(
+                "history-repeated",
+                "the agent asked its model with each earlier prompt of the session several times after {method}; \
+                expected each once, as before",
+                method = after.method();
+                prompts = earlier
+            )
+        } else {
+            return None;
+        };
+        Some((asked.n, fact))
+    })
 }
 
 /// Returns the intents before the last one.

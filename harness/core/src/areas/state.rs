@@ -17,6 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("state.custom-needs-standard", On::Update(only_custom)).only(&[STATE]),
     Check::agent("state.idle-ends-turn", On::End(hangs)),
     Check::agent("state.leaves-requires-action", On::End(stays_blocked)),
+    Check::agent("state.leaves-requires-action", On::Update(resumes_in_silence)).only(&[STATE]),
 ];
 
 /// The bytes from which on a text tells messages apart.
@@ -95,6 +96,29 @@ fn only_custom(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
         );
         ruling.fail(fact, &[custom, accepted]);
     }
+}
+
+/// "Once reported, Agents MUST report `running` when progress resumes, or `idle` if the work ends without resuming."
+///
+/// Correct but unusual: a tool call that the user refused, a cancel, another question or a page that still waits for
+/// the user, and an agent that only writes a last message. So this fails only if the tool call of the last answered
+/// question ran or was completed after the answer, and the next state is an end of the work.
+fn resumes_in_silence(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(session), Some(Some(_))) = (update.known, idle(update)) else { return };
+    let (work, visits) = (&session.work, &ctx.areas.elicit);
+    let blocked = work.state.as_deref() == Some("requires_action") && work.ending.is_none();
+    let Some((answer, resumed)) = work.settled.zip(work.resumed).filter(|_| blocked) else { return };
+    let waits = ctx.conversation.open_of(Party::Agent).any(|open| open.session() == Some(update.session));
+    if waits || visits.any_outstanding() || visits.overflown || session.was_reopened || !ctx.conversation.whole {
+        return;
+    }
+    let fact = fact!(
+        "running-not-reported",
+        "the agent went on with the tool call after the answer of the user and reported idle after requires_action; \
+        expected running before that";
+        session_id = update.session, pointer = "/params/update/state"
+    );
+    ruling.fail(fact, &[answer, resumed]);
 }
 
 /// The agent reports `idle` when no foreground work remains.

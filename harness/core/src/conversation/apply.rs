@@ -187,9 +187,10 @@ impl Conversation {
         if opening == Opening::Load && !during_load {
             // The replay repeats the whole history, so its tool calls are checked from the start.
             let tools = std::mem::take(&mut known.tools);
-            known.earlier_tools = tools.into_iter().map(|(id, tool)| (id, tool.status)).collect();
+            known.earlier_tools = tools.into_iter().map(|(id, tool)| (id, (tool.status, tool.turn))).collect();
             known.compactions.clear();
             known.replay.clear();
+            known.replayed_tools.clear();
             known.message_ids.clear();
             known.finished_messages.clear();
             known.last_chunk = None;

@@ -142,6 +142,7 @@ impl Session {
         if text_of(&self.spoken) + text_of(&self.replay) > memory.text {
             self.spoken.clear();
             self.replay.clear();
+            self.replayed_tools.clear();
             self.uneven = true;
         }
         if self.model.size() > memory.text {

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::Conversation;
 use crate::protocol::Update;
-use crate::trace::{ModelEvent, intents_in};
+use crate::trace::{Digest, ModelEvent, ModelRequest, ModelText, intents_in};
 use crate::wire::Members;
 
 /// The prompts of a session, and the requests to the model for the last one.
@@ -27,6 +29,8 @@ pub struct ModelLog {
     pub reported: Reported,
     /// The first prompt's request with the most tools: its bytes without the prompt, and the number of its tools.
     pub baseline: Option<(usize, usize)>,
+    /// A request with a message for each of at least two prompts, in their order.
+    pub whole: Option<usize>,
 }
 
 /// A prompt with an intent.
@@ -49,8 +53,17 @@ pub struct IntentPrompt {
 pub struct Block {
     /// Its type.
     pub kind: String,
-    /// The distinctive words of a text, or of the URI and the names of a link, in lower case.
+    /// The distinctive words of a text, of the URI and the names of a link, or of the text of a resource, in lower
+    /// case.
     pub words: BTreeSet<String>,
+    /// The distinctive words of the URI of a resource, in lower case.
+    pub place: BTreeSet<String>,
+    /// The MIME type of an image, a sound or a resource.
+    pub mime_type: String,
+    /// The bytes of an image, a sound or a blob.
+    pub content: Option<Digest>,
+    /// Whether it has annotations: by its audience and priority, an agent may leave it out.
+    pub is_annotated: bool,
 }
 
 /// A request to the model.
@@ -100,11 +113,74 @@ impl Block {
         let members: &[&str] = match kind.as_str() {
             "text" => &["text"],
             "resource_link" => &["uri", "name", "title", "description"],
+            "resource" => &["text"],
             _ => &[],
         };
-        let texts = members.iter().filter_map(|name| block.member(name)?.as_str());
-        Self { kind, words: texts.flat_map(words_of).take(MOST).collect() }
+        let of = block.member("resource").filter(|_| kind == "resource").unwrap_or(block);
+        let text_of = |name: &str| of.member(name).and_then(Value::as_str);
+        let data = match kind.as_str() {
+            "image" | "audio" => text_of("data"),
+            "resource" => text_of("blob"),
+            _ => None,
+        };
+        let bytes = data.filter(|data| data.len() <= MOST_TEXT).and_then(|data| STANDARD.decode(data).ok());
+        Self {
+            words: members.iter().filter_map(|name| text_of(name)).flat_map(words_of).take(MOST).collect(),
+            place: text_of("uri").filter(|_| kind == "resource").into_iter().flat_map(words_of).take(MOST).collect(),
+            mime_type: text_of("mimeType").unwrap_or_default().to_owned(),
+            content: bytes.map(|bytes| Digest::of(&bytes)),
+            is_annotated: block.member("annotations").is_some_and(|annotations| !annotations.is_null()),
+            kind,
+        }
     }
+}
+
+impl IntentPrompt {
+    /// Returns the words of a block that stand in no other block of the prompt.
+    pub fn own_words(&self, at: usize) -> impl Iterator<Item = &String> {
+        self.blocks[at].words.iter().filter(move |word| self.is_own(at, word))
+    }
+
+    /// Whether a word of a block stands in no other block of the prompt.
+    fn is_own(&self, at: usize, word: &str) -> bool {
+        let mut others = self.blocks.iter().enumerate().filter(|(other, _)| *other != at);
+        others.all(|(_, block)| !block.words.contains(word) && !block.place.contains(word))
+    }
+
+    /// Whether this request holds the content of a block: its bytes, or a word that no other block has.
+    pub(crate) fn is_in(&self, at: usize, request: &ModelRequest) -> bool {
+        if let Some(content) = &self.blocks[at].content {
+            return request.media.iter().any(|medium| medium.content == *content);
+        }
+        let words = words_in(request);
+        self.own_words(at).any(|word| words.contains(word))
+    }
+
+    /// Whether this request holds the content of a block, or names the place of a resource.
+    pub(crate) fn is_named_in(&self, at: usize, request: &ModelRequest) -> bool {
+        let words = words_in(request);
+        let mut place = self.blocks[at].place.iter().filter(|word| self.is_own(at, word));
+        self.is_in(at, request) || place.any(|word| words.contains(word))
+    }
+}
+
+impl Block {
+    /// Whether it is an image, a sound or an embedded resource.
+    #[must_use]
+    pub fn is_attachment(&self) -> bool {
+        matches!(self.kind.as_str(), "image" | "audio" | "resource")
+    }
+
+    /// Returns what an agent decides by how to pass it on: its type, whether it holds bytes, and its MIME type.
+    #[must_use]
+    pub fn sort(&self) -> (String, bool, String) {
+        (self.kind.clone(), self.content.is_some(), self.mime_type.clone())
+    }
+}
+
+/// Returns the distinctive words of the messages of a request, in lower case.
+fn words_in(request: &ModelRequest) -> BTreeSet<String> {
+    request.messages.iter().filter_map(|message| message.text.as_deref()).flat_map(words_of).collect()
 }
 
 /// Returns the distinctive words of a text, in lower case.
@@ -135,7 +211,22 @@ impl ModelLog {
             let known = (request.bytes.saturating_sub(prompt.bytes), request.tools.len());
             self.baseline = self.baseline.filter(|(_, tools)| *tools >= known.1).or(Some(known));
         }
+        let numbers = event.request.as_ref().map(|request| self.history_in(request)).unwrap_or_default();
+        if numbers.len() > 1 && numbers.iter().copied().eq(0..self.prompts.len()) {
+            self.whole = self.whole.or(Some(n));
+        }
         self.requests.push(ModelAsked { n, event: event.clone() });
+    }
+
+    /// Returns the numbers of the prompts whose intents the messages of a request have, in the order of the messages.
+    /// Messages with several intents do not count.
+    pub(crate) fn history_in(&self, request: &ModelRequest) -> Vec<usize> {
+        let sole_intent = |message: &ModelText| {
+            let mut intents = message.intents();
+            let intent = intents.next().filter(|_| intents.next().is_none())?;
+            self.prompts.iter().position(|prompt| prompt.intent == intent)
+        };
+        request.messages.iter().filter_map(sole_intent).collect()
     }
 
     /// Reads an update during a turn.
@@ -207,5 +298,11 @@ impl Conversation {
             }
         }
         session.model.learn_request(n, event);
+        let Some(prompt) = session.model.prompts.last() else { return };
+        for (at, block) in prompt.blocks.iter().enumerate().filter(|(_, block)| block.is_attachment()) {
+            if !self.passed.contains_key(&block.sort()) && self.passed.len() < MOST && prompt.is_in(at, request) {
+                self.passed.insert(block.sort(), n);
+            }
+        }
     }
 }

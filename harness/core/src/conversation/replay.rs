@@ -1,10 +1,12 @@
 //! The replay of a session's history, and the state of a session that was opened again.
 
 use super::session::{Opening, Session};
+use serde_json::Value;
+
 use super::{Conversation, Exchange, current_values};
 use crate::conversation::outcome::Outcome;
 use crate::protocol::Update;
-use crate::wire::push_text;
+use crate::wire::{Members, push_text};
 
 /// The most pieces of text that are kept of one replay.
 const MOST_REPLAYED: usize = 4096;
@@ -44,10 +46,18 @@ impl Conversation {
 impl Session {
     /// Records a piece of the replayed history.
     pub(super) fn learn_replay(&mut self, update: &Update<'_>) {
-        if self.loading.is_none() || !update.variant.ends_with("_chunk") {
+        if self.loading.is_none() {
             return;
         }
         let room = self.replay.len() < MOST_REPLAYED;
+        let tool = update.body.member("toolCallId").and_then(Value::as_str).filter(|_| update.variant == "tool_call");
+        if let Some(id) = tool.filter(|_| room) {
+            let before = self.replay.len();
+            self.replayed_tools.entry(id.to_owned()).or_insert(before);
+        }
+        if !update.variant.ends_with("_chunk") {
+            return;
+        }
         let text = update.text().unwrap_or_default();
         match self.replay.last_mut() {
             Some((last, all)) if last == update.variant => push_text(all, text),

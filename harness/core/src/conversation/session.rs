@@ -64,8 +64,9 @@ pub struct Session {
     pub tools: BTreeMap<String, ToolCall>,
     /// The tool calls that were created since the last prompt, and are still known.
     pub new_tools: BTreeSet<String>,
-    /// The status of each tool call that was known when the last `session/load` was sent, by id.
-    pub earlier_tools: BTreeMap<String, String>,
+    /// The tool calls that were known when the last `session/load` was sent, by id: the status of each, and the number
+    /// of the prompt in whose turn it was created.
+    pub earlier_tools: BTreeMap<String, (String, usize)>,
     /// The titles of notices that were shown in the turn of a prompt which contains the title.
     pub notices: BTreeSet<String>,
     /// The status of each reported compaction, by id.
@@ -127,6 +128,8 @@ pub struct Session {
     /// The content of the replay of the last `session/load`, until the next prompt: (variant, text), with adjacent
     /// pieces of a variant joined.
     pub replay: Vec<(String, String)>,
+    /// The tool calls of that replay, by id: the number of pieces of content before the first report of each.
+    pub replayed_tools: BTreeMap<String, usize>,
     /// The way in which it was opened again, with the event of the answer, as long as no prompt followed.
     pub reopened: Option<(Opening, usize)>,
     /// Whether it was ever loaded or resumed.

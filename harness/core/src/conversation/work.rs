@@ -56,6 +56,10 @@ pub struct Work {
     /// The last answer of the client by which the agent had no open question any more, since it reported
     /// `requires_action`.
     pub settled: Option<usize>,
+    /// The tool call that this answer was about.
+    pub settled_tool: Option<String>,
+    /// The report after that answer that this tool call runs or is completed.
+    pub resumed: Option<usize>,
     /// What single checks remember.
     pub history: History,
     /// Whether something was too much to remember.
@@ -133,6 +137,10 @@ impl Work {
                 }
             }
             "tool_call_update" => {
+                let is_settled = self.settled_tool.is_some() && text("toolCallId") == self.settled_tool.as_deref();
+                if is_settled && matches!(text("status"), Some("in_progress" | "completed")) {
+                    self.resumed = self.resumed.or(Some(n));
+                }
                 if let Some(tool) = text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown)) {
                     tool.learn_capabilities(update.body);
                     if let Some(status) = update.body.member("status") {
@@ -201,7 +209,7 @@ impl Work {
         }
         self.state = Some(state.to_owned());
         self.state_at = n;
-        (self.output, self.settled) = (None, None);
+        (self.output, self.settled, self.settled_tool, self.resumed) = (None, None, None, None);
     }
 
     fn learn_reply(&mut self, update: &Update<'_>) {
@@ -232,9 +240,12 @@ impl Work {
     }
 
     /// Reads an answer of the client to a question of the session; `still_open` if another one is open.
-    pub(super) fn learn_answer(&mut self, n: usize, still_open: bool) {
+    pub(super) fn learn_answer(&mut self, n: usize, question: &Value, still_open: bool) {
         if self.state.as_deref() == Some("requires_action") && !still_open {
-            self.settled = Some(n);
+            let subject = question.member("subject");
+            let call = subject.and_then(|subject| subject.member("toolCall").or(Some(subject)));
+            let id = call.and_then(|call| call.member("toolCallId")?.as_str());
+            (self.settled, self.settled_tool, self.resumed) = (Some(n), id.map(str::to_owned), None);
             self.output = None;
         }
     }
@@ -291,7 +302,7 @@ impl Conversation {
         let Some(id) = exchange.session().filter(|_| is_question(&exchange.method)) else { return };
         let still_open = self.open_of(Party::Agent).any(|open| open.session() == Some(id) && is_question(&open.method));
         if let Some(session) = self.sessions.get_mut(id) {
-            session.work.learn_answer(n, still_open);
+            session.work.learn_answer(n, &exchange.params, still_open);
         }
     }
 }

@@ -59,6 +59,8 @@ pub(crate) const LAYERS: &[Layered] = &[
     messages("asks-model", || AsksModel::with(Lapse::Nothing)),
     messages("asks-model-without-other-texts", || AsksModel::with(Lapse::OtherTexts)),
     messages("asks-model-without-links", || AsksModel::with(Lapse::Links)),
+    messages("asks-model-without-other-attachments", || AsksModel::with(Lapse::OtherAttachments)),
+    messages("asks-model-newest-first-after-load", || AsksModel::with(Lapse::NewestFirstAfter("session/load"))),
     messages("asks-model-without-history-after-load", || AsksModel::with(Lapse::HistoryAfter("session/load"))),
     messages("asks-model-without-history-after-resume", || AsksModel::with(Lapse::HistoryAfter("session/resume"))),
     messages("asks-model-with-one-history", || AsksModel::with(Lapse::OneHistory)),

@@ -25,8 +25,12 @@ pub(super) enum Lapse {
     OtherTexts,
     /// It drops links to resources.
     Links,
+    /// It passes only the first image, sound or embedded resource of a prompt.
+    OtherAttachments,
     /// It passes no history after this request opened the session again.
     HistoryAfter(&'static str),
+    /// It passes the newest message first once this request opened the session again.
+    NewestFirstAfter(&'static str),
     /// All sessions have one history.
     OneHistory,
 }
@@ -46,10 +50,12 @@ impl AsksModel {
         let blocks = prompt.as_array().into_iter().flatten();
         let mut texts: Vec<String> = Vec::new();
         let mut links: Vec<String> = Vec::new();
-        let mut media = Vec::new();
+        let (mut media, mut attachments) = (Vec::new(), 0);
         for block in blocks {
             let member = |name: &str| block[name].as_str().unwrap_or_default();
+            attachments += usize::from(!["text", "resource_link"].contains(&member("type")));
             match member("type") {
+                "resource" | "image" | "audio" if self.lapse == Lapse::OtherAttachments && attachments > 1 => {}
                 "text" => texts.push(member("text").to_owned()),
                 "resource_link" => links.push(format!("[{}]({})", member("name"), member("uri"))),
                 "resource" => texts.push(block["resource"].to_string()),
@@ -76,6 +82,10 @@ impl Layer for AsksModel {
         let id = if self.lapse == Lapse::OneHistory { "all" } else { id };
         if matches!(self.lapse, Lapse::HistoryAfter(opening) if message::calls(&message, opening)) {
             histories.0.remove(id);
+            histories.write();
+        }
+        if matches!(self.lapse, Lapse::NewestFirstAfter(opening) if message::calls(&message, opening)) {
+            histories.0.entry(id.to_owned()).or_default().reverse();
             histories.write();
         }
         if message::calls(&message, "session/prompt") && message::is_request(&message) {

@@ -132,10 +132,8 @@ fn decide_dropped(ctx: &CheckContext<'_>, log: &ModelLog, kinds: &[&str], ruling
     if requests.is_empty() || !is_known || conversation.other_model_request.is_some_and(|n| n > prompt.n) {
         return;
     }
-    let others = |at: usize| prompt.blocks.iter().enumerate().filter(move |(other, _)| *other != at);
     for (at, block) in prompt.blocks.iter().enumerate().filter(|(_, block)| kinds.contains(&block.kind.as_str())) {
-        let is_own = |word: &&String| others(at).all(|(_, other)| !other.words.contains(*word));
-        let mut own = block.words.iter().filter(is_own).peekable();
+        let mut own = prompt.own_words(at).peekable();
         let Some(word) = own.peek().map(|word| (*word).clone()) else { continue };
         let is_gone = own.all(|word| !words.contains(word)) && (block.kind == "text" || holds_only(&requests, prompt));
         if is_gone {
