@@ -264,7 +264,7 @@ impl<'r> EntryRuns<'r> {
     fn record(&self, entry: &RegistryEntry, installed: Installed) -> Result<Installed, NotInstalled> {
         let mut locked = lock(&self.locked);
         let failed = |reason| NotInstalled { reason, last_lines: Vec::new(), is_interrupted: false };
-        locked.record(&entry.id, &installed).map_err(failed)?;
+        locked.record(&entry.id, &installed.locked).map_err(failed)?;
         let written = locked.write(&self.lock_file);
         written.map_err(|error| failed(format!("cannot write {}: {error}", self.lock_file.display())))?;
         Ok(installed)
