@@ -2,6 +2,7 @@
 //! parse options.
 
 mod advice;
+mod paths;
 mod profiles;
 mod selection;
 mod start;
@@ -11,12 +12,13 @@ use std::io;
 use crate::diagnostic::Diagnostic;
 
 pub use advice::{fitting_profile, next_steps};
+pub use paths::absolute_program;
 pub use profiles::{
     PROJECT_FILE, built_in_profiles, editor_settings, editors, find_profile, profile_file, project_file, read_profile,
 };
 pub(crate) use selection::end_of;
 pub use selection::{load_cases, matches, select};
-pub use start::{absolute_program, this_program};
+pub use start::this_program;
 
 /// A result with the mistakes in the files that were read for it, which are all warnings.
 pub type Checked<T> = Result<(T, Vec<Diagnostic>), PlanError>;
