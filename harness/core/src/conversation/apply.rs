@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::session::{Decision, Ended, ModeSet, Opening, Permission, Session, ToolCall, Turn};
+use super::permission::{Decision, Permission};
+use super::session::{Ended, ModeSet, Opening, Session, ToolCall, Turn};
 use super::work::EndedBy;
 use super::{Conversation, Exchange, Terminal};
 use crate::conversation::outcome::Outcome;

@@ -4,34 +4,11 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::{Conversation, Exchange, Session, Terminal, Turn};
+use super::session::{Refusal, Session, Turn, Write};
+use super::{Conversation, Exchange, Terminal};
 use crate::conversation::outcome::Outcome;
 use crate::requirement::Party;
 use crate::wire::{Envelope, Members, read_line};
-
-/// An error with which the client answered a request of the agent.
-#[derive(Debug, Clone)]
-pub struct Refusal {
-    /// The event of the answer.
-    pub n: usize,
-    /// The method of the request.
-    pub method: String,
-    /// The code of the error.
-    pub code: Option<i64>,
-    /// The client's message.
-    pub message: String,
-}
-
-/// A file that the agent writes through the client.
-#[derive(Debug, Clone)]
-pub struct Write {
-    /// The event of the request.
-    pub n: usize,
-    /// The path in it.
-    pub path: String,
-    /// Whether an unfinished tool call of the turn was reported at that time.
-    pub reported: bool,
-}
 
 /// The most entries that are remembered of a single turn.
 const MOST_NOTED: usize = 64;

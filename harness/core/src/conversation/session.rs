@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use super::exchange::Exchange;
 use super::model_log::ModelLog;
-use super::services::{Refusal, Write};
+use super::permission::{Decision, Permission};
 use super::turn_log::{Refused, TurnLog};
 use super::work::Work;
 use crate::conversation::outcome::Outcome;
@@ -256,6 +257,52 @@ impl Session {
             _ => {}
         }
     }
+
+    /// Returns the log of the turn that has not ended.
+    pub(super) fn running_log(&mut self) -> Option<&mut TurnLog> {
+        self.log.as_mut().filter(|log| log.ended.is_none())
+    }
+
+    pub(super) fn log_answer(&mut self, now: (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
+        let Some(log) = self.log.as_mut() else { return };
+        if !log.unanswered.remove(&exchange.n) || !log.unanswered.is_empty() {
+            return;
+        }
+        log.ended = Some(now);
+        log.failed = matches!(outcome, Outcome::Error(_));
+        log.gave_up = matches!(outcome, Outcome::Result(result) if result.member("stopReason").and_then(Value::as_str) == Some("cancelled"));
+        self.refused = match outcome {
+            Outcome::Error(error) if log.after.is_none() && log.disturbed.is_none() && !exchange.deliberate => {
+                let (params, error) = (exchange.params.clone(), error.clone());
+                Some(Refused { n: now.0, params, error, acted: log.acted })
+            }
+            _ => None,
+        };
+    }
+}
+
+/// An error with which the client answered a request of the agent.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// The event of the answer.
+    pub n: usize,
+    /// The method of the request.
+    pub method: String,
+    /// The code of the error.
+    pub code: Option<i64>,
+    /// The client's message.
+    pub message: String,
+}
+
+/// A file that the agent writes through the client.
+#[derive(Debug, Clone)]
+pub struct Write {
+    /// The event of the request.
+    pub n: usize,
+    /// The path in it.
+    pub path: String,
+    /// Whether an unfinished tool call of the turn was reported at that time.
+    pub reported: bool,
 }
 
 /// A turn, from its prompt to its answer.
@@ -378,50 +425,5 @@ impl ToolCall {
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.permissions.iter().all(|permission| matches!(permission.answer, Some((_, Decision::Allowed))))
-    }
-}
-
-/// A permission request about a tool call.
-#[derive(Debug, Clone)]
-pub struct Permission {
-    /// The event of the request.
-    pub n: usize,
-    /// The answer, if there is one.
-    pub answer: Option<(usize, Decision)>,
-}
-
-/// The decision of the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// An option of an allow kind was chosen.
-    Allowed,
-    /// An option of a reject kind was chosen.
-    Rejected,
-    /// The outcome was `cancelled`.
-    Cancelled,
-    /// Any other answer, such as an error.
-    Other,
-}
-
-impl Decision {
-    /// Reads the answer to a permission request.
-    pub(crate) fn of(request: &Value, outcome: Outcome<'_>) -> Self {
-        let Outcome::Result(result) = outcome else { return Self::Other };
-        let member = |name: &str| result.member("outcome").and_then(|outcome| outcome.member(name));
-        let chosen = match member("outcome").and_then(Value::as_str) {
-            Some("cancelled") => return Self::Cancelled,
-            Some("selected") => member("optionId"),
-            _ => return Self::Other,
-        };
-        let options = request.member("options").and_then(Value::as_array).into_iter().flatten();
-        let kind = options
-            .into_iter()
-            .find(|option| option.member("optionId") == chosen)
-            .and_then(|o| o.member("kind")?.as_str());
-        match kind {
-            Some("allow_once" | "allow_always") => Self::Allowed,
-            Some("reject_once" | "reject_always") => Self::Rejected,
-            _ => Self::Other,
-        }
     }
 }
