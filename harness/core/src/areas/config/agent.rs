@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_refused, proper};
 use crate::areas::modes::agent::{client_sets, decide_anytime, decide_current_refused, decide_refused_in_turns};
-use crate::areas::modes::state::may_be_set_unlisted;
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{
@@ -122,7 +121,7 @@ fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
         match values(option).collect::<Vec<_>>().as_slice() {
             [] => {}
             offered if offered.contains(&current) => ruling.pass(),
-            _ if may_be_set_unlisted(ctx) => {}
+            _ if ctx.areas.modes.may_be_set_unlisted(ctx.conversation) => {}
             offered => {
                 let fact = fact!(
                     "unlisted-value",

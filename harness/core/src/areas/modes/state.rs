@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::areas::Event;
 use crate::areas::by_session::BySession;
-use crate::areas::{CheckContext, Event};
 use crate::conversation::{Answer, CallSeen, Conversation, Memory, Outcome, Session, UpdateSeen, option_values};
 use crate::requirement::Party;
 use crate::wire::Members;
@@ -29,6 +29,15 @@ impl State {
     /// change, and nothing says when.
     pub(super) fn may_report(&self, session: &str, mode: &str) -> bool {
         self.unreported.get(session).and_then(|modes| modes.get(mode)).is_some_and(|count| *count > 0)
+    }
+
+    /// Whether a mode or value that the agent reports and does not list may come from the client. An agent that accepts
+    /// an unlisted one may keep it in a form of its own, and for later sessions. A recording may lack the client's
+    /// request, and shows nothing of what was set before it in a session that is opened again.
+    pub(in crate::areas) fn may_be_set_unlisted(&self, conversation: &Conversation) -> bool {
+        let is_reopened = |method: &&str| conversation.has_sent(Party::Client, method);
+        let is_cut_off = !conversation.whole && ["session/load", "session/resume"].iter().any(is_reopened);
+        conversation.holes.anywhere || is_cut_off || self.took_unlisted || !self.unlisted.is_empty()
     }
 
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
@@ -73,17 +82,6 @@ impl State {
     pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
         self.unreported.forget(conversation, memory);
     }
-}
-
-/// Whether a mode or value that the agent reports and does not list may come from the client. An agent that accepts an
-/// unlisted one may keep it in a form of its own, and for later sessions. A recording may lack the client's request,
-/// and shows nothing of what was set before it in a session that is opened again.
-pub(in crate::areas) fn may_be_set_unlisted(ctx: &CheckContext<'_>) -> bool {
-    let conversation = ctx.conversation;
-    let state = &ctx.areas.modes;
-    let is_reopened = |method: &&str| conversation.has_sent(Party::Client, method);
-    let is_cut_off = !conversation.whole && ["session/load", "session/resume"].iter().any(is_reopened);
-    conversation.holes.anywhere || is_cut_off || state.took_unlisted || !state.unlisted.is_empty()
 }
 
 /// Returns the mode or value that a request sets.
