@@ -51,6 +51,7 @@ mod tool;
 mod toolcancel;
 mod transport;
 
+pub(crate) use self::auth::Logins;
 pub use self::check::{Check, On};
 pub(crate) use self::check::{KINDS, Seen};
 pub use self::context::CheckContext;

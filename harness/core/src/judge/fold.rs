@@ -14,9 +14,9 @@ use super::fences::Fences;
 use super::judgement::{Judgement, NotCovered};
 use super::tallies::Tallies;
 use super::{script, shapes};
-use crate::areas::{self, Areas, Seen};
+use crate::areas::{self, Areas, Logins, Seen};
 use crate::conversation::{
-    Answer, CallSeen, Conversation, Introduction, LineSeen, Logins, Memory, Outcome, Payload, SUBAGENT, UpdateSeen,
+    Answer, CallSeen, Conversation, Introduction, LineSeen, Memory, Outcome, Payload, SUBAGENT, UpdateSeen,
 };
 use crate::finding::{Tally, Unread};
 use crate::protocol::{Differences, Edition, Kind, Method, OtherRevision, Update};
