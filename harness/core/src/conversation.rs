@@ -40,7 +40,7 @@ pub use self::options::{current_values, option_id, option_text, option_values};
 pub use self::outcome::Outcome;
 pub use self::permission::{Decision, Permission};
 pub use self::seen::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};
-pub use self::session::{Ended, Opening, Refusal, Session, ToolCall, Turn, Write, is_final};
+pub use self::session::{Ended, Opening, Refusal, Session, ToolCall, Turn, is_final};
 pub use self::terminal::{Terminal, TerminalExit};
 pub use self::trials::{StoppedBy, Trial, Trials, has_entries};
 pub use self::turn_log::{After, AtCancel, CancelRequest, Login, Refused, SideEffect, TurnLog};

@@ -1,8 +1,8 @@
 //! What the areas remember of a conversation. Each area owns its part, and keeps it next to its checks.
 
 use super::{
-    cancel, commands, content, elicit, ext, http, jsonrpc, list, modes, plan, prompt, resume, session, subagent,
-    system_prompt, transport,
+    cancel, close, commands, content, elicit, ext, http, jsonrpc, list, load, modes, plan, prompt, resume, session,
+    subagent, system_prompt, terminal, tool, toolcancel, transport,
 };
 use crate::conversation::{Conversation, Memory};
 use crate::trace::HttpEvent;
@@ -12,6 +12,7 @@ use crate::wire::RpcId;
 #[derive(Debug, Default)]
 pub struct Areas {
     pub(super) cancel: cancel::State,
+    pub(super) close: close::State,
     pub(super) commands: commands::State,
     pub(super) content: content::State,
     pub(super) elicit: elicit::State,
@@ -19,6 +20,7 @@ pub struct Areas {
     pub(super) http: http::State,
     pub(super) jsonrpc: jsonrpc::State,
     pub(super) list: list::State,
+    pub(super) load: load::State,
     pub(super) modes: modes::State,
     pub(super) plan: plan::State,
     pub(super) prompt: prompt::State,
@@ -26,6 +28,9 @@ pub struct Areas {
     pub(super) session: session::State,
     pub(super) subagent: subagent::State,
     pub(super) system_prompt: system_prompt::State,
+    pub(super) terminal: terminal::State,
+    pub(super) tool: tool::State,
+    pub(super) toolcancel: toolcancel::State,
     pub(super) transport: transport::State,
 }
 
@@ -38,13 +43,18 @@ impl Areas {
     /// Forgets the oldest parts where there are too many; returns whether entries of listings are missing from now on.
     pub(crate) fn forget(&mut self, conversation: &Conversation, memory: Memory) -> bool {
         self.cancel.forget(conversation, memory);
+        self.close.forget(conversation, memory);
         self.content.forget(conversation, memory);
+        self.load.forget(conversation, memory);
         self.modes.forget(conversation, memory);
         self.plan.forget(conversation, memory);
         self.prompt.forget(conversation, memory);
         self.resume.forget(conversation, memory);
         self.subagent.forget(conversation);
         self.system_prompt.forget(conversation, memory);
+        self.terminal.forget(conversation, memory);
+        self.tool.forget(conversation, memory);
+        self.toolcancel.forget(conversation, memory);
         self.jsonrpc.forget();
         self.list.forget(memory)
     }
@@ -52,11 +62,14 @@ impl Areas {
     /// Returns the memory at the start of the agent's next process, whose client may open the same sessions again.
     pub(crate) fn on_next_connection(&self) -> Self {
         Self {
+            close: self.close.clone(),
+            load: self.load.clone(),
             modes: self.modes.clone(),
             plan: self.plan.clone(),
             prompt: self.prompt.on_next_connection(),
             resume: self.resume.clone(),
             system_prompt: self.system_prompt.clone(),
+            toolcancel: self.toolcancel.clone(),
             ..Self::default()
         }
     }

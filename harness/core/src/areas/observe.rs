@@ -16,6 +16,7 @@ impl Areas {
             }
             Seen::Call(call) => {
                 self.cancel.call(event, call);
+                self.close.call(event, call);
                 self.content.call(event, call);
                 self.elicit.call(event, call);
                 self.ext.call(event, call);
@@ -27,18 +28,25 @@ impl Areas {
                 self.resume.call(event, call);
                 self.subagent.call(event, call);
                 self.system_prompt.call(event, call);
+                self.terminal.call(event, call);
+                self.tool.call(event, call);
             }
             Seen::Update(update) => {
+                self.cancel.update(event, update);
+                self.close.update(event, update);
                 self.commands.update(event, update);
                 self.content.update(update);
+                self.load.update(update);
                 self.modes.update(update);
                 self.plan.update(update);
                 self.resume.update(event, update);
                 self.session.update(event, update);
                 self.subagent.update(event, update);
                 self.system_prompt.update(event, update);
+                self.toolcancel.update(event, update);
             }
             Seen::Response(answer) => {
+                self.close.response(event, answer);
                 self.content.response(answer);
                 self.elicit.response(answer);
                 self.jsonrpc.response(event, answer);
@@ -46,6 +54,9 @@ impl Areas {
                 self.modes.response(answer);
                 self.prompt.response(event, answer);
                 self.system_prompt.response(answer);
+                self.terminal.response(event, answer);
+                self.tool.response(event, answer);
+                self.toolcancel.response(event, answer);
             }
             Seen::Http(http) => self.http.http(event, http),
             Seen::Model(model) => self.system_prompt.model(event, model),

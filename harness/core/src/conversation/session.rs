@@ -67,8 +67,6 @@ pub struct Session {
     pub new_tools: BTreeSet<String>,
     /// The status of each tool call that was known when the last `session/load` was sent, by id.
     pub earlier_tools: BTreeMap<String, String>,
-    /// The titles of notices that were shown in the turn of a prompt which contains the title.
-    pub notices: BTreeSet<String>,
     /// The status of each reported compaction, by id.
     pub compactions: BTreeMap<String, String>,
     /// The last mode state: a `SessionModeState`.
@@ -111,8 +109,6 @@ pub struct Session {
     pub closed: Option<usize>,
     /// The time of that answer, in microseconds since the start of the trace.
     pub closed_us: Option<u64>,
-    /// The event of the request that it answers.
-    pub close_asked: usize,
     /// Whether it was ever closed or deleted.
     pub was_ended: bool,
     /// Whether a `session/delete` succeeded. Later loads and the state of an active session are
@@ -294,17 +290,6 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// A file that the agent writes through the client.
-#[derive(Debug, Clone)]
-pub struct Write {
-    /// The event of the request.
-    pub n: usize,
-    /// The path in it.
-    pub path: String,
-    /// Whether an unfinished tool call of the turn was reported at that time.
-    pub reported: bool,
-}
-
 /// A turn, from its prompt to its answer.
 #[derive(Debug, Clone, Default)]
 pub struct Turn {
@@ -323,10 +308,6 @@ pub struct Turn {
     pub cancelled: Option<usize>,
     /// The event of a `session/close` during the turn.
     pub closed: Option<usize>,
-    /// The time of the successful answer to that, in microseconds.
-    pub close_answered: Option<u64>,
-    /// Whether content of the turn came after that answer.
-    pub output_after_close: bool,
     /// The event of a permission answer with outcome `cancelled`.
     pub permission_cancelled: Option<usize>,
     /// The event of a permission answer that neither allows nor cancels.
@@ -341,8 +322,6 @@ pub struct Turn {
     pub after: Option<Opening>,
     /// The errors with which the client answered requests of the agent.
     pub refused: Vec<Refusal>,
-    /// The files that the agent wrote through the client.
-    pub writes: Vec<Write>,
     /// The event of the first answer of the client with `_meta`.
     pub meta_answer: Option<usize>,
     /// The event at which another session was closed.

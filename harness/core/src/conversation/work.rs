@@ -50,9 +50,6 @@ pub struct Work {
     pub ending: Option<Ending>,
     /// The event of the last cancel of work, and whether the agent has reported the end of that work.
     pub last_cancel: Option<(usize, bool)>,
-    /// The questions that were open at a cancel, of work that has ended since: each with the event of the cancel and
-    /// of the end.
-    pub left_open: Vec<(usize, usize, usize)>,
     /// The last answer of the client by which the agent had no open question any more, since it reported
     /// `requires_action`.
     pub settled: Option<usize>,
@@ -69,12 +66,6 @@ pub struct Activity {
     pub is_over: bool,
     /// Whether a tool call has another status than `pending`.
     pub has_begun: bool,
-    /// Whether it advertises `cancel` now.
-    pub cancellable: bool,
-    /// Whether it ever advertised `cancel`.
-    pub was_cancellable: bool,
-    /// The agent accepted a request to cancel it: the event and time of the response.
-    pub cancel_accepted: Option<(usize, u64)>,
     /// The command that a terminal shows.
     pub command: Option<String>,
     /// The event that reported the end.
@@ -103,16 +94,6 @@ pub enum EndedBy {
     Close,
 }
 
-impl Activity {
-    /// Reads the capabilities of an update; null and an object without `cancel` withdraw it.
-    fn learn_capabilities(&mut self, body: &Value) {
-        if let Some(capabilities) = body.member("capabilities") {
-            self.cancellable = capabilities.member("cancel").is_some_and(Value::is_object);
-            self.was_cancellable |= self.cancellable;
-        }
-    }
-}
-
 impl Work {
     /// Reads an update of the session.
     pub(super) fn learn(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
@@ -134,7 +115,6 @@ impl Work {
             }
             "tool_call_update" => {
                 if let Some(tool) = text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown)) {
-                    tool.learn_capabilities(update.body);
                     if let Some(status) = update.body.member("status") {
                         tool.is_over = matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
                         tool.has_begun = status.as_str().is_some_and(|status| status != "pending");
@@ -144,7 +124,6 @@ impl Work {
             "terminal_update" => {
                 let terminal = text("terminalId").and_then(|id| entry(&mut self.terminals, id, &mut self.overflown));
                 if let Some(terminal) = terminal {
-                    terminal.learn_capabilities(update.body);
                     if let Some(status) = update.body.member("exitStatus") {
                         terminal.is_over = status.is_object();
                         terminal.ended = terminal.is_over.then_some(n);
@@ -192,12 +171,7 @@ impl Work {
         self.history.learn_state(n, state, begins, cancelled);
         if state == "idle" {
             self.last_cancel = self.last_cancel.map(|(cancel, _)| (cancel, true));
-        }
-        if state == "idle"
-            && let Some(ending) = self.ending.take()
-        {
-            let left = ending.questions.into_iter().map(|question| (question, ending.n, n));
-            self.left_open.extend(left.filter(|_| ending.by == EndedBy::Cancel));
+            self.ending = None;
         }
         self.state = Some(state.to_owned());
         self.state_at = n;
@@ -219,9 +193,6 @@ impl Work {
 
     /// Reads a request of the client to end the work; the first one counts.
     pub(super) fn learn_ending(&mut self, ending: Ending) {
-        if ending.by == EndedBy::Close {
-            self.history.close_asked = Some(ending.n);
-        }
         if !self.is_active() {
             return;
         }
@@ -236,20 +207,6 @@ impl Work {
         if self.state.as_deref() == Some("requires_action") && !still_open {
             self.settled = Some(n);
             self.output = None;
-        }
-    }
-
-    /// Reads the response to a request to cancel a tool call or a terminal.
-    pub(super) fn learn_cancelled(&mut self, now: (usize, u64), exchange: &Exchange) {
-        let (map, id) = match exchange.method.as_str() {
-            "tool_call/cancel" => (&mut self.tools, exchange.text("toolCallId")),
-            _ => (&mut self.terminals, exchange.text("terminalId")),
-        };
-        if let Some(activity) = id.and_then(|id| map.get_mut(id)) {
-            activity.cancel_accepted = Some(now);
-        }
-        if exchange.method == "tool_call/cancel" {
-            self.history.tool_cancelled = Some(now.0);
         }
     }
 
