@@ -38,6 +38,7 @@ mod plan;
 pub(crate) mod probes;
 mod prompt;
 mod remembered;
+mod reported;
 mod resume;
 mod schema;
 mod session;

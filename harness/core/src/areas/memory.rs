@@ -1,8 +1,8 @@
 //! What the areas remember of a conversation. Each area owns its part, and keeps it next to its checks.
 
 use super::{
-    cancel, close, commands, content, elicit, ext, http, jsonrpc, list, load, modes, plan, prompt, resume, session,
-    subagent, system_prompt, terminal, tool, toolcancel, transport,
+    cancel, close, commands, config, content, elicit, ext, http, jsonrpc, list, load, modes, plan, prompt, resume,
+    session, subagent, system_prompt, terminal, tool, toolcancel, transport,
 };
 use crate::conversation::{Conversation, Memory};
 use crate::trace::HttpEvent;
@@ -14,6 +14,7 @@ pub struct Areas {
     pub(super) cancel: cancel::State,
     pub(super) close: close::State,
     pub(super) commands: commands::State,
+    pub(super) config: config::State,
     pub(super) content: content::State,
     pub(super) elicit: elicit::State,
     pub(super) ext: ext::State,
@@ -44,6 +45,7 @@ impl Areas {
     pub(crate) fn forget(&mut self, conversation: &Conversation, memory: Memory) -> bool {
         self.cancel.forget(conversation, memory);
         self.close.forget(conversation, memory);
+        self.config.forget(conversation, memory);
         self.content.forget(conversation, memory);
         self.load.forget(conversation, memory);
         self.modes.forget(conversation, memory);
@@ -63,6 +65,7 @@ impl Areas {
     pub(crate) fn on_next_connection(&self) -> Self {
         Self {
             close: self.close.clone(),
+            config: self.config.clone(),
             load: self.load.clone(),
             modes: self.modes.clone(),
             plan: self.plan.clone(),

@@ -35,9 +35,10 @@ impl Areas {
                 self.cancel.update(event, update);
                 self.close.update(event, update);
                 self.commands.update(event, update);
+                self.config.update(event, update);
                 self.content.update(update);
                 self.load.update(update);
-                self.modes.update(update);
+                self.modes.update(event, update);
                 self.plan.update(update);
                 self.resume.update(event, update);
                 self.session.update(event, update);
@@ -47,11 +48,12 @@ impl Areas {
             }
             Seen::Response(answer) => {
                 self.close.response(event, answer);
+                self.config.response(event, answer);
                 self.content.response(answer);
                 self.elicit.response(answer);
                 self.jsonrpc.response(event, answer);
                 self.list.response(event, answer);
-                self.modes.response(answer);
+                self.modes.response(event, answer);
                 self.prompt.response(event, answer);
                 self.system_prompt.response(answer);
                 self.terminal.response(event, answer);

@@ -420,7 +420,6 @@ impl Conversation {
         if session.turn.is_some() && !session.model.is_uncertain {
             session.model.learn_update(update, output);
         }
-        session.note_settings(n, update.variant);
         if !self.edition.adapter.response_ends_turn() {
             // The end of the connection also ends work, so an idle state after it does not show that the agent obeyed a
             // cancel.
@@ -432,10 +431,10 @@ impl Conversation {
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => session.learn_chunk(update),
             "tool_call" | "tool_call_update" => session.learn_tool(n, update),
+            "available_commands_update" => (session.commands, session.commands_due) = (Some(n), None),
             "compaction_update" | "compaction_summary_chunk" => session.learn_compaction(update.body),
             "current_mode_update" => {
                 (session.mode_set, session.chosen_mode) = (None, None);
-                session.announced_mode = true;
                 let mode = update.body.member("currentModeId").cloned().unwrap_or_default();
                 if let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) {
                     modes.insert("currentModeId".to_owned(), mode);
@@ -488,14 +487,11 @@ impl Session {
             if self.modes.is_none() {
                 self.first_mode = modes.member("currentModeId").and_then(Value::as_str).map(str::to_owned);
             }
-            self.earlier_modes = self.modes.replace(modes.clone()).map(|before| (before, n));
+            self.modes = Some(modes.clone());
         }
         if let Some(options) = value.member("configOptions").and_then(Value::as_array) {
             self.note_dropped(n, options);
-            if self.options.is_none() {
-                self.first_options.clone_from(options);
-            }
-            self.earlier_options = self.options.replace(options.clone()).map(|before| (before, n));
+            self.options = Some(options.clone());
         }
     }
 

@@ -73,14 +73,8 @@ pub struct Session {
     pub modes: Option<Value>,
     /// The mode in the first mode state.
     pub first_mode: Option<String>,
-    /// The mode state before that, with the event that replaced it.
-    pub earlier_modes: Option<(Value, usize)>,
-    /// Whether an update named the mode.
-    pub announced_mode: bool,
     /// The number of prompts when a load or a resume last reported the mode that the client knew.
     pub mode_kept: Option<usize>,
-    /// The number of prompts when an update last named the mode or listed the options.
-    pub announced_settings: Option<usize>,
     /// The number of prompts when a load or a resume last reported the option values that the client knew.
     pub options_kept: Option<usize>,
     /// The event of the last list of commands.
@@ -90,10 +84,6 @@ pub struct Session {
     pub commands_due: Option<usize>,
     /// The last list of config options.
     pub options: Option<Vec<Value>>,
-    /// The list before the last one, with the event of the last one.
-    pub earlier_options: Option<(Vec<Value>, usize)>,
-    /// The first list of them.
-    pub first_options: Vec<Value>,
     /// Options and their values that were missing from a later list: (option, value), with the event of that list. The
     /// option itself has no value here.
     pub dropped: BTreeMap<(String, Option<String>), usize>,
