@@ -3,8 +3,8 @@
 //! It has no model. The last `acp-intent: {…}` line of a prompt names an action, and the agent does exactly that, so
 //! every requirement on agents can be exercised repeatedly. Reading order:
 //!
-//! 1. `server` starts the agent, and `connect` joins it to the SDK in each version of the protocol; `listen` does so for
-//!    each connection over HTTP or WebSocket;
+//! 1. `server` starts the agent, and `connect` joins it to the SDK in each version of the protocol; `listen` serves a
+//!    connection over HTTP or WebSocket;
 //! 2. `requests` answers the client, in the words of `v1` or `v2`, which write the messages of a version (`wire`);
 //! 3. `auth`, `sessions` and `configure` are the areas of the protocol outside of turns;
 //! 4. `prompt` runs a `turn` of a `session`, which obeys an `intent` through `obey`;
