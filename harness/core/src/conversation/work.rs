@@ -114,11 +114,10 @@ impl Work {
                 }
             }
             "tool_call_update" => {
-                if let Some(tool) = text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown)) {
-                    if let Some(status) = update.body.member("status") {
-                        tool.is_over = matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
-                        tool.has_begun = status.as_str().is_some_and(|status| status != "pending");
-                    }
+                let tool = text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown));
+                if let (Some(tool), Some(status)) = (tool, update.body.member("status")) {
+                    tool.is_over = matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
+                    tool.has_begun = status.as_str().is_some_and(|status| status != "pending");
                 }
             }
             "terminal_update" => {
