@@ -21,6 +21,7 @@ pub mod own_sessions;
 pub mod pattern;
 mod race;
 mod repeat;
+mod schema;
 mod scope;
 mod setup;
 mod steps;
@@ -41,6 +42,7 @@ pub use model::{
     ReplyText, Step, TesterSetup, UserPermission, UserSetup, WireSetup,
 };
 pub use pattern::{Pattern, PatternError};
+pub use schema::schema;
 pub(crate) use setup::default_capabilities;
 pub use template::{Bindings, Template};
 pub use vocabulary::{ACTS, INTENTS, MARKER, MethodKind, Misfit, PayloadKind, Vocabulary};

@@ -3,6 +3,7 @@
 
 mod advice;
 mod model_settings;
+mod paths;
 mod profiles;
 mod selection;
 mod start;
@@ -13,12 +14,13 @@ use crate::diagnostic::Diagnostic;
 
 pub use advice::{fitting_profile, next_steps};
 pub use model_settings::{ModelSettings, Reaction, common_variables, find_settings, settings_of_profiles};
+pub use paths::absolute_program;
 pub use profiles::{
     PROJECT_FILE, built_in_profiles, editor_settings, editors, find_profile, profile_file, project_file, read_profile,
 };
 pub(crate) use selection::end_of;
 pub use selection::{load_cases, matches, select};
-pub use start::{absolute_program, this_program};
+pub use start::this_program;
 
 /// A result with the mistakes in the files that were read for it, which are all warnings.
 pub type Checked<T> = Result<(T, Vec<Diagnostic>), PlanError>;

@@ -7,6 +7,7 @@
 
 mod aside;
 mod folder;
+mod message;
 mod normal;
 mod renamer;
 mod text;

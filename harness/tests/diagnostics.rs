@@ -28,8 +28,7 @@ pub fn trials() -> Vec<Trial> {
         let inputs = inputs.clone();
         Trial::test(format!("diagnostics/{name}"), move || bad_case(&inputs, &name)).with_kind("bad-case")
     });
-    let schemas =
-        [("case", case::file::schema as fn() -> _), ("expected", expected::schema), ("profile", profile::schema)];
+    let schemas = [("case", case::schema as fn() -> _), ("expected", expected::schema), ("profile", profile::schema)];
     let schemas = schemas.map(|(name, schema)| {
         let path = root.join(format!("schemas/{name}.schema.json"));
         Trial::test(format!("diagnostics/{name}"), move || {

@@ -1,7 +1,8 @@
-//! Properties of the whole tree that no compiler checks: the order of the modules, the catalogue, the published
-//! schemas, the generated pages, the links of the documentation, and stray files.
+//! Properties of the whole tree that no compiler checks: the order of the modules and files, the catalogue, the
+//! published schemas, the generated pages, the links of the documentation, and stray files.
 
 mod catalogue;
+mod circles;
 mod citations;
 mod frozen;
 mod language;
@@ -20,6 +21,7 @@ use libtest_mimic::Trial;
 pub fn trials() -> Vec<Trial> {
     let files = [
         catalogue::trials(),
+        circles::trials(),
         citations::trials(),
         frozen::trials(),
         language::trials(),

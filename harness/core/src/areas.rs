@@ -18,6 +18,7 @@ mod delete;
 mod diff;
 mod dirs;
 mod elicit;
+mod event;
 mod ext;
 mod fs;
 mod gates;
@@ -31,11 +32,13 @@ mod memory;
 mod message;
 mod modes;
 mod notice;
+mod observe;
 mod permission;
 mod plan;
 pub(crate) mod probes;
 mod prompt;
 mod remembered;
+mod reported;
 mod resume;
 mod schema;
 mod session;
@@ -49,11 +52,12 @@ mod tool;
 mod toolcancel;
 mod transport;
 
+pub(crate) use self::auth::Logins;
 pub use self::check::{Check, On};
 pub(crate) use self::check::{KINDS, Seen};
 pub use self::context::CheckContext;
+pub(crate) use self::event::Event;
 pub use self::memory::Areas;
-pub(crate) use self::memory::Event;
 
 /// Returns every check of every area.
 pub(crate) fn all() -> Vec<Check> {

@@ -6,6 +6,7 @@
 mod format;
 mod har;
 mod import;
+mod item;
 mod lines;
 mod pair;
 mod problem;

@@ -12,5 +12,5 @@ mod permission;
 mod session;
 mod terminal;
 
-pub(crate) use launch::{FaultyLauncher, Launch};
+pub(crate) use launch::FaultyLauncher;
 pub(crate) use layers::LAYERS;

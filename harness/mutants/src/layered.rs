@@ -3,7 +3,6 @@
 use acp_conformance_peers::{agent::ListenRules, client::DialRules};
 
 use crate::{
-    client::Launch,
     fault::{EditFile, inject::Injector},
     layer::Layer,
 };
@@ -34,6 +33,33 @@ pub(crate) enum Kind {
     Dial(fn(&mut DialRules)),
     /// In the messages.
     Messages(fn() -> Box<dyn Layer>),
+}
+
+/// A fault in the start of the client, of the agent or of its login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Launch {
+    /// The acts of the user have no end.
+    Lingers,
+    /// The agent writes its stderr to its stdout.
+    StderrMerged,
+    /// A login lacks the environment that is configured for the agent.
+    LoginBare,
+    /// A login lacks the agent's own arguments.
+    LoginArgsReplaced,
+    /// The agent's own environment replaces that of a login.
+    LoginEnvLoses,
+    /// A login has pipes and no terminal.
+    LoginPiped,
+    /// A login gets a message.
+    LoginAddressed,
+    /// Each end of a login is a success.
+    LoginAlwaysSucceeds,
+    /// A login that a signal ended is a success.
+    LoginKilledSucceeds,
+    /// A login that prints a success message is a success.
+    LoginWordsSucceed,
+    /// The connection continues after a login.
+    LoginKeepsConnection,
 }
 
 /// The faults of a mutant.

@@ -3,17 +3,20 @@
 //! It has no model. The last `acp-intent: {…}` line of a prompt names an action, and the agent does exactly that, so
 //! every requirement on agents can be exercised repeatedly. Reading order:
 //!
-//! 1. `server` connects the SDK to `v1` and `v2`, which translate between a version of the protocol and this agent
-//!    (`wire`); `listen` does so for each connection over HTTP or WebSocket;
-//! 2. `requests` answers the client;
-//! 3. `auth`, `sessions` and `settings` are the areas of the protocol outside of turns;
+//! 1. `server` starts the agent, and `connect` joins it to the SDK in each version of the protocol; `listen` serves a
+//!    connection over HTTP or WebSocket;
+//! 2. `requests` answers the client, in the words of `v1` or `v2`, which write the messages of a version (`wire`);
+//! 3. `auth`, `sessions` and `configure` are the areas of the protocol outside of turns;
 //! 4. `prompt` runs a `turn` of a `session`, which obeys an `intent` through `obey`;
 //! 5. `tool`, `permission`, `files`, `terminal`, `elicitation` and `mcp` are the tools of a turn;
 //! 6. what they show is an `update`.
 
 mod auth;
+mod capabilities;
 mod client;
 mod clock;
+mod configure;
+mod connect;
 mod elicitation;
 mod errors;
 mod extension;
@@ -33,9 +36,9 @@ mod session;
 mod sessions;
 mod settings;
 mod shows;
+mod signal;
 mod store;
 mod subagent;
-mod sync;
 mod terminal;
 mod tool;
 mod turn;

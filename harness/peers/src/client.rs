@@ -6,15 +6,16 @@
 //! - `options` and `act`: the user's settings and acts
 //! - `run`, `launch`, `transport` and `end`: the agent's process, and the connection to it by the SDK
 //! - `dial`: the agent behind a URL instead
-//! - `major`, with `v1` and `v2`: what differs between the versions of the protocol. Each version reads the requests
-//!   and updates of the agent, and hands them to the rest of the client, which is the same for both
-//! - `state`, with `connection`, `session` and `question`: the client's state
+//! - `state`, with `connection`, `session`, `open_questions` and `agent_info`: the client's state
+//! - `major`, with `version`, `v1` and `v2`: what differs between the versions of the protocol. Each version reads the
+//!   requests and updates of the agent, and hands them to the rest of the client, which is the same for both
 //! - `user`: converts acts to requests, with one file for each part of the specification: `authenticate`,
 //!   `session_setup`, `config_options`, `prompt` and `content`
 //! - `question` and `form`: questions of the agent to the user
 //! - `fs` and `terminal`: the files and terminals of the client, which only version 1 has
 
 mod act;
+mod agent_info;
 mod authenticate;
 mod config_options;
 mod connection;
@@ -26,6 +27,7 @@ mod form;
 mod fs;
 mod launch;
 mod major;
+mod open_questions;
 mod options;
 mod output;
 mod prompt;
@@ -39,9 +41,10 @@ mod transport;
 mod user;
 mod v1;
 mod v2;
+mod version;
 
+pub use agent_info::TerminalLogin;
 pub use dial::{DialRules, Dialer};
-pub use launch::{AgentProcess, AgentProgram, Launcher, Pipes, launcher};
-pub use major::TerminalLogin;
+pub use launch::{AgentProcess, AgentProgram, Launcher, Pipes};
 pub use options::{Feature, Options, Permission};
-pub use run::run;
+pub use run::{launcher, run};

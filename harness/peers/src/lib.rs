@@ -7,3 +7,4 @@ pub mod agent;
 pub mod client;
 
 mod group;
+mod sync;

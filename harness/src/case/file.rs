@@ -5,7 +5,6 @@
 //! that cannot be combined.
 
 mod client;
-mod editors;
 mod words;
 
 use std::collections::BTreeMap;
@@ -17,22 +16,7 @@ use serde_json::{Map, Value};
 pub use self::client::{ActFile, AgentProcessFile, AttachFile, ProcessFile, StdoutFile, UserFile, UserPermissionFile};
 use self::words::present;
 pub use self::words::{ContentFile, DurationText, Label, OneOrMany, ServerName, parse_duration};
-use crate::document::shape;
 use crate::requirement::Party;
-
-/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`: a value of the matrix is allowed
-/// anywhere except in the matrix. The values that replace it in a shape are compared with the schema of its types.
-#[must_use]
-pub fn schema() -> Value {
-    let mut schema = shape::schema::<CaseFile>();
-    let matrix = schema.pointer("/$defs/MatrixFile").cloned();
-    editors::list_words(&mut schema);
-    editors::allow_references(&mut schema);
-    if let (Some(Value::Object(definitions)), Some(matrix)) = (schema.get_mut("$defs"), matrix) {
-        definitions.insert("MatrixFile".to_owned(), matrix);
-    }
-    schema
-}
 
 /// Named values of named dimensions, as in `id: { zero: 0, text: a }`; `<matrix.id>` is replaced by the value.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -15,9 +15,11 @@ use super::tap::Sight;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 use crate::transport::between::Between;
-use crate::transport::dial::{Outgoing, Server};
+use crate::transport::dial::Server;
 use crate::transport::endpoint::Endpoint;
-use crate::transport::link::{Input, Link, LinkEvent};
+use crate::transport::event::Outgoing;
+use crate::transport::event::{Input, LinkEvent};
+use crate::transport::link::Link;
 use crate::transport::process::Launch;
 use crate::wire::{Content, Framer, read_line};
 

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::{Checked, PlanError, absolute_program};
+use super::paths::absolute_program;
+use super::{Checked, PlanError};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::edition::Bundle;
 use crate::packed::{Folder, packed_folder};

@@ -1,8 +1,9 @@
 //! The start of a subject, and its form on a command line.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::PlanError;
+use super::paths::{absolute_path, absolute_program};
 use super::profiles::is_built_in;
 use crate::options::{RunOptions, StartOptions};
 use crate::profile::{Controls, Profile};
@@ -158,17 +159,4 @@ fn names_file_below(word: &str, here: &Path) -> bool {
     let value = word.split_once('=').map_or(word, |(_, value)| value);
     let is_file = |name: &str| !name.is_empty() && Path::new(name).is_relative() && here.join(name).exists();
     is_file(value) || value.split([' ', '\'', '"', ';']).any(is_file)
-}
-
-fn absolute_path(path: &Path, here: &Path) -> PathBuf {
-    here.join(path).components().collect()
-}
-
-/// Returns a program named by a path as a path from this directory, so that it is found from other directories too.
-#[must_use]
-pub fn absolute_program(program: &str, here: &Path) -> String {
-    if !program.contains('/') || program.starts_with('{') {
-        return program.to_owned();
-    }
-    absolute_path(Path::new(program), here).display().to_string()
 }

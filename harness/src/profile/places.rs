@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use crate::case::ACTS;
 use crate::requirement::Party;
 
+/// The values of the placeholders in one case, such as `agent` for `{agent}`.
+pub type Places = BTreeMap<String, String>;
+
 /// Returns the text with the values of known placeholders; the rest stays unchanged.
 ///
 /// ```
@@ -19,7 +22,7 @@ use crate::requirement::Party;
 /// assert_eq!(fill(r#"{"say":{text_json}}"#, &values), r#"{"say":"{cwd}"}"#);
 /// ```
 #[must_use]
-pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
+pub fn fill(text: &str, values: &Places) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut done = 0;
     for (at, word) in found(text) {

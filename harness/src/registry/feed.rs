@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use sha2::{Digest, Sha256};
 
 use super::changes::{change_text, title};
-use super::results::RegistryReport;
+use super::report::RegistryReport;
 
 /// Writes the feed of these results.
 ///
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::registry::changes::tests::entry;
     use crate::registry::changes::{RegistryChanges, changes_between};
-    use crate::registry::results::FORMAT;
+    use crate::registry::report::FORMAT;
 
     #[test]
     fn feed_is_xml_with_an_entry_for_each_run_with_changes() {

@@ -220,21 +220,3 @@ async fn one(
     write_file(&mark, |out| out.write_all(&text)).map_err(|error| NotInstalled::io(&mark, &error))?;
     Ok(installed)
 }
-
-#[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-
-    /// An installation that is only recorded.
-    pub(in crate::registry) fn installed(version: &str, digest: &str) -> Installed {
-        let locked = LockedEntry {
-            version: version.to_owned(),
-            distribution: "npx".to_owned(),
-            package: "a".to_owned(),
-            digest: Some(digest.to_owned()),
-            installed: "2026-11-27T00:00:00Z".to_owned(),
-        };
-        let (program, bin) = (PathBuf::from("/a/bin/a"), PathBuf::from("/a/bin"));
-        Installed { program, args: Vec::new(), env: BTreeMap::new(), cwd: None, bin, locked }
-    }
-}

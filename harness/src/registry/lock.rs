@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::install::Installed;
 use crate::output_file::write_file;
 
 const FORMAT: &str = "acp-conformance-registry-lock/1";
@@ -76,8 +75,7 @@ impl RegistryLock {
     /// # Errors
     ///
     /// The same version of the same package had another digest before: then the file keeps that one.
-    pub fn record(&mut self, id: &str, installed: &Installed) -> Result<(), String> {
-        let new = &installed.locked;
+    pub fn record(&mut self, id: &str, new: &LockedEntry) -> Result<(), String> {
         if let Some(old) = self.entries.get(id) {
             let is_same =
                 (&old.version, &old.distribution, &old.package) == (&new.version, &new.distribution, &new.package);
@@ -101,16 +99,25 @@ impl RegistryLock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::install::tests::installed;
+
+    fn locked(version: &str, digest: &str) -> LockedEntry {
+        LockedEntry {
+            version: version.to_owned(),
+            distribution: "npx".to_owned(),
+            package: "a".to_owned(),
+            digest: Some(digest.to_owned()),
+            installed: "2026-11-27T00:00:00Z".to_owned(),
+        }
+    }
 
     #[test]
     fn a_package_keeps_its_digest_until_its_version_changes() {
         let mut lock = RegistryLock::default();
-        assert_eq!(lock.record("a", &installed("1.0.0", "sha512-x")), Ok(()));
-        assert_eq!(lock.record("a", &installed("1.0.0", "sha512-x")), Ok(()));
-        let error = lock.record("a", &installed("1.0.0", "sha512-y")).expect_err("another digest");
+        assert_eq!(lock.record("a", &locked("1.0.0", "sha512-x")), Ok(()));
+        assert_eq!(lock.record("a", &locked("1.0.0", "sha512-x")), Ok(()));
+        let error = lock.record("a", &locked("1.0.0", "sha512-y")).expect_err("another digest");
         assert!(error.contains("changed without a new version"), "{error}");
-        assert_eq!(lock.record("a", &installed("1.0.1", "sha512-y")), Ok(()));
+        assert_eq!(lock.record("a", &locked("1.0.1", "sha512-y")), Ok(()));
     }
 
     #[test]
@@ -118,7 +125,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("registry.lock");
         let mut lock = RegistryLock::read(&path).expect("no file is an empty lock");
-        lock.record("a", &installed("1.0.0", "sha512-x")).expect("new");
+        lock.record("a", &locked("1.0.0", "sha512-x")).expect("new");
         lock.write(&path).expect("written");
         assert_eq!(RegistryLock::read(&path), Ok(lock));
         std::fs::write(&path, "{}").expect("a file");

@@ -197,7 +197,7 @@ impl<'r> EntryRuns<'r> {
     fn record(&self, entry: &RegistryEntry, installed: Installed) -> Result<Installed, NotInstalled> {
         let mut locked = lock(&self.locked);
         let failed = |reason| NotInstalled { reason, last_lines: Vec::new(), is_interrupted: false };
-        locked.record(&entry.id, &installed).map_err(failed)?;
+        locked.record(&entry.id, &installed.locked).map_err(failed)?;
         let file = self.output.join(LOCK);
         let written = locked.write(&file);
         written.map_err(|error| failed(format!("cannot write {}: {error}", file.display())))?;

@@ -11,7 +11,7 @@ use super::recorder::Recorder;
 use super::tester::{McpServers, Writing};
 use crate::requirement::Party;
 use crate::trace::{Exit, HttpEvent, Posted, What};
-use crate::transport::dial::ScriptedRequest;
+use crate::transport::event::ScriptedRequest;
 use crate::wire::{LineEnd, RpcId};
 
 /// A conversation as a case uses it. [`super::conversation::Conversation`] is the live one; tests use a list of

@@ -28,7 +28,8 @@ use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::{AgentStart, Aside, ModelEvent, ProcessEvent, Visit, What};
 use crate::transport::endpoint::Endpoint;
-use crate::transport::link::{Link, LinkEvent};
+use crate::transport::event::LinkEvent;
+use crate::transport::link::Link;
 use crate::transport::web::{Web, WebRequest};
 use crate::wire::{Content, Envelope, Frame, Framer, LineEnd, RpcId, read_line};
 

@@ -10,6 +10,7 @@ mod model;
 mod prepare;
 mod reach;
 mod sandbox;
+mod start;
 mod subject;
 
 pub use self::known_calls::KnownCalls;
@@ -22,7 +23,6 @@ pub use self::known_servers::KnownServers;
 pub(super) use self::model::CaseModel;
 pub use self::model::MODEL_LOG;
 pub(super) use self::prepare::{CaseEnv, bindings, open_services, prepare_dirs, services};
-pub(super) use self::reach::Start;
 pub(super) use self::sandbox::Sandbox;
-pub(super) use self::subject::Places;
+pub(super) use self::start::Start;
 pub use self::subject::Subject;

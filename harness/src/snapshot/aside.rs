@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::normal::{content, spaced};
+use super::message::{content, spaced};
 use super::renamer::Renamer;
 use crate::requirement::Party;
 use crate::trace::{Event, McpEvent, McpWhat, What};

@@ -5,29 +5,25 @@ mod http;
 mod socket;
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::uri::Scheme;
 use hyper::{Method, Request, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use sse_stream::SseStream;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
-use super::link::LinkEvent;
+use super::event::{LinkEvent, Outgoing};
 use crate::requirement::Transport;
-use crate::trace::{HttpEvent, recorded_headers};
+use crate::trace::HttpEvent;
 
 /// The time for a running server to accept a connection.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -165,30 +161,6 @@ fn connector(is_secure: bool, transport: Transport) -> Result<HttpsConnector<Htt
     })
 }
 
-/// An action of the client on its connection.
-#[derive(Debug)]
-pub enum Outgoing {
-    /// It sends this message.
-    Message(Vec<u8>),
-    /// A case sends this request of HTTP next to the messages.
-    Request(ScriptedRequest),
-    /// A case sends this as a binary frame of a WebSocket.
-    Binary(Vec<u8>),
-    /// It ends the connection.
-    End,
-}
-
-/// A request of HTTP that a case sends. It has the headers of the connection, unless it changes them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScriptedRequest {
-    /// The method, such as `POST`.
-    pub method: String,
-    /// The headers to set, or to leave out.
-    pub headers: Vec<(String, Option<String>)>,
-    /// The body.
-    pub body: Vec<u8>,
-}
-
 /// Connects to the server and serves the connection until `outgoing` is closed.
 pub(super) async fn dial(
     server: Server,
@@ -269,80 +241,4 @@ impl Events {
     async fn ended(&self) {
         let _ = self.events.send(LinkEvent::OutputEnded { connection: self.connection }).await;
     }
-}
-
-/// Returns the headers to record.
-pub(super) fn recorded(headers: &HeaderMap) -> Vec<(String, String)> {
-    let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), text_of(value))).collect();
-    recorded_headers(headers.iter().map(|(name, value)| (*name, value.as_str())))
-}
-
-/// Returns the value of a header as text. Ids of sessions may have letters beyond ASCII.
-pub(super) fn text_of(value: &HeaderValue) -> String {
-    String::from_utf8_lossy(value.as_bytes()).into_owned()
-}
-
-/// The longest body of a request or a response that is not a stream, in bytes.
-pub(super) const LONGEST_BODY: usize = 64 << 20;
-
-/// The kind of the streams.
-pub(super) const EVENT_STREAM: &str = "text/event-stream";
-
-/// Whether a response is a stream of events.
-pub(super) fn is_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).map(text_of).unwrap_or_default();
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(EVENT_STREAM))
-}
-
-/// Why a stream of events broke.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct BrokenStream(String);
-
-/// Returns the data of the events in a stream of bytes, or the reason for which it broke. Comments and keep-alives have
-/// no data.
-pub(super) fn events_of<E: std::error::Error>(
-    pieces: impl Stream<Item = Result<Bytes, E>>,
-) -> impl Stream<Item = Result<Vec<u8>, String>> {
-    // The reader keeps an event until it is complete.
-    let kept = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&kept);
-    let pieces = pieces.map(move |piece| {
-        let piece = piece.map_err(|error| BrokenStream(reason(&error)))?;
-        if counter.fetch_add(piece.len(), Ordering::Relaxed) > LONGEST_BODY {
-            return Err(BrokenStream(format!("it has an event of more than {LONGEST_BODY} bytes")));
-        }
-        Ok(piece)
-    });
-    SseStream::from_bytes_stream(pieces).filter_map(move |event| {
-        kept.store(0, Ordering::Relaxed);
-        std::future::ready(match event {
-            Ok(event) => event.data.map(|data| Ok(data.into_bytes())),
-            Err(error) => Some(Err(reason(&error))),
-        })
-    })
-}
-
-/// Returns the settings of a WebSocket: messages may be as long as bodies.
-pub(super) fn socket_settings() -> WebSocketConfig {
-    WebSocketConfig::default().max_message_size(Some(LONGEST_BODY)).max_frame_size(Some(LONGEST_BODY))
-}
-
-/// The longest recorded beginning of a body that is not a message, in characters.
-const LONGEST_QUOTE: usize = 1 << 10;
-
-/// Returns the beginning of a body that is not a message.
-pub(super) fn quoted(body: &[u8]) -> String {
-    // A character has four bytes at most.
-    let beginning = &body[..body.len().min(4 * LONGEST_QUOTE)];
-    String::from_utf8_lossy(beginning).chars().take(LONGEST_QUOTE).collect()
-}
-
-/// Returns an error with its causes.
-pub(super) fn reason(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let why = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    let is_unknown = why.contains("UnknownIssuer");
-    let remedy = if is_unknown { " (the variable SSL_CERT_FILE names a file of certificates to trust)" } else { "" };
-    why + remedy
 }

@@ -24,9 +24,9 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use self::hub::{Hub, Served};
-use super::dial::{recorded, text_of};
+use super::event::LinkEvent;
+use super::http::{recorded, text_of};
 use super::http_server::serve_http;
-use super::link::LinkEvent;
 use crate::requirement::Transport;
 use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
 

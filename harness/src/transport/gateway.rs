@@ -24,8 +24,9 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{OnceCell, mpsc};
 
-use super::dial::{HttpClient, LONGEST_BODY, Server, is_stream, quoted, reason, recorded, text_of};
+use super::dial::{HttpClient, Server};
 use super::endpoint::is_local;
+use super::http::{LONGEST_BODY, is_stream, quoted, reason, recorded, text_of};
 use super::http_server::serve_http;
 use crate::requirement::{Party, Transport};
 use crate::sync::lock;

@@ -10,68 +10,12 @@ use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::dial::{self, Outgoing, Server};
+use super::dial::{self, Server};
 use super::endpoint::Endpoint;
+use super::event::{Input, LinkEvent, Outgoing};
 use super::pipe::{self, PIECE, PIECE_POLL, PIECE_TAKEN};
 use super::process::{Launch, Leader, Process, ProcessGroup, SpawnError, TerminalProcess};
-use super::relay::{Caller, Order, RelayOrders, Relays, serve};
-use crate::trace::{Exit, HttpEvent};
-
-/// An event from the subject. An agent has one connection; a client has one for each start of its agent.
-#[derive(Debug)]
-pub enum LinkEvent {
-    /// A client started its agent.
-    Connected {
-        /// The number of the connection, from 0.
-        connection: usize,
-        /// The process that started it; absent if the client only connected.
-        caller: Option<Box<Caller>>,
-        /// The handle for writing, which the link keeps.
-        input: Input,
-    },
-    /// Bytes on the protocol stream.
-    Output {
-        /// The connection.
-        connection: usize,
-        /// The bytes.
-        bytes: Vec<u8>,
-    },
-    /// The protocol stream ended.
-    OutputEnded {
-        /// The connection.
-        connection: usize,
-    },
-    /// The subject closed its input.
-    InputBroken {
-        /// The connection.
-        connection: usize,
-    },
-    /// A client sent its agent a signal.
-    AgentSignalled {
-        /// The connection.
-        connection: usize,
-        /// The name of the signal.
-        name: String,
-    },
-    /// The process that a client took for its agent has exited.
-    AgentEnded {
-        /// The connection.
-        connection: usize,
-    },
-    /// Something happened on the transport below the messages.
-    Http {
-        /// The connection.
-        connection: usize,
-        /// The event.
-        event: HttpEvent,
-    },
-    /// Bytes on the standard output of a client or a server, which is not its protocol stream.
-    Stdout(Vec<u8>),
-    /// Bytes on the standard error of the subject.
-    Stderr(Vec<u8>),
-    /// The process exited.
-    Exited(Exit),
-}
+use super::relay::{Order, Relays, serve};
 
 /// The most events that wait for the runner. Beyond that the subject has to wait, so that a flood uses no memory.
 const BACKLOG: usize = 64;
@@ -92,17 +36,6 @@ pub struct Link {
     /// The standard input of a client.
     keyboard: Option<mpsc::UnboundedSender<Vec<Vec<u8>>>>,
     events: mpsc::Receiver<LinkEvent>,
-}
-
-/// The handle for writing to the subject on one connection.
-#[derive(Debug)]
-pub enum Input {
-    /// The standard input of an agent, until it is closed.
-    Pipe(Option<mpsc::UnboundedSender<Vec<Vec<u8>>>>),
-    /// The process that a client takes for its agent.
-    Relay(RelayOrders),
-    /// A connection over HTTP or a WebSocket.
-    Messages(mpsc::UnboundedSender<Outgoing>),
 }
 
 /// How a client reaches its agent.

@@ -10,10 +10,11 @@
 mod connection;
 mod frame;
 mod host;
+mod orders;
 mod program;
 
-pub(super) use connection::{Order, RelayOrders, serve};
+pub(super) use connection::serve;
 pub use frame::Caller;
-use frame::{FromRelay, ToRelay};
 pub use host::{LastingRelays, Relays, short_temp_dir, write_idle_agent};
+pub(super) use orders::{Order, RelayOrders};
 pub use program::run_if_asked;

@@ -2,13 +2,11 @@
 
 use super::{files, none_of, read};
 use libtest_mimic::Trial;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
     trials![
         "tidy/sources":
-        files_of_a_room_use_each_other_in_one_direction,
         modules_use_only_what_stands_before_them,
         pure_modules_are_pure,
         files_are_short,
@@ -41,9 +39,6 @@ const PURE: [&str; 6] = ["source", "diagnostic", "document", "record", "expected
 /// The package that is pure as a whole, and the program built on it.
 const CORE: &str = "harness/core/src/";
 const PROGRAM: &str = "harness/src/";
-
-/// Rooms of the core whose files use each other in one direction only.
-const WITHOUT_CIRCLES: [&str; 4] = ["finding", "conversation", "areas", "judge"];
 
 const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "tokio::", "Instant::now", "SystemTime"];
 
@@ -81,49 +76,6 @@ fn modules_use_only_what_stands_before_them() {
         }
     }
     none_of("modules out of order", &wrong);
-}
-
-fn files_of_a_room_use_each_other_in_one_direction() {
-    let mut circles = Vec::new();
-    for room in WITHOUT_CIRCLES {
-        let files: Vec<String> = files(&format!("{CORE}{room}"));
-        let modules: BTreeSet<String> = files.iter().map(|file| path_of(file)).collect();
-        assert!(!modules.is_empty(), "no files of the room {room}");
-        let used = |file: &String| (path_of(file), used_modules(file, &modules));
-        let mut uses: BTreeMap<String, BTreeSet<String>> = files.iter().map(used).collect();
-        while let Some(free) = uses.iter().find(|(_, used)| used.is_empty()).map(|(module, _)| module.clone()) {
-            uses.remove(&free);
-            uses.values_mut().for_each(|used| _ = used.remove(&free));
-        }
-        circles.extend(uses.into_iter().map(|(module, used)| format!("{module} uses {used:?}")));
-    }
-    none_of("files in a circle", &circles);
-}
-
-/// Returns the path of the module in a file of the core, such as `areas::fs::agent`.
-fn path_of(file: &str) -> String {
-    file.trim_start_matches(CORE).trim_end_matches(".rs").replace('/', "::")
-}
-
-/// Returns the modules of its room that a file names, apart from those around it and in it.
-fn used_modules(file: &str, modules: &BTreeSet<String>) -> BTreeSet<String> {
-    let (text, module) = (read(file), path_of(file));
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let parent = module.rsplit_once("::").map_or("", |(parent, _)| parent);
-    let mut used = BTreeSet::new();
-    for (_, line) in lines(code) {
-        let absolute = line.split("crate::").skip(1).map(|rest| path(rest).to_owned());
-        let relative = line.split("super::").skip(1).map(|rest| format!("{parent}::{}", path(rest)));
-        for named in absolute.chain(relative) {
-            let names = |known: &&String| named == **known || named.starts_with(&format!("{known}::"));
-            used.extend(modules.iter().filter(names).max_by_key(|known| known.len()).cloned());
-        }
-    }
-    used.retain(|other| {
-        let around = |outer: &str, inner: &str| inner == outer || inner.starts_with(&format!("{outer}::"));
-        !around(other, &module) && !around(&module, other)
-    });
-    used
 }
 
 /// Returns the path of names at the start of a text.

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::auth::LoginProcess;
 use super::context::CheckContext;
-use crate::conversation::{Answer, CallSeen, LineSeen, LoginProcess, Payload, UpdateSeen};
+use crate::conversation::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};
 use crate::finding::{Ruling, Tally};
 use crate::requirement::Party;
 use crate::trace::{HttpEvent, McpEvent, ModelEvent, ProcessEvent, Visit};

@@ -1,10 +1,13 @@
 //! Area `commands`: the slash commands that an agent announces.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod state;
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::areas::{Check, CheckContext, Event, On};
+pub use self::state::State;
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Payload, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -18,22 +21,6 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 const COMMANDS: &[&str] = &["session/new", "session/resume", "available_commands_update"];
-
-/// The sessions whose commands came before the client knew the session: the event.
-#[derive(Debug, Default)]
-pub struct State {
-    early: BTreeMap<String, usize>,
-}
-
-impl State {
-    pub(super) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
-        const MOST: usize = 256;
-        let is_early = update.known.is_none() && update.variant == "available_commands_update";
-        if is_early && self.early.len() < MOST {
-            self.early.entry(update.session.to_owned()).or_insert(event.n);
-        }
-    }
-}
 
 /// "After creating a session, the Agent MAY send a list of available commands."
 fn after_session(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {

@@ -2,8 +2,10 @@
 
 pub(in crate::areas) mod agent;
 pub(in crate::areas) mod client;
+mod state;
 pub(in crate::areas) mod v2;
 
+pub use self::state::State;
 use super::Check;
 
 /// The checks of the area.

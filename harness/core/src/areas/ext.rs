@@ -1,13 +1,14 @@
 //! Area `ext`: a party's additions to the protocol, and its reaction to additions of the other.
 
-use std::collections::BTreeMap;
+mod state;
 
 use serde_json::Value;
 
+pub use self::state::State;
 use super::common::{BAD_PARAMS, LOGIN, NO_METHOD};
 use super::jsonrpc::response::skipped_in_recording;
 use super::support::is_withdrawn;
-use crate::areas::{Check, CheckContext, Event, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::conversation::{Answer, CallSeen, Outcome, Payload, Trial, has_entries};
 use crate::fact;
@@ -54,22 +55,6 @@ pub(super) const BOTH: &[[Check; 2]] = &[
     Check::both_alone(["ext.capability-in-meta.agent", "ext.capability-in-meta.client"], On::Call(capability_in_meta)),
     Check::both(["ext.capability-checked.agent", "ext.capability-checked.client"], On::Process(broke_off)),
 ];
-
-/// By sender: the event and the method of the last notification.
-#[derive(Debug, Default)]
-pub struct State {
-    last_notification: BTreeMap<Party, (usize, String)>,
-}
-
-impl State {
-    pub(super) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
-        if call.id.is_none() {
-            let (n, method) = self.last_notification.entry(event.from).or_default();
-            *n = event.n;
-            call.method.clone_into(method);
-        }
-    }
-}
 
 /// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."
 ///

@@ -1,7 +1,10 @@
 //! Area `load`: the replay of `session/load`, and the turns after it.
 
+mod state;
+
 use serde_json::Value;
 
+pub use self::state::State;
 use super::common::{decide_continues, decide_implemented, is_history, note_null, plain, proper, repeats_history};
 use crate::areas::remembered::decide_remembers;
 use crate::areas::{Check, CheckContext, On};
@@ -469,11 +472,13 @@ fn message_ids_unique(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mu
 }
 
 /// "Notices are live events rather than session history": a notice of an earlier turn is no longer live.
-fn notice_replayed(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn notice_replayed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "notice");
-    let Some(session) = session.filter(|session| session.loading.is_some() && session.turn.is_none()) else { return };
+    if session.is_none_or(|session| session.loading.is_none() || session.turn.is_some()) {
+        return;
+    }
     let title = update.body.member("title").and_then(Value::as_str).unwrap_or_default();
-    if session.notices.contains(title) {
+    if ctx.areas.load.notices(update.session).any(|notice| notice == title) {
         let fact = fact!(
             "notice-replayed",
             "the agent sent the notice `{title}` of an earlier turn during {method}; expected no notices in a replay",
@@ -485,8 +490,8 @@ fn notice_replayed(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
 
 /// Exercised by loading a session that had a notice.
 fn notices_left_out(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let session = answer.result_of(LOAD).and_then(|(exchange, _)| ctx.conversation.session(exchange.session()?));
-    if session.is_some_and(|session| !session.notices.is_empty()) {
+    let session = answer.result_of(LOAD).and_then(|(exchange, _)| exchange.session());
+    if session.is_some_and(|session| ctx.areas.load.notices(session).next().is_some()) {
         ruling.pass();
     }
 }

@@ -2,7 +2,7 @@
 
 pub(in crate::areas) mod agent;
 pub(in crate::areas) mod client;
-pub(in crate::areas) mod state;
+mod state;
 
 pub use self::state::State;
 use super::Check;

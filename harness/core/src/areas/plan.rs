@@ -1,19 +1,19 @@
 //! Area `plan`: plans as a whole; their entries are in the table of `judge::shapes`.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod state;
 
 use serde_json::Value;
 
+pub use self::state::State;
+use self::state::{entries, items, texts};
 use super::support::{Finish, fail_in_case};
-use crate::areas::by_session::BySession;
 use crate::areas::common::{decide_absolute, decide_replaced};
 use crate::areas::probes::holds;
-use crate::areas::{Check, CheckContext, Event, On};
-use crate::conversation::{Answer, CallSeen, Conversation, Memory, UpdateSeen};
+use crate::areas::{Check, CheckContext, On};
+use crate::conversation::{Answer, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::Feature;
-use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -34,87 +34,6 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// The entries of a plan in an update.
 const POINTER: &str = "/params/update/entries";
-
-/// The plans of each session by id, with an empty id for the plan of version 1.
-#[derive(Debug, Clone, Default)]
-pub struct State(BySession<BTreeMap<String, Plan>>);
-
-/// The last two states of a plan.
-#[derive(Debug, Clone, Default)]
-struct Plan {
-    /// The entries of the last update.
-    entries: Vec<Value>,
-    /// The texts that the last update left out, if it contained only entries of the one before.
-    dropped: BTreeSet<String>,
-}
-
-impl State {
-    fn get(&self, session: &str, id: &str) -> Option<&Plan> {
-        self.0.get(session)?.get(id)
-    }
-
-    pub(super) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
-        if event.from != Party::Client {
-            return;
-        }
-        let Some(plans) = self.0.get_mut(call.text("sessionId")) else { return };
-        match call.method {
-            // A replay repeats earlier plans.
-            "session/load" | "session/resume" => plans.values_mut().for_each(|plan| plan.dropped.clear()),
-            "session/prompt" if !event.conversation.deliberate.contains(&event.n) => {
-                let session = call.text("sessionId").and_then(|id| event.conversation.session(id));
-                if session.is_some_and(|session| session.turn.is_none()) {
-                    plans.remove("");
-                }
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn update(&mut self, update: &UpdateSeen<'_>) {
-        const MOST: usize = 256;
-        let of_session = (update.variant == "plan").then(|| ("", entries(update.body)));
-        let (Some((id, now)), Some(_)) = (of_session.or_else(|| items(update)), update.known) else {
-            // A plan that was removed, or has another type now, has no earlier entries.
-            if let (Some(plans), Some(id)) = (self.0.get_mut(Some(update.session)), replaced(update)) {
-                plans.remove(id);
-            }
-            return;
-        };
-        let plans = self.0.entry(update.session);
-        if plans.len() < MOST {
-            let plan = plans.entry(id.to_owned()).or_default();
-            let (before, texts) = (texts(&plan.entries), texts(now));
-            plan.dropped = if texts.is_subset(&before) { &before - &texts } else { BTreeSet::new() };
-            plan.entries = now.to_vec();
-        }
-    }
-
-    pub(super) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
-        self.0.forget(conversation, memory);
-    }
-}
-
-/// Returns the id and the entries of an update of a plan.
-fn items<'m>(update: &UpdateSeen<'m>) -> Option<(&'m str, &'m [Value])> {
-    let plan = update.body.member("plan").filter(|_| update.variant == "plan_update")?;
-    Some((plan.member("planId")?.as_str()?, plan.member("entries")?.as_array()?))
-}
-
-/// Returns the id of the plan that an update removes, or replaces by something other than entries.
-fn replaced<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
-    let body = if update.variant == "plan_update" { update.body.member("plan")? } else { update.body };
-    body.member("planId").filter(|_| matches!(update.variant, "plan_update" | "plan_removed"))?.as_str()
-}
-
-/// Returns the texts of the entries of a plan.
-fn texts(entries: &[Value]) -> BTreeSet<String> {
-    entries.iter().filter_map(|entry| Some(entry.member("content")?.as_str()?.to_owned())).collect()
-}
-
-fn entries(body: &Value) -> &[Value] {
-    body.member("entries").and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
 
 /// "The Agent MUST send a complete list of all plan entries in each update." Entries may be removed, so a shorter list
 /// proves nothing: only one does that contains entries missing in the previous list, and lacks those in it.

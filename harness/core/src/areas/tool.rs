@@ -1,14 +1,17 @@
 //! Area `tool`: reports of tool calls.
 
+mod state;
+
 use std::cell::LazyCell;
 
 use serde_json::Value;
 
+pub use self::state::State;
 use super::common::{decide_absolute, is_probe, proper};
 use super::support::Finish;
 use crate::areas::common::decide_replaced;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{Answer, Outcome, Payload, Session, ToolCall, UpdateSeen};
+use crate::conversation::{Answer, Exchange, Outcome, Payload, Session, ToolCall, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::{Feature, Member};
@@ -81,12 +84,16 @@ fn known_in<'m>(
 /// "When the language model requests a tool invocation, the Agent SHOULD report it": a written file proves the tool
 /// call.
 fn reported(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let session = proper(answer, "session/prompt").and_then(|prompt| ctx.conversation.session(prompt.session()?));
+    let Some(id) = proper(answer, "session/prompt").and_then(Exchange::session) else { return };
+    let session = ctx.conversation.session(id);
     let Some((session, turn)) = session.and_then(|session| Some((session, session.turn.as_ref()?))) else { return };
     if turn.overlapped {
         return;
     }
-    let Some(write) = turn.writes.first().filter(|_| matches!(answer.outcome, Outcome::Result(_))) else { return };
+    let Some(write) = ctx.areas.tool.writes(id, turn).first().filter(|_| matches!(answer.outcome, Outcome::Result(_)))
+    else {
+        return;
+    };
     if turn.tools.is_empty() && session.tools_of_prompt().next().is_none() {
         let fact = fact!(
             "tool-call-not-reported",
@@ -295,9 +302,9 @@ fn in_progress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
             let (Some(tool), Some(turn)) = (pending, &session.turn) else { return };
             let alone =
                 turn.tools.len() == 1 && turn.tools.contains(id) && turn.cancelled.is_none() && !turn.overlapped;
-            let mut terminals =
-                ctx.conversation.terminals.values().filter(|terminal| terminal.turn == Some(turn.n) && alone);
-            if let Some(terminal) = terminals.find(|terminal| terminal.outlasted) {
+            let mut terminals = ctx.conversation.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n));
+            let outlasted = terminals.find(|(id, _)| alone && ctx.areas.tool.has_outlasted(id));
+            if let Some((_, terminal)) = outlasted {
                 let fact = fact!(
                     "never-in-progress",
                     "the agent waited for a command of the tool call `{tool_call_id}`; expected it to report \
@@ -501,7 +508,8 @@ fn reported_before_effects(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruli
     let over = matches!(update.body.member("status").and_then(Value::as_str), Some("completed" | "failed"));
     let report = LazyCell::new(|| update.body.to_string());
     let turn = session.turn.as_ref().filter(|turn| !turn.overlapped);
-    let mut silent = turn.into_iter().flat_map(|turn| &turn.writes).filter(|write| !write.reported && edits && over);
+    let writes = turn.into_iter().flat_map(|turn| ctx.areas.tool.writes(update.session, turn));
+    let mut silent = writes.filter(|write| !write.reported && edits && over);
     if let Some(write) = silent.find(|write| report.contains(&Value::from(write.path.as_str()).to_string())) {
         let fact = fact!(
             "reported-after-effect",
@@ -514,8 +522,9 @@ fn reported_before_effects(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruli
 
 /// Exercised by a turn that wrote a file while the tool call was open.
 fn effects_after_report(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let session = proper(answer, "session/prompt").and_then(|prompt| ctx.conversation.session(prompt.session()?));
-    let mut writes = session.and_then(|session| session.turn.as_ref()).into_iter().flat_map(|turn| &turn.writes);
+    let Some(id) = proper(answer, "session/prompt").and_then(Exchange::session) else { return };
+    let turn = ctx.conversation.session(id).and_then(|session| session.turn.as_ref());
+    let mut writes = turn.into_iter().flat_map(|turn| ctx.areas.tool.writes(id, turn));
     if writes.any(|write| write.reported) {
         ruling.pass();
     }

@@ -1,7 +1,11 @@
 //! Areas `toolcancel` and `termcancel`: cancels of single tool calls and terminals.
 
+mod state;
+
 use std::collections::BTreeMap;
 
+pub use self::state::State;
+use self::state::{Cancellable, Cancels};
 use crate::areas::state::{end_of, idle, served, watched};
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On, background};
@@ -25,13 +29,13 @@ pub(super) const CHECKS: &[Check] = &[
 fn idle_by_tool_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(_))) = (update.known, idle(update)) else { return };
     let (work, history) = (&session.work, &session.work.history);
-    let Some((cancel, (begun, _))) =
-        history.tool_cancelled.zip(work.begun).filter(|(cancel, (begun, _))| cancel > begun)
+    let Some(cancels) = ctx.areas.toolcancel.of(update.session) else { return };
+    let Some((cancel, (begun, _))) = cancels.of_tool.zip(work.begun).filter(|(cancel, (begun, _))| cancel > begun)
     else {
         return;
     };
     let is_prompted = session.turn.is_some() || work.accepted.iter().any(|(n, _)| *n > cancel);
-    let went_on = history.spoke.is_some_and(|spoke| spoke > history.idle);
+    let went_on = cancels.spoke.is_some_and(|spoke| spoke > history.idle);
     if work.is_active() {
         ruling.pass();
     } else if history.idle > cancel && went_on && !is_prompted && work.ending.is_none() {
@@ -52,9 +56,14 @@ fn unconfirmed(ctx: &CheckContext<'_>, kind: &str, ruling: &mut Ruling<'_>) {
     for (id, session) in watched(ctx) {
         let work = &session.work;
         let listed: Vec<_> = work.background.iter().flat_map(|(_, list)| list).filter_map(background::item).collect();
-        let activities = if kind == "terminal" { &work.terminals } else { &work.tools };
-        let cancelled = |activity: &Activity| activity.cancel_accepted.filter(|_| !activity.is_over);
-        for (name, (n, us)) in activities.iter().filter_map(|(name, activity)| Some((name, cancelled(activity)?))) {
+        let Some(cancels) = ctx.areas.toolcancel.of(id) else { continue };
+        let (activities, cancels) = match kind {
+            "terminal" => (&work.terminals, &cancels.terminals),
+            _ => (&work.tools, &cancels.tools),
+        };
+        let runs = |name: &&String| activities.get(*name).is_some_and(|activity| !activity.is_over);
+        let accepted = cancels.iter().filter_map(|(name, cancel)| Some((name, cancel.accepted?)));
+        for (name, (n, us)) in accepted.filter(|(name, _)| runs(name)) {
             let wait = between(us, end_of(ctx));
             if wait > CANCEL_LIMIT && served(ctx, n) {
                 let fact = fact!(
@@ -73,15 +82,24 @@ fn unconfirmed(ctx: &CheckContext<'_>, kind: &str, ruling: &mut Ruling<'_>) {
 
 /// The client cancels a tool call only while it advertises `cancel`.
 fn tool_cancel(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    cancel_gate(ctx, call, ("tool_call/cancel", "toolCallId"), |work| &work.tools, ruling);
+    cancel_gate(ctx, call, ("tool_call/cancel", "toolCallId"), |work, cancels| (&work.tools, &cancels.tools), ruling);
 }
 
 /// The client cancels a terminal only while it advertises `cancel`.
 fn terminal_cancel(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    cancel_gate(ctx, call, ("terminal/cancel", "terminalId"), |work| &work.terminals, ruling);
+    cancel_gate(
+        ctx,
+        call,
+        ("terminal/cancel", "terminalId"),
+        |work, cancels| (&work.terminals, &cancels.terminals),
+        ruling,
+    );
 }
 
-/// Decides about a cancel by `method`, whose member names one of the `activities` of the session.
+/// Tool calls or terminals by id: what the agent reported of each, and the offers to cancel it.
+type Known<'m> = (&'m BTreeMap<String, Activity>, &'m BTreeMap<String, Cancellable>);
+
+/// Decides about a cancel by `method`, whose member names a tool call or a terminal of the session.
 ///
 /// Correct but unusual: the agent has just withdrawn the capability, or the tool call has just ended, and the client
 /// had not read that yet. This is inconclusive, as is a session that was resumed.
@@ -89,7 +107,7 @@ fn cancel_gate(
     ctx: &CheckContext<'_>,
     call: &CallSeen<'_>,
     (method, member): (&str, &str),
-    activities: impl FnOnce(&Work) -> &BTreeMap<String, Activity>,
+    of: impl for<'m> FnOnce(&'m Work, &'m Cancels) -> Known<'m>,
     ruling: &mut Ruling<'_>,
 ) {
     let session = call.text("sessionId").and_then(|id| ctx.conversation.session(id));
@@ -102,9 +120,13 @@ fn cancel_gate(
         )
     };
     let unsure = session.was_reopened || ctx.conversation.may_miss_work(session);
-    match activities(&session.work).get(id) {
-        Some(activity) if activity.cancellable && !activity.is_over => ruling.pass(),
-        Some(activity) if activity.was_cancellable => ruling.inconclusive(fact(), &[]),
+    let none = Cancels::default();
+    let cancels = call.text("sessionId").and_then(|id| ctx.areas.toolcancel.of(id)).unwrap_or(&none);
+    let (activities, cancels) = of(&session.work, cancels);
+    let is_over = activities.get(id).is_none_or(|activity| activity.is_over);
+    match cancels.get(id) {
+        Some(cancel) if cancel.is_offered && !is_over => ruling.pass(),
+        Some(cancel) if cancel.was_offered => ruling.inconclusive(fact(), &[]),
         _ if unsure => ruling.inconclusive(fact(), &[]),
         _ => ruling.fail(fact(), &[]),
     }

@@ -1,10 +1,10 @@
 //! Area `transport`: the bytes and lines on the streams.
 
 pub(super) mod delivery;
+mod state;
 
-use std::collections::BTreeMap;
-
-use crate::areas::{Check, CheckContext, Event, On};
+pub use self::state::State;
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::LineSeen;
 use crate::fact;
 use crate::finding::Ruling;
@@ -31,21 +31,6 @@ pub(super) const BOTH: &[[Check; 2]] = &[
     ),
     Check::both(["transport.no-batch.agent", "transport.no-batch.client"], On::Line(no_batch)),
 ];
-
-/// By sender: the last line that contains a Unicode line separator other than a line feed as a raw character.
-#[derive(Debug, Default)]
-pub struct State {
-    separated: BTreeMap<Party, usize>,
-}
-
-impl State {
-    pub(super) fn line(&mut self, event: &Event<'_>, line: &LineSeen<'_>) {
-        let text = || std::str::from_utf8(line.bytes).unwrap_or_default();
-        if !line.is_ascii && text().contains(['\u{2028}', '\u{2029}', '\u{85}']) {
-            self.separated.insert(event.from, event.n);
-        }
-    }
-}
 
 /// "Messages are … UTF-8 encoded." Pure ASCII proves nothing, so only lines with other characters count.
 ///

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::session::{Decision, Ended, ModeSet, Opening, Permission, Session, ToolCall, Turn};
+use super::permission::{Decision, Permission};
+use super::session::{Ended, ModeSet, Opening, Session, ToolCall, Turn};
 use super::work::EndedBy;
 use super::{Conversation, Exchange, Terminal};
 use crate::conversation::outcome::Outcome;
@@ -274,12 +275,9 @@ impl Conversation {
             ("session/prompt", outcome) => self.apply_turn_end(n, &exchange, outcome),
             ("session/close", Outcome::Result(_)) => {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
-                    (session.closed, session.closed_us, session.close_asked) = (Some(n), Some(us), exchange.n);
+                    (session.closed, session.closed_us) = (Some(n), Some(us));
                     session.was_ended = true;
                     session.reopened = None;
-                    if let Some(turn) = session.turn.as_mut() {
-                        turn.close_answered = Some(us);
-                    }
                 }
                 self.note_closing(n, exchange.session().unwrap_or_default());
             }
@@ -299,11 +297,6 @@ impl Conversation {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
                     session.learn_state(n, result);
                     session.learn_option(&exchange);
-                }
-            }
-            ("tool_call/cancel" | "terminal/cancel", Outcome::Result(_)) => {
-                if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
-                    session.work.learn_cancelled(now, &exchange);
                 }
             }
             ("session/request_permission", outcome) => {
@@ -420,7 +413,6 @@ impl Conversation {
         let output = content && update.variant != "user_message_chunk" || update.variant == "plan_update";
         if let Some(turn) = session.turn.as_mut().filter(|_| output) {
             turn.first_output = turn.first_output.or(Some(n));
-            turn.output_after_close |= turn.close_answered.is_some();
             turn.wrote_message |= update.variant == "agent_message_chunk";
         }
         if content {
@@ -429,23 +421,21 @@ impl Conversation {
         if session.turn.is_some() && !session.model.is_uncertain {
             session.model.learn_update(update, output);
         }
-        session.note_settings(n, update.variant);
         if !self.edition.adapter.response_ends_turn() {
             // The end of the connection also ends work, so an idle state after it does not show that the agent obeyed a
             // cancel.
             let disobeyed = self.shutting_down.and_then(|_| session.work.ending.clone());
             session.work.learn((n, us), update);
-            session.work.history.learn(n, update, session.resuming.is_some());
+            session.work.history.learn(update, session.resuming.is_some());
             session.work.ending = disobeyed.or(session.work.ending.take());
         }
         match update.variant {
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => session.learn_chunk(update),
             "tool_call" | "tool_call_update" => session.learn_tool(n, update),
-            "notice" => session.learn_notice(update.body),
+            "available_commands_update" => (session.commands, session.commands_due) = (Some(n), None),
             "compaction_update" | "compaction_summary_chunk" => session.learn_compaction(update.body),
             "current_mode_update" => {
                 (session.mode_set, session.chosen_mode) = (None, None);
-                session.announced_mode = true;
                 let mode = update.body.member("currentModeId").cloned().unwrap_or_default();
                 if let Some(modes) = session.modes.as_mut().and_then(Value::as_object_mut) {
                     modes.insert("currentModeId".to_owned(), mode);
@@ -498,14 +488,11 @@ impl Session {
             if self.modes.is_none() {
                 self.first_mode = modes.member("currentModeId").and_then(Value::as_str).map(str::to_owned);
             }
-            self.earlier_modes = self.modes.replace(modes.clone()).map(|before| (before, n));
+            self.modes = Some(modes.clone());
         }
         if let Some(options) = value.member("configOptions").and_then(Value::as_array) {
             self.note_dropped(n, options);
-            if self.options.is_none() {
-                self.first_options.clone_from(options);
-            }
-            self.earlier_options = self.options.replace(options.clone()).map(|before| (before, n));
+            self.options = Some(options.clone());
         }
     }
 
@@ -530,15 +517,6 @@ impl Session {
             && let Some(text) = update.text()
         {
             self.say(update.variant, text);
-        }
-    }
-
-    fn learn_notice(&mut self, notice: &Value) {
-        let prompt = self.spoken.iter().rfind(|(variant, _)| variant == "user_message_chunk");
-        let (Some((_, prompt)), true) = (prompt, self.turn.is_some()) else { return };
-        let title = notice.member("title").and_then(Value::as_str).filter(|title| !title.is_empty());
-        if let Some(title) = title.filter(|title| prompt.contains(title)) {
-            self.notices.insert(title.to_owned());
         }
     }
 

@@ -20,20 +20,14 @@ pub struct History {
     pub replies: BTreeSet<String>,
     /// The ids of the agent's messages of earlier work.
     pub earlier_replies: BTreeSet<String>,
-    /// The event of the last message of the agent.
-    pub spoke: Option<usize>,
     /// The first custom state since the session was last idle: its event.
     pub custom: Option<usize>,
     /// Whether `running` or `requires_action` was reported since the session was last idle.
     pub has_begun: bool,
     /// The event of the last idle state.
     pub idle: usize,
-    /// The event at which the agent last accepted to cancel a tool call.
-    pub tool_cancelled: Option<usize>,
     /// The idle state that reported a cancel, until the next work or prompt: its event, and the begin of that work.
     pub cancelled: Option<(usize, usize)>,
-    /// The last request to close the session.
-    pub close_asked: Option<usize>,
     /// The last prompt that was answered with an error: the event of the answer, and its text.
     pub refused: Option<(usize, String)>,
 }
@@ -55,12 +49,9 @@ pub fn message_of<'v>(update: &Update<'v>) -> Option<(&'v str, &'v str)> {
 
 impl History {
     /// Reads an update, which may be part of a replay.
-    pub(super) fn learn(&mut self, n: usize, update: &Update<'_>, is_replay: bool) {
-        if let Some(("agent_message", id)) = message_of(update).filter(|_| !is_replay) {
-            self.spoke = Some(n);
-            if self.replies.len() < MOST {
-                self.replies.insert(id.to_owned());
-            }
+    pub(super) fn learn(&mut self, update: &Update<'_>, is_replay: bool) {
+        if let Some(("agent_message", id)) = message_of(update).filter(|_| !is_replay && self.replies.len() < MOST) {
+            self.replies.insert(id.to_owned());
         }
     }
 

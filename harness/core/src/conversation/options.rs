@@ -77,15 +77,6 @@ impl Session {
         }
     }
 
-    /// Records an update that announces the mode, the options or the commands.
-    pub(super) fn note_settings(&mut self, n: usize, variant: &str) {
-        match variant {
-            "current_mode_update" | "config_option_update" => self.announced_settings = Some(self.prompts),
-            "available_commands_update" => (self.commands, self.commands_due) = (Some(n), None),
-            _ => {}
-        }
-    }
-
     /// Records which entries of the previous list a new list leaves out; a client may still be choosing from them.
     pub(super) fn note_dropped(&mut self, n: usize, now: &[Value]) {
         let Some(before) = &self.options else { return };

@@ -38,7 +38,6 @@ impl Conversation {
             let kept = known.as_deref().is_some_and(|known| values == Some(current_values(known)));
             session.options_kept = kept.then_some(session.prompts);
             session.commands_due = session.commands.filter(|&list| list < exchange.n).map(|_| n);
-            session.announced_settings = None;
         }
     }
 }

@@ -4,34 +4,11 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::{Conversation, Exchange, Session, Terminal, Turn};
+use super::session::{Refusal, Turn};
+use super::{Conversation, Exchange, Terminal};
 use crate::conversation::outcome::Outcome;
 use crate::requirement::Party;
 use crate::wire::{Envelope, Members, read_line};
-
-/// An error with which the client answered a request of the agent.
-#[derive(Debug, Clone)]
-pub struct Refusal {
-    /// The event of the answer.
-    pub n: usize,
-    /// The method of the request.
-    pub method: String,
-    /// The code of the error.
-    pub code: Option<i64>,
-    /// The client's message.
-    pub message: String,
-}
-
-/// A file that the agent writes through the client.
-#[derive(Debug, Clone)]
-pub struct Write {
-    /// The event of the request.
-    pub n: usize,
-    /// The path in it.
-    pub path: String,
-    /// Whether an unfinished tool call of the turn was reported at that time.
-    pub reported: bool,
-}
 
 /// The most entries that are remembered of a single turn.
 const MOST_NOTED: usize = 64;
@@ -40,34 +17,16 @@ impl Conversation {
     /// Records a request of the agent to the client.
     pub(super) fn note_service_call(&mut self, exchange: &Exchange) {
         if let Some(id) = exchange.text("terminalId")
-            && let Some(terminal) = self.terminals.get_mut(id)
+            && let Some(terminal) = self.terminals.get_mut(id).filter(|_| exchange.method == "terminal/release")
         {
-            match exchange.method.as_str() {
-                "terminal/kill" => terminal.killed = terminal.killed.or(Some(exchange.n)),
-                "terminal/release" => {
-                    terminal.released = terminal.released.or(Some(exchange.n));
-                    self.unreleased.remove(id);
-                }
-                _ => {}
-            }
-        }
-        if exchange.method != "fs/write_text_file" {
-            return;
-        }
-        let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
-        let reported = session.has_unfinished_tool();
-        if let (Some(turn), Some(path)) = (session.turn.as_mut(), exchange.text("path"))
-            && turn.writes.len() < MOST_NOTED
-        {
-            turn.writes.push(Write { n: exchange.n, path: path.to_owned(), reported });
+            terminal.released = terminal.released.or(Some(exchange.n));
+            self.unreleased.remove(id);
         }
     }
 
     /// Records the client's answer to a request of the agent.
     pub(super) fn note_service_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
-        let outlasted = exchange.method == "terminal/wait_for_exit" && self.answered_after(Party::Agent, exchange.n);
         if let Some(terminal) = exchange.text("terminalId").and_then(|id| self.terminals.get_mut(id)) {
-            terminal.outlasted |= outlasted;
             terminal.learn(n, exchange, outcome);
         }
         let turn = exchange.session().and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
@@ -126,14 +85,6 @@ impl Conversation {
     #[must_use]
     pub fn answered_after(&self, party: Party, n: usize) -> bool {
         self.latest_answered.get(&party.other()).is_some_and(|&latest| latest > n)
-    }
-}
-
-impl Session {
-    fn has_unfinished_tool(&self) -> bool {
-        let tools = self.turn.iter().flat_map(|turn| &turn.tools).filter_map(|id| self.tools.get(id));
-        let asked = self.tools.values().filter(|tool| tool.turn == self.prompts && !tool.permissions.is_empty());
-        tools.chain(asked).any(|tool| !tool.is_final())
     }
 }
 

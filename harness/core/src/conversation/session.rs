@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use super::exchange::Exchange;
 use super::model_log::ModelLog;
-use super::services::{Refusal, Write};
+use super::permission::{Decision, Permission};
 use super::turn_log::{Refused, TurnLog};
 use super::work::Work;
 use crate::conversation::outcome::Outcome;
@@ -67,22 +68,14 @@ pub struct Session {
     /// The tool calls that were known when the last `session/load` was sent, by id: the status of each, and the number
     /// of the prompt in whose turn it was created.
     pub earlier_tools: BTreeMap<String, (String, usize)>,
-    /// The titles of notices that were shown in the turn of a prompt which contains the title.
-    pub notices: BTreeSet<String>,
     /// The status of each reported compaction, by id.
     pub compactions: BTreeMap<String, String>,
     /// The last mode state: a `SessionModeState`.
     pub modes: Option<Value>,
     /// The mode in the first mode state.
     pub first_mode: Option<String>,
-    /// The mode state before that, with the event that replaced it.
-    pub earlier_modes: Option<(Value, usize)>,
-    /// Whether an update named the mode.
-    pub announced_mode: bool,
     /// The number of prompts when a load or a resume last reported the mode that the client knew.
     pub mode_kept: Option<usize>,
-    /// The number of prompts when an update last named the mode or listed the options.
-    pub announced_settings: Option<usize>,
     /// The number of prompts when a load or a resume last reported the option values that the client knew.
     pub options_kept: Option<usize>,
     /// The event of the last list of commands.
@@ -92,10 +85,6 @@ pub struct Session {
     pub commands_due: Option<usize>,
     /// The last list of config options.
     pub options: Option<Vec<Value>>,
-    /// The list before the last one, with the event of the last one.
-    pub earlier_options: Option<(Vec<Value>, usize)>,
-    /// The first list of them.
-    pub first_options: Vec<Value>,
     /// Options and their values that were missing from a later list: (option, value), with the event of that list. The
     /// option itself has no value here.
     pub dropped: BTreeMap<(String, Option<String>), usize>,
@@ -111,8 +100,6 @@ pub struct Session {
     pub closed: Option<usize>,
     /// The time of that answer, in microseconds since the start of the trace.
     pub closed_us: Option<u64>,
-    /// The event of the request that it answers.
-    pub close_asked: usize,
     /// Whether it was ever closed or deleted.
     pub was_ended: bool,
     /// Whether a `session/delete` succeeded. Later loads and the state of an active session are
@@ -259,6 +246,41 @@ impl Session {
             _ => {}
         }
     }
+
+    /// Returns the log of the turn that has not ended.
+    pub(super) fn running_log(&mut self) -> Option<&mut TurnLog> {
+        self.log.as_mut().filter(|log| log.ended.is_none())
+    }
+
+    pub(super) fn log_answer(&mut self, now: (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
+        let Some(log) = self.log.as_mut() else { return };
+        if !log.unanswered.remove(&exchange.n) || !log.unanswered.is_empty() {
+            return;
+        }
+        log.ended = Some(now);
+        log.failed = matches!(outcome, Outcome::Error(_));
+        log.gave_up = matches!(outcome, Outcome::Result(result) if result.member("stopReason").and_then(Value::as_str) == Some("cancelled"));
+        self.refused = match outcome {
+            Outcome::Error(error) if log.after.is_none() && log.disturbed.is_none() && !exchange.deliberate => {
+                let (params, error) = (exchange.params.clone(), error.clone());
+                Some(Refused { n: now.0, params, error, acted: log.acted })
+            }
+            _ => None,
+        };
+    }
+}
+
+/// An error with which the client answered a request of the agent.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// The event of the answer.
+    pub n: usize,
+    /// The method of the request.
+    pub method: String,
+    /// The code of the error.
+    pub code: Option<i64>,
+    /// The client's message.
+    pub message: String,
 }
 
 /// A turn, from its prompt to its answer.
@@ -279,10 +301,6 @@ pub struct Turn {
     pub cancelled: Option<usize>,
     /// The event of a `session/close` during the turn.
     pub closed: Option<usize>,
-    /// The time of the successful answer to that, in microseconds.
-    pub close_answered: Option<u64>,
-    /// Whether content of the turn came after that answer.
-    pub output_after_close: bool,
     /// The event of a permission answer with outcome `cancelled`.
     pub permission_cancelled: Option<usize>,
     /// The event of a permission answer that neither allows nor cancels.
@@ -297,8 +315,6 @@ pub struct Turn {
     pub after: Option<Opening>,
     /// The errors with which the client answered requests of the agent.
     pub refused: Vec<Refusal>,
-    /// The files that the agent wrote through the client.
-    pub writes: Vec<Write>,
     /// The event of the first answer of the client with `_meta`.
     pub meta_answer: Option<usize>,
     /// The event at which another session was closed.
@@ -381,50 +397,5 @@ impl ToolCall {
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.permissions.iter().all(|permission| matches!(permission.answer, Some((_, Decision::Allowed))))
-    }
-}
-
-/// A permission request about a tool call.
-#[derive(Debug, Clone)]
-pub struct Permission {
-    /// The event of the request.
-    pub n: usize,
-    /// The answer, if there is one.
-    pub answer: Option<(usize, Decision)>,
-}
-
-/// The decision of the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// An option of an allow kind was chosen.
-    Allowed,
-    /// An option of a reject kind was chosen.
-    Rejected,
-    /// The outcome was `cancelled`.
-    Cancelled,
-    /// Any other answer, such as an error.
-    Other,
-}
-
-impl Decision {
-    /// Reads the answer to a permission request.
-    pub(crate) fn of(request: &Value, outcome: Outcome<'_>) -> Self {
-        let Outcome::Result(result) = outcome else { return Self::Other };
-        let member = |name: &str| result.member("outcome").and_then(|outcome| outcome.member(name));
-        let chosen = match member("outcome").and_then(Value::as_str) {
-            Some("cancelled") => return Self::Cancelled,
-            Some("selected") => member("optionId"),
-            _ => return Self::Other,
-        };
-        let options = request.member("options").and_then(Value::as_array).into_iter().flatten();
-        let kind = options
-            .into_iter()
-            .find(|option| option.member("optionId") == chosen)
-            .and_then(|o| o.member("kind")?.as_str());
-        match kind {
-            Some("allow_once" | "allow_always") => Self::Allowed,
-            Some("reject_once" | "reject_always") => Self::Rejected,
-            _ => Self::Other,
-        }
     }
 }

@@ -17,28 +17,18 @@ pub struct Terminal {
     pub shares_id: bool,
     /// The `outputByteLimit` that the agent gave.
     pub limit: Option<u64>,
-    /// The event of the first `terminal/kill`.
-    pub killed: Option<usize>,
-    /// The event of the first successful answer to `terminal/kill`.
-    pub kill_done: Option<usize>,
     /// The event of the `terminal/release`.
     pub released: Option<usize>,
-    /// The event of the successful answer to `terminal/release`.
-    pub release_done: Option<usize>,
     /// The event that first embedded it in a tool call.
     pub embedded: Option<usize>,
     /// The event of the prompt whose turn was running when it was created.
     pub turn: Option<usize>,
-    /// Whether the agent waited so long for the exit of the command that it answered a later request meanwhile.
-    pub outlasted: bool,
     /// The event that reported the exit of the command to the agent.
     pub exited: Option<usize>,
     /// The first answer with the exit status of the command.
     pub exit: Option<(usize, TerminalExit)>,
     /// The event of the last output that the agent got.
     pub read: Option<usize>,
-    /// The event of the first output that was requested after the exit of the command and was not empty.
-    pub last_words: Option<usize>,
     /// Whether the client answered a release with an error.
     pub release_refused: bool,
 }
@@ -91,25 +81,12 @@ impl Terminal {
         }
     }
 
-    /// Processes an answer about the exit of the command and the release of the terminal.
+    /// Processes an answer about the exit of the command.
     fn learn_end(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         let Outcome::Result(result) = outcome else { return };
         let status = match exchange.method.as_str() {
             "terminal/wait_for_exit" => Some(result),
-            "terminal/output" => {
-                let printed = result.member("output").and_then(Value::as_str).is_some_and(|output| !output.is_empty());
-                let last = (printed && self.ended_before(exchange)).then_some(n);
-                self.last_words = self.last_words.or(last);
-                result.member("exitStatus")
-            }
-            "terminal/kill" => {
-                self.kill_done = self.kill_done.or(Some(n));
-                None
-            }
-            "terminal/release" => {
-                self.release_done = self.release_done.or(Some(n));
-                None
-            }
+            "terminal/output" => result.member("exitStatus"),
             _ => None,
         };
         let exit = status.and_then(TerminalExit::of).map(|exit| (n, exit));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Conversation, Decision, Exchange, Session};
+use super::{Conversation, Decision, Exchange};
 use crate::conversation::outcome::Outcome;
 use crate::conversation::timing::{CANCEL_SWEEP, between};
 use crate::protocol::Update;
@@ -324,29 +324,5 @@ impl Conversation {
         {
             log.swept = log.swept.or(Some((cancel, n)));
         }
-    }
-}
-
-impl Session {
-    /// Returns the log of the turn that has not ended.
-    fn running_log(&mut self) -> Option<&mut TurnLog> {
-        self.log.as_mut().filter(|log| log.ended.is_none())
-    }
-
-    fn log_answer(&mut self, now: (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
-        let Some(log) = self.log.as_mut() else { return };
-        if !log.unanswered.remove(&exchange.n) || !log.unanswered.is_empty() {
-            return;
-        }
-        log.ended = Some(now);
-        log.failed = matches!(outcome, Outcome::Error(_));
-        log.gave_up = matches!(outcome, Outcome::Result(result) if result.member("stopReason").and_then(Value::as_str) == Some("cancelled"));
-        self.refused = match outcome {
-            Outcome::Error(error) if log.after.is_none() && log.disturbed.is_none() && !exchange.deliberate => {
-                let (params, error) = (exchange.params.clone(), error.clone());
-                Some(Refused { n: now.0, params, error, acted: log.acted })
-            }
-            _ => None,
-        };
     }
 }

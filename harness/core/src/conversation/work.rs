@@ -50,9 +50,6 @@ pub struct Work {
     pub ending: Option<Ending>,
     /// The event of the last cancel of work, and whether the agent has reported the end of that work.
     pub last_cancel: Option<(usize, bool)>,
-    /// The questions that were open at a cancel, of work that has ended since: each with the event of the cancel and
-    /// of the end.
-    pub left_open: Vec<(usize, usize, usize)>,
     /// The last answer of the client by which the agent had no open question any more, since it reported
     /// `requires_action`.
     pub settled: Option<usize>,
@@ -73,12 +70,6 @@ pub struct Activity {
     pub is_over: bool,
     /// Whether a tool call has another status than `pending`.
     pub has_begun: bool,
-    /// Whether it advertises `cancel` now.
-    pub cancellable: bool,
-    /// Whether it ever advertised `cancel`.
-    pub was_cancellable: bool,
-    /// The agent accepted a request to cancel it: the event and time of the response.
-    pub cancel_accepted: Option<(usize, u64)>,
     /// The command that a terminal shows.
     pub command: Option<String>,
     /// The event that reported the end.
@@ -107,16 +98,6 @@ pub enum EndedBy {
     Close,
 }
 
-impl Activity {
-    /// Reads the capabilities of an update; null and an object without `cancel` withdraw it.
-    fn learn_capabilities(&mut self, body: &Value) {
-        if let Some(capabilities) = body.member("capabilities") {
-            self.cancellable = capabilities.member("cancel").is_some_and(Value::is_object);
-            self.was_cancellable |= self.cancellable;
-        }
-    }
-}
-
 impl Work {
     /// Reads an update of the session.
     pub(super) fn learn(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
@@ -141,18 +122,15 @@ impl Work {
                 if is_settled && matches!(text("status"), Some("in_progress" | "completed")) {
                     self.resumed = self.resumed.or(Some(n));
                 }
-                if let Some(tool) = text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown)) {
-                    tool.learn_capabilities(update.body);
-                    if let Some(status) = update.body.member("status") {
-                        tool.is_over = matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
-                        tool.has_begun = status.as_str().is_some_and(|status| status != "pending");
-                    }
+                let tool = text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown));
+                if let (Some(tool), Some(status)) = (tool, update.body.member("status")) {
+                    tool.is_over = matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
+                    tool.has_begun = status.as_str().is_some_and(|status| status != "pending");
                 }
             }
             "terminal_update" => {
                 let terminal = text("terminalId").and_then(|id| entry(&mut self.terminals, id, &mut self.overflown));
                 if let Some(terminal) = terminal {
-                    terminal.learn_capabilities(update.body);
                     if let Some(status) = update.body.member("exitStatus") {
                         terminal.is_over = status.is_object();
                         terminal.ended = terminal.is_over.then_some(n);
@@ -200,12 +178,7 @@ impl Work {
         self.history.learn_state(n, state, begins, cancelled);
         if state == "idle" {
             self.last_cancel = self.last_cancel.map(|(cancel, _)| (cancel, true));
-        }
-        if state == "idle"
-            && let Some(ending) = self.ending.take()
-        {
-            let left = ending.questions.into_iter().map(|question| (question, ending.n, n));
-            self.left_open.extend(left.filter(|_| ending.by == EndedBy::Cancel));
+            self.ending = None;
         }
         self.state = Some(state.to_owned());
         self.state_at = n;
@@ -227,9 +200,6 @@ impl Work {
 
     /// Reads a request of the client to end the work; the first one counts.
     pub(super) fn learn_ending(&mut self, ending: Ending) {
-        if ending.by == EndedBy::Close {
-            self.history.close_asked = Some(ending.n);
-        }
         if !self.is_active() {
             return;
         }
@@ -247,20 +217,6 @@ impl Work {
             let id = call.and_then(|call| call.member("toolCallId")?.as_str());
             (self.settled, self.settled_tool, self.resumed) = (Some(n), id.map(str::to_owned), None);
             self.output = None;
-        }
-    }
-
-    /// Reads the response to a request to cancel a tool call or a terminal.
-    pub(super) fn learn_cancelled(&mut self, now: (usize, u64), exchange: &Exchange) {
-        let (map, id) = match exchange.method.as_str() {
-            "tool_call/cancel" => (&mut self.tools, exchange.text("toolCallId")),
-            _ => (&mut self.terminals, exchange.text("terminalId")),
-        };
-        if let Some(activity) = id.and_then(|id| map.get_mut(id)) {
-            activity.cancel_accepted = Some(now);
-        }
-        if exchange.method == "tool_call/cancel" {
-            self.history.tool_cancelled = Some(now.0);
         }
     }
 

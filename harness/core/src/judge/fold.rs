@@ -14,9 +14,9 @@ use super::fences::Fences;
 use super::judgement::{Judgement, NotCovered};
 use super::tallies::Tallies;
 use super::{script, shapes};
-use crate::areas::{self, Areas, Seen};
+use crate::areas::{self, Areas, Logins, Seen};
 use crate::conversation::{
-    Answer, CallSeen, Conversation, Introduction, LineSeen, Logins, Memory, Outcome, Payload, SUBAGENT, UpdateSeen,
+    Answer, CallSeen, Conversation, Introduction, LineSeen, Memory, Outcome, Payload, SUBAGENT, UpdateSeen,
 };
 use crate::finding::{Tally, Unread};
 use crate::protocol::{Differences, Edition, Kind, Method, OtherRevision, Update};
@@ -459,13 +459,8 @@ impl Judge {
         if let Some(update) = update.filter(|_| from == Party::Agent && call.id.is_none()) {
             let known = self.conversation.session(update.session);
             let (seen, (n, us)) = (UpdateSeen { update, known }, self.now);
-            self.areas.observe(&areas::Event {
-                conversation: &self.conversation,
-                n,
-                us,
-                from,
-                seen: Seen::Update(&seen),
-            });
+            let event = areas::Event { conversation: &self.conversation, n, us, from };
+            self.areas.observe(&event, Seen::Update(&seen));
         }
         self.conversation.apply_call(self.now, from, call, update.as_ref(), deliberate);
         let sets = |update: &Update<'_>| matches!(update.variant, "config_option_update" | "current_mode_update");
@@ -544,7 +539,7 @@ impl Judge {
     /// Hands an event to the areas, after its checks.
     fn observe(&mut self, from: Party, seen: Seen<'_>) {
         let (n, us) = self.now;
-        self.areas.observe(&areas::Event { conversation: &self.conversation, n, us, from, seen });
+        self.areas.observe(&areas::Event { conversation: &self.conversation, n, us, from }, seen);
     }
 
     fn payload(&mut self, from: Party, definition: &str, method: &str, is_result: bool, value: &Value) {

@@ -6,6 +6,7 @@
 mod acp;
 mod entry;
 mod exchange;
+mod left_out;
 mod order;
 mod socket;
 
@@ -15,9 +16,10 @@ use std::vec::IntoIter;
 use serde_json::Value;
 
 use self::acp::Kind;
-use self::entry::Entry;
+use self::entry::{EXPORT_AGAIN, Entry};
+use self::left_out::LeftOut;
+use super::item::Item;
 use super::problem::RecordingProblem;
-use super::stream::Item;
 use crate::requirement::Transport;
 use crate::trace::Lack;
 
@@ -30,25 +32,8 @@ pub(super) struct Har {
     pub remarks: Vec<String>,
 }
 
-/// What the importer leaves out, as numbers.
-#[derive(Debug, Default)]
-struct LeftOut {
-    /// Entries that are not ACP.
-    other: usize,
-    /// Requests without the body or the headers that decide what they are.
-    requests: usize,
-    /// Responses without their headers, and bodies that should hold a message or events.
-    responses: usize,
-    /// WebSocket frames that end in the middle of a message.
-    frames: usize,
-    /// WebSockets next to HTTP.
-    sockets: usize,
-}
-
 /// The gaps of a recording over HTTP. Streams and bodies may be missing, and nothing shows which.
 pub(super) const GAPS_OF_HTTP: [Lack; 5] = [Lack::Encoding, Lack::Times, Lack::Processes, Lack::Order, Lack::Messages];
-
-const EXPORT_AGAIN: &str = "Export the HAR again, and do not edit it.";
 
 /// Whether the beginning of a file is that of a HAR: an object whose first member is `log`.
 pub(super) fn is_har(beginning: &str) -> bool {
@@ -113,21 +98,6 @@ fn without_acp(left_out: &LeftOut) -> RecordingProblem {
     let remedy = "Start to record before the client connects to the agent, keep the log when the page changes, and \
                   export all requests with their content.";
     RecordingProblem::of_all(what, remedy)
-}
-
-impl LeftOut {
-    /// Describes each kind of what was left out.
-    fn remarks(&self) -> Vec<String> {
-        let kinds = [
-            (self.other, "entries that are not ACP are left out"),
-            (self.requests, "requests without a saved body or headers are left out"),
-            (self.responses, "responses without a saved body or headers are not checked"),
-            (self.frames, "WebSocket frames that are cut off are left out"),
-            (self.sockets, "WebSockets next to HTTP are left out; export them to a file of their own"),
-        ];
-        let some = kinds.into_iter().filter(|(number, _)| *number > 0);
-        some.map(|(number, what)| format!("{what}: {number}")).collect()
-    }
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::io::BufRead;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::item::Item;
 use super::lines::Lines;
 use super::problem::RecordingProblem;
 use super::sides::{Sides, is_opening, opens};
-use super::stream::Item;
 use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::trace::What;

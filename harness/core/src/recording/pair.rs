@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use super::item::Item;
 use super::lines::Lines;
 use super::problem::RecordingProblem;
-use super::stream::Item;
 use crate::requirement::Party;
 use crate::trace::What;
 use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};

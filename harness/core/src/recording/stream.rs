@@ -6,12 +6,13 @@ use std::vec::IntoIter;
 use super::format::Format;
 use super::har::har;
 use super::import::{Conductor, Importer, Ndjson, Tee, devtools, zed};
+use super::item::Item;
 use super::lines::Lines;
 use super::pair::Pair;
 use super::problem::RecordingProblem;
 use crate::protocol::Edition;
 use crate::requirement::Party;
-use crate::trace::{Event, Header, Lack, ReadError, TraceReader, What};
+use crate::trace::{Event, Header, Lack, ReadError, TraceReader};
 
 /// The source of a recording's events.
 pub enum Input {
@@ -29,13 +30,6 @@ pub struct Recording {
     pub format: Option<Format>,
     source: Source,
     n: usize,
-}
-
-/// An event without a position.
-pub(super) struct Item {
-    pub us: u64,
-    pub connection: usize,
-    pub what: What,
 }
 
 type Reader = Box<dyn BufRead>;

@@ -19,7 +19,7 @@ use acp_conformance_peers::client::{AgentProcess, AgentProgram, Dialer, Launcher
 
 use crate::{
     layer::{Layer, Onward},
-    layered::Faults,
+    layered::{Faults, Launch},
     relay::{self, Relay},
 };
 
@@ -28,33 +28,6 @@ const BUFFER: usize = 64 * 1024;
 
 /// A line that replaces one that was not UTF-8.
 const NOT_UTF_8: &[u8] = b"\xff\n";
-
-/// A fault in the start of the client, of the agent or of its login.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Launch {
-    /// The acts of the user have no end.
-    Lingers,
-    /// The agent writes its stderr to its stdout.
-    StderrMerged,
-    /// A login lacks the environment that is configured for the agent.
-    LoginBare,
-    /// A login lacks the agent's own arguments.
-    LoginArgsReplaced,
-    /// The agent's own environment replaces that of a login.
-    LoginEnvLoses,
-    /// A login has pipes and no terminal.
-    LoginPiped,
-    /// A login gets a message.
-    LoginAddressed,
-    /// Each end of a login is a success.
-    LoginAlwaysSucceeds,
-    /// A login that a signal ended is a success.
-    LoginKilledSucceeds,
-    /// A login that prints a success message is a success.
-    LoginWordsSucceed,
-    /// The connection continues after a login.
-    LoginKeepsConnection,
-}
 
 /// Starts the agent with faults, or dials it.
 pub(crate) struct FaultyLauncher {

@@ -5,7 +5,6 @@ use acp_conformance_peers::client::DialRules;
 use super::{
     cancel, content, elicitation, fs, initialize,
     jsonrpc::{self, Reject},
-    launch::Launch,
     permission, session,
     terminal::{self, Cut, Outputs},
 };
@@ -13,7 +12,7 @@ use crate::{
     framing,
     jsonrpc::{FifoResponses, OneIdSpace},
     layer::{EditInward, Layer, Refuse},
-    layered::{Kind, Layered},
+    layered::{Kind, Launch, Layered},
 };
 
 const fn messages(name: &'static str, layer: fn() -> Box<dyn Layer>) -> Layered {

@@ -5,12 +5,12 @@ use std::{path::Path, time::Duration};
 use serde_json::json;
 
 use super::{
-    elicitation,
+    configure, elicitation,
     errors::describe,
     extension, files,
     intent::{CallMcpTool, Intent, prompt_text},
     permission::{self, Answer},
-    search, settings, shows, subagent, terminal,
+    search, shows, subagent, terminal,
     turn::{Cancelled, Turn},
     update::{Block, Diff, Location, Stop, ToolCall, Update},
 };
@@ -55,7 +55,7 @@ pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[Block]) -> Resul
         }
         Intent::KeepBusy { ms, chunks } => keep_busy(turn, ms.map_or(BUSY, Duration::from_millis), chunks).await?,
         Intent::Search { text } => search::search(turn, &text),
-        Intent::SetMode { mode_id } => match settings::switch_mode(&turn.session, &mode_id) {
+        Intent::SetMode { mode_id } => match configure::switch_mode(&turn.session, &mode_id) {
             Ok(()) => turn.say(&format!("The mode is {mode_id} now.")),
             Err(error) => turn.say(&format!("The mode stays: {}", describe(&error))),
         },
@@ -88,7 +88,7 @@ pub(super) async fn obey(turn: &Turn, intent: Intent, prompt: &[Block]) -> Resul
             tool.fail("this tool always fails");
             turn.say("The tool failed.");
         }
-        Intent::ModelError => match settings::fall_back(turn) {
+        Intent::ModelError => match configure::fall_back(turn) {
             Some(model) => turn.say(&format!("The model failed. From now on, {model} answers.")),
             None => return Ok(Stop::Error),
         },

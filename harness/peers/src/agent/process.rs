@@ -14,8 +14,9 @@ use tokio::{
     time::timeout,
 };
 
-use super::{intent::RunCommand, sync::lock};
+use super::intent::RunCommand;
 use crate::group::Group;
+use crate::sync::lock;
 
 /// Time for reading the last output of a killed command; a process that left its group may hold its pipes open.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{
     auth::Login,
     client::Client,
+    configure::set_config_option,
     elicitation::COMPLETE,
     errors::{invalid_params, invalid_request},
     extension::{ECHO, VISITED},
@@ -17,7 +18,7 @@ use super::{
     prompt,
     session::Session,
     sessions::Sessions,
-    settings,
+    settings::MODE,
     turn::Turn,
     update::{Block, Update},
     v1, v2,
@@ -83,19 +84,19 @@ impl Agent {
                 let logged_in = self.login.check();
                 responder.respond_with_result(logged_in.and_then(|()| self.sessions.list(&client, &params)))
             }
-            "session/set_mode" => match self.configure(&id, settings::MODE, &params["modeId"]) {
+            "session/set_mode" => match self.configure(&id, MODE, &params["modeId"]) {
                 Ok(session) => {
                     responder.respond_with_result(done(()))?;
-                    session.update(Update::ConfigOptions(settings::of(&session)));
+                    session.update(Update::ConfigOptions(session.settings()));
                     Ok(())
                 }
                 Err(error) => responder.respond_with_error(error),
             },
             "session/set_config_option" => match self.configure(&id, &text(&params, "configId"), &params["value"]) {
                 Ok(session) => {
-                    responder.respond_with_result(self.wire.configured(&settings::of(&session)))?;
-                    if params["configId"] == settings::MODE {
-                        session.update(Update::Mode(settings::of(&session).mode));
+                    responder.respond_with_result(self.wire.configured(&session.settings()))?;
+                    if params["configId"] == MODE {
+                        session.update(Update::Mode(session.settings().mode));
                     }
                     Ok(())
                 }
@@ -183,7 +184,7 @@ impl Agent {
             session.change_state(|_| {}, None);
         }
         let new_id = if id.is_none() { Some(&*session.id) } else { None };
-        responder.respond_with_result(self.wire.opened(new_id, &settings::of(&session)))?;
+        responder.respond_with_result(self.wire.opened(new_id, &session.settings()))?;
         // In version 2 the answer has the commands.
         if !session.client.is_v2() {
             session.update(Update::Commands);
@@ -193,7 +194,7 @@ impl Agent {
 
     fn configure(&self, session: &str, option: &str, value: &Value) -> Result<Arc<Session>, Error> {
         let session = self.sessions.get(session)?;
-        settings::set_config_option(&session, option, value)?;
+        set_config_option(&session, option, value)?;
         self.sessions.save(&session);
         Ok(session)
     }

@@ -8,11 +8,14 @@ use tokio::io::DuplexStream;
 use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
 use super::{
+    connect,
     errors::log,
     listen::{ListenRules, listen},
     options::{Options, Protocol},
     requests::Agent,
-    v1, v2,
+    signal::stop_signal,
+    v1::V1,
+    v2::V2,
 };
 
 /// Runs the agent on stdin and stdout until stdin ends, or where the options say, until a signal stops the process.
@@ -56,14 +59,14 @@ pub fn block_on(served: impl Future<Output = Result<(), impl Display>>) -> ExitC
 ///
 /// The connection fails.
 pub async fn serve(options: &Options, transport: impl ConnectTo<AgentRole>) -> Result<(), Error> {
-    let (first, second) = (Arc::new(Agent::new(options, &v1::V1)), Arc::new(Agent::new(options, &v2::V2)));
+    let (first, second) = (Arc::new(Agent::new(options, &V1)), Arc::new(Agent::new(options, &V2)));
     // The version that `initialize` asks for decides which of the two serves the connection.
     let router = || AgentRole.protocol_router();
     let served = async {
         match options.protocol {
-            None => router().with_v1(v1::serve(&first)).with_v2(v2::serve(&second)).connect_to(transport).await,
-            Some(Protocol::V1) => router().with_v1(v1::serve(&first)).connect_to(transport).await,
-            Some(Protocol::V2) => router().with_v2(v2::serve(&second)).connect_to(transport).await,
+            None => router().with_v1(connect::v1(&first)).with_v2(connect::v2(&second)).connect_to(transport).await,
+            Some(Protocol::V1) => router().with_v1(connect::v1(&first)).connect_to(transport).await,
+            Some(Protocol::V2) => router().with_v2(connect::v2(&second)).connect_to(transport).await,
         }
     };
     let served = tokio::select! {
@@ -73,27 +76,4 @@ pub async fn serve(options: &Options, transport: impl ConnectTo<AgentRole>) -> R
     first.shut_down().await;
     second.shut_down().await;
     served
-}
-
-/// Waits for SIGHUP, SIGTERM or SIGINT.
-pub(super) async fn hangup_or_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return stop_signal().await };
-    tokio::select! {
-        _ = hangup.recv() => {}
-        () = stop_signal() => {}
-    }
-}
-
-/// Waits for SIGTERM or SIGINT.
-async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
 }

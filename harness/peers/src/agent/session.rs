@@ -18,10 +18,11 @@ use super::{
     client::Client,
     clock,
     mcp::McpClient,
+    settings::Settings,
     store::Record,
-    sync::lock,
     update::{Block, State, Stop, ToolBegins, Update, Work},
 };
+use crate::sync::lock;
 
 /// Time that a cancelled turn gets to end before its session ends without it.
 const TURN_LIMIT: Duration = Duration::from_secs(2);
@@ -81,6 +82,13 @@ impl Session {
     /// Gives access to the lasting state; never held across an await.
     pub(super) fn record(&self) -> MutexGuard<'_, Record> {
         lock(&self.record)
+    }
+
+    /// Returns the settings that the client can change.
+    pub(super) fn settings(&self) -> Settings {
+        let verbose = self.client.capabilities().boolean_options;
+        let record = self.record();
+        Settings { mode: record.mode.clone(), model: record.model.clone(), verbose: verbose.then_some(record.verbose) }
     }
 
     /// Makes a path absolute, starting from the session's cwd, and removes `.` and `..`.

@@ -19,10 +19,10 @@ use super::{
     options::Protocol,
     session::Session,
     store::{Record, Store},
-    sync::lock,
     update::Block,
     wire::Reply,
 };
+use crate::sync::lock;
 
 /// Time that all sessions get to end after the client went away.
 const END_LIMIT: Duration = Duration::from_millis(500);

@@ -16,12 +16,12 @@ use super::{
     permission::{self, Answer},
     process::{self, Ran},
     session::Session,
-    sync::lock,
     tool::Tool,
     turn::{Cancelled, Turn},
     update::{Status, ToolBegins, ToolCall, Update, Work},
     v1::tools as client_tools,
 };
+use crate::sync::lock;
 
 /// Runs a command, with permission unless the intent skips it.
 pub(super) async fn run(turn: &Turn, intent: RunCommand) -> Result<(), Cancelled> {

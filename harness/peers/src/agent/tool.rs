@@ -6,10 +6,10 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::{
-    sync::lock,
     turn::Turn,
     update::{Status, ToolBegins, ToolCall, ToolEnds, Update},
 };
+use crate::sync::lock;
 
 /// An announced tool call.
 pub(super) struct Tool<'turn> {

@@ -15,10 +15,10 @@ use tokio::sync::watch;
 use super::{
     client::Client,
     session::Session,
-    sync::lock,
     update::{Block, Foreground, State, Update},
     wire::Message,
 };
+use crate::sync::lock;
 
 /// Time that a client gets to answer a request after it cancelled the turn.
 const GRACE: Duration = Duration::from_secs(1);

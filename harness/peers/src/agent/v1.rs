@@ -2,52 +2,19 @@
 
 pub(super) mod tools;
 
-use std::sync::Arc;
-
-use agent_client_protocol::{
-    Agent as AgentRole, Client as ClientRole, ConnectTo, Error, JsonRpcMessage as _, UntypedMessage,
-    on_receive_notification, on_receive_request,
-    schema::ProtocolVersion,
-    v1::{ConnectionTo, schema as acp},
-};
+use agent_client_protocol::{Error, JsonRpcMessage as _, UntypedMessage, schema::ProtocolVersion, v1::schema as acp};
 use serde_json::{Value, json};
 
 use super::{
     auth::LOGIN,
-    client::Capabilities,
+    capabilities::Capabilities,
     clock, extension,
     options::Protocol,
-    requests::Agent,
     settings::{COMMANDS, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
     store::Record,
     update::{Block, Status, Stop, Update},
     wire::{Message, OPTIONS, Question, Reply, Wire, alike, to_reply},
 };
-
-/// Builds the connection of an agent in version 1.
-pub(super) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
-    let (requests, notifications, end) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
-    AgentRole
-        .v1()
-        .name("acp-reference-agent")
-        .on_receive_request(
-            async move |request: acp::ClientRequest, responder, connection: ConnectionTo<ClientRole>| {
-                requests.handle(request.to_untyped_message(), responder, connection.into_raw())
-            },
-            on_receive_request!(),
-        )
-        .on_receive_notification(
-            async move |notification: acp::ClientNotification, _: ConnectionTo<ClientRole>| {
-                notifications.note(notification.to_untyped_message());
-                Ok(())
-            },
-            on_receive_notification!(),
-        )
-        .on_close(async move |_| {
-            end.shut_down().await;
-            Ok(())
-        })
-}
 
 /// Answers a prompt when its turn has ended.
 pub(super) fn prompted(stop: Stop) -> Reply {

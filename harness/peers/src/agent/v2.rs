@@ -2,87 +2,25 @@
 
 mod patch;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use agent_client_protocol::{
-    Agent as AgentRole, Client as ClientRole, ConnectTo, Error, JsonRpcMessage, JsonRpcRequest, UntypedMessage,
-    on_receive_notification, on_receive_request,
+    Error, JsonRpcMessage as _, UntypedMessage,
     schema::{MaybeUndefined, ProtocolVersion},
-    v2::{ConnectionTo, schema as acp},
+    v2::schema as acp,
 };
 use serde_json::{Value, json};
 
 use super::{
     auth::LOGIN,
-    client::Capabilities,
+    capabilities::Capabilities,
     clock, extension,
     options::Protocol,
-    requests::Agent,
     settings::{COMMANDS, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
     store::Record,
     update::{Foreground, State, Status, Stop, ToolCall, ToolEnds, Update, Work},
     wire::{Message, OPTIONS, Question, Reply, Wire, alike, to_reply},
 };
-
-/// The members of requests that the SDK does not know yet.
-const NEWER: [&str; 1] = ["idempotencyKey"];
-
-/// A request of the client that fits the types of the SDK, with the members that these do not have.
-#[derive(Debug, Clone)]
-struct ClientRequest(UntypedMessage);
-
-impl JsonRpcMessage for ClientRequest {
-    fn matches_method(method: &str) -> bool {
-        acp::ClientRequest::matches_method(method)
-    }
-
-    fn method(&self) -> &str {
-        &self.0.method
-    }
-
-    fn to_untyped_message(&self) -> Result<UntypedMessage, Error> {
-        Ok(self.0.clone())
-    }
-
-    fn parse_message(method: &str, params: &Value) -> Result<Self, Error> {
-        let mut message = acp::ClientRequest::parse_message(method, params)?.to_untyped_message()?;
-        for name in NEWER {
-            if let Some(value) = params.get(name) {
-                message.params[name] = value.clone();
-            }
-        }
-        Ok(Self(message))
-    }
-}
-
-impl JsonRpcRequest for ClientRequest {
-    type Response = Value;
-}
-
-/// Builds the connection of an agent in version 2.
-pub(super) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<ClientRole> + use<> {
-    let (requests, notifications, end) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
-    AgentRole
-        .v2()
-        .name("acp-reference-agent")
-        .on_receive_request(
-            async move |request: ClientRequest, responder, connection: ConnectionTo<ClientRole>| {
-                requests.handle(request.to_untyped_message(), responder, connection.into_raw())
-            },
-            on_receive_request!(),
-        )
-        .on_receive_notification(
-            async move |notification: acp::ClientNotification, _: ConnectionTo<ClientRole>| {
-                notifications.note(notification.to_untyped_message());
-                Ok(())
-            },
-            on_receive_notification!(),
-        )
-        .on_close(async move |_| {
-            end.shut_down().await;
-            Ok(())
-        })
-}
 
 /// Answers a prompt when it is inserted into the conversation.
 pub(super) fn prompted(message: &str) -> Reply {

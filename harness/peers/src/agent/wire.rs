@@ -9,7 +9,7 @@ use agent_client_protocol::{Error, UntypedMessage};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{client::Capabilities, options::Protocol, settings::Settings, store::Record, update::Update};
+use super::{capabilities::Capabilities, options::Protocol, settings::Settings, store::Record, update::Update};
 
 /// A message to the client.
 pub(super) type Message = Result<UntypedMessage, Error>;

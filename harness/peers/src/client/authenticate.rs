@@ -3,9 +3,10 @@
 use serde_json::json;
 
 use super::{
-    major::{AuthKind, AuthMethod},
+    agent_info::{AuthKind, AuthMethod},
+    errors::Trouble,
     options::Feature,
-    state::{Client, Trouble},
+    state::Client,
 };
 
 /// Logs in with the first method that the agent handles itself, or else with the first terminal method.

@@ -4,12 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{
-    act::OptionValue,
-    options::Feature,
-    session::ConfigOption,
-    state::{Client, Trouble},
-};
+use super::{act::OptionValue, errors::Trouble, options::Feature, session::ConfigOption, state::Client};
 
 /// Sets a mode: through its config option if the agent has options, which replace the older modes.
 ///

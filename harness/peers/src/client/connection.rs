@@ -8,10 +8,7 @@ use agent_client_protocol::{
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::{
-    errors::failed,
-    state::{Client, Trouble},
-};
+use super::errors::failed;
 
 /// The connection, as soon as it is open.
 #[derive(Default)]
@@ -66,14 +63,6 @@ impl Connection {
 
 fn broken_off(method: &str) -> Error {
     failed(&format!("the connection ended before the answer to {method}"))
-}
-
-impl Client {
-    /// Does an act that is a request with a result without content.
-    pub(super) async fn act(&self, method: &str, params: Value) -> Result<(), Trouble> {
-        let answer = self.connection.call(method, params, |_| ()).await;
-        answer.map(drop).map_err(|error| Trouble::failed(method, &error))
-    }
 }
 
 /// Answers a request of the agent in a task of its own, with `withdrawn` if the agent cancels the request before.

@@ -8,7 +8,7 @@ use agent_client_protocol::v1::schema::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-use super::{act::Attachment, major::Capabilities, output::log};
+use super::{act::Attachment, agent_info::Capabilities, output::log};
 
 /// The bytes that are escaped in the path of a URI.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');

@@ -23,10 +23,10 @@ use url::Url;
 
 pub use self::rules::DialRules;
 use super::{
+    agent_info::TerminalLogin,
     launch::{AgentProcess, Launcher, Pipes},
-    major::TerminalLogin,
-    session::lock,
 };
+use crate::sync::lock;
 
 /// The bytes in each direction that wait for their reader.
 const BUFFER: usize = 64 * 1024;
@@ -66,12 +66,6 @@ impl Launcher for Dialer {
     fn log_in<'a>(&'a self, _: &'a TerminalLogin) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(std::future::ready(Err(io::Error::other("the agent's program is not here"))))
     }
-}
-
-/// Reads the value of `--url`.
-pub(super) fn parse_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    if matches!(url.scheme(), "http" | "ws") { Ok(url) } else { Err("only http and ws are supported".to_owned()) }
 }
 
 /// The cookies that the server set.

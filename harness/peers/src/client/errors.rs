@@ -28,3 +28,26 @@ pub(super) fn describe(error: &Error) -> String {
         _ => format!("{} ({})", error.message, error.code.value()),
     }
 }
+
+/// The reason why the client did not do an act of its user.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The protocol forbids it here, or it has no effect.
+    Refused(String),
+    /// The agent failed or refused.
+    Failed(String),
+    /// A login in a terminal succeeded, and needs a new connection.
+    LoggedIn,
+}
+
+impl Trouble {
+    /// Builds a refusal.
+    pub(super) fn refused(reason: impl Into<String>) -> Self {
+        Self::Refused(reason.into())
+    }
+
+    /// Builds a failure from the error that the agent answered to a request.
+    pub(super) fn failed(method: &str, error: &Error) -> Self {
+        Self::Failed(format!("{method} failed: {}", describe(error)))
+    }
+}

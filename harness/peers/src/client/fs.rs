@@ -11,7 +11,8 @@ use std::{
 use agent_client_protocol::{Error, ErrorCode};
 use serde_json::json;
 
-use super::{errors::invalid, session::lock};
+use super::errors::invalid;
+use crate::sync::lock;
 
 /// The files of the user, on disk or in unsaved buffers.
 #[derive(Debug)]

@@ -4,7 +4,6 @@
 use std::{
     io::{self, Write as _},
     process::{ExitStatus, Stdio},
-    sync::Arc,
     time::Duration,
 };
 
@@ -20,11 +19,7 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{
-    dial::{DialRules, Dialer},
-    major::TerminalLogin,
-    options::Options,
-};
+use super::{agent_info::TerminalLogin, options::Options};
 use crate::group::Group;
 
 /// Time for the agent to exit after its input was closed.
@@ -51,15 +46,6 @@ pub struct Pipes {
     pub to_agent: Box<dyn AsyncWrite + Send + Unpin>,
     /// The agent's stdout.
     pub from_agent: Box<dyn AsyncRead + Send + Unpin>,
-}
-
-/// Returns what starts the agent of the options, or dials it.
-#[must_use]
-pub fn launcher(options: &Options, rules: DialRules) -> Arc<dyn Launcher> {
-    match &options.url {
-        Some(url) => Arc::new(Dialer::new(url.clone(), rules)),
-        None => Arc::new(AgentProgram::new(options)),
-    }
 }
 
 /// The agent's program in the client's command line.

@@ -6,8 +6,6 @@ use agent_client_protocol::v1::schema::McpServer;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::dial::parse_url;
-
 const ACTS: &str = "\
 Acts, one JSON object a line on standard input with --acts:
   {\"act\":\"prompt\",\"text\":\"hi\",\"attach\":[\"image\",\"audio\",\"file\",\"mention\"]}
@@ -135,6 +133,12 @@ impl Options {
         self.directories.0 = self.directories.0.iter().map(path::absolute).collect::<Result<_, _>>()?;
         Ok(self)
     }
+}
+
+/// Reads the value of `--url`.
+fn parse_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    if matches!(url.scheme(), "http" | "ws") { Ok(url) } else { Err("only http and ws are supported".to_owned()) }
 }
 
 fn variable(text: &str) -> Result<(String, String), &'static str> {

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use super::{
     act::Attachment,
     content,
-    errors::describe,
+    errors::{Trouble, describe},
     output::log,
     session::{Session, Turn},
-    state::{Client, Trouble},
+    state::Client,
 };
 
 /// Time for running turns to end after the user quits.

@@ -5,19 +5,29 @@ use std::{process::ExitCode, sync::Arc};
 use agent_client_protocol::{Agent, ConnectionTo, Error, Protocol, on_receive_notification, on_receive_request};
 
 use super::{
-    Launcher, Options,
     connection::respond,
+    dial::{DialRules, Dialer},
     end,
     errors::describe,
-    major::Version,
-    options,
+    launch::{AgentProgram, Launcher},
+    options::{self, Options},
     output::log,
     state::Client,
     transport,
     user::{self, Acts, End},
     v1::V1,
     v2::V2,
+    version::Version,
 };
+
+/// Returns what starts the agent of the options, or dials it.
+#[must_use]
+pub fn launcher(options: &Options, rules: DialRules) -> Arc<dyn Launcher> {
+    match &options.url {
+        Some(url) => Arc::new(Dialer::new(url.clone(), rules)),
+        None => Arc::new(AgentProgram::new(options)),
+    }
+}
 
 /// Runs the client until its user has no more acts, or it cannot continue.
 #[must_use]

@@ -1,17 +1,13 @@
 //! The sessions of a connection: their directories, settings and turns.
 
-use std::{
-    collections::HashMap,
-    path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, path::PathBuf};
 
 use agent_client_protocol::{Error, RequestCancellationHandle, schema::MaybeUndefined};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{errors::invalid, state::Trouble};
+use super::errors::{Trouble, invalid};
 
 /// The turn of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -227,9 +223,4 @@ impl Sessions {
         // This fails only without a sender, which lives as long as the client.
         let _ = self.0.subscribe().wait_for(is_idle).await;
     }
-}
-
-/// Locks, also after a panic elsewhere.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

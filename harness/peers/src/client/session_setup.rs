@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 
 use super::{
     authenticate,
-    errors::failed,
+    errors::{Trouble, failed},
     major::{Place, Start},
     output::log,
     session::{Listed, Session, Settings, Turn},
-    state::{Client, Trouble},
+    state::Client,
 };
 
 /// The most pages that are read; an agent that always has a next one must not hold the client forever.

@@ -8,18 +8,22 @@ use std::{
     },
 };
 
+use serde_json::Value;
+
 use super::{
+    agent_info::{AgentInfo, Capabilities},
     connection::Connection,
-    errors::describe,
+    errors::Trouble,
     fs::Files,
     launch::Launcher,
-    major::{AgentInfo, Capabilities, Major},
+    major::Major,
+    open_questions::Questions,
     options::{Feature, Options},
     output::Printer,
-    question::Questions,
-    session::{Sessions, lock},
+    session::Sessions,
     terminal::Terminals,
 };
+use crate::sync::lock;
 
 /// The state of the client; each part has its own file.
 pub(super) struct Client {
@@ -85,6 +89,12 @@ impl Client {
         is_advertised.then_some(()).ok_or_else(|| Trouble::refused(format!("the agent does not advertise {method}")))
     }
 
+    /// Does an act that is a request with a result without content.
+    pub(super) async fn act(&self, method: &str, params: Value) -> Result<(), Trouble> {
+        let answer = self.connection.call(method, params, |_| ()).await;
+        answer.map(drop).map_err(|error| Trouble::failed(method, &error))
+    }
+
     /// Records a failure that does not end the client.
     pub(super) fn fail(&self) {
         self.has_failed.store(true, Ordering::Relaxed);
@@ -92,28 +102,5 @@ impl Client {
 
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
-    }
-}
-
-/// The reason why the client did not do an act of its user.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// The protocol forbids it here, or it has no effect.
-    Refused(String),
-    /// The agent failed or refused.
-    Failed(String),
-    /// A login in a terminal succeeded, and needs a new connection.
-    LoggedIn,
-}
-
-impl Trouble {
-    /// Builds a refusal.
-    pub(super) fn refused(reason: impl Into<String>) -> Self {
-        Self::Refused(reason.into())
-    }
-
-    /// Builds a failure from the error that the agent answered to a request.
-    pub(super) fn failed(method: &str, error: &agent_client_protocol::Error) -> Self {
-        Self::Failed(format!("{method} failed: {}", describe(error)))
     }
 }

@@ -19,8 +19,9 @@ use self::{
 };
 use super::{
     errors::{failed, invalid, not_found},
-    session::{Sessions, lock},
+    session::Sessions,
 };
+use crate::sync::lock;
 
 /// A terminal and the session that it belongs to.
 #[derive(Debug)]

@@ -24,7 +24,8 @@ use tokio::{
     time::timeout,
 };
 
-use super::{launch::Pipes, session::lock};
+use super::launch::Pipes;
+use crate::sync::lock;
 
 /// Time for sending the last lines to a slow agent.
 const DRAIN_LIMIT: Duration = Duration::from_millis(500);

@@ -8,11 +8,11 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines, Stdin, stdin};
 use super::{
     act::Act,
     authenticate, config_options,
-    errors::describe,
+    errors::{Trouble, describe},
     options::Options,
     output::log,
     prompt, session_setup,
-    state::{Client, Trouble},
+    state::Client,
 };
 
 /// The reason for the end of a connection.

@@ -13,11 +13,13 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::{
-    major::{AgentInfo, AuthKind, AuthMethod, Capabilities, Major, Place, Start, TerminalLogin, Version},
+    agent_info::{AgentInfo, AuthKind, AuthMethod, Capabilities, TerminalLogin},
+    major::{Major, Place, Start},
     options::{Feature, Options},
     question,
     session::{ConfigOption, Turn},
     state::Client,
+    version::Version,
 };
 
 /// Version 2.

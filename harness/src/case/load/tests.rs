@@ -218,7 +218,7 @@ fn a_step_knows_the_include_in_which_it_stands() {
 
 #[test]
 fn an_editor_takes_every_case() {
-    let editor = jsonschema::validator_for(&crate::case::file::schema()).expect("a sound schema");
+    let editor = jsonschema::validator_for(&crate::case::schema()).expect("a sound schema");
     let files = V1.case_files().into_iter().filter(|(path, _)| !includes::is_include(path));
     for (path, bytes) in files.chain([("echo".to_owned(), MATRIX.as_bytes())]) {
         let (document, _) = document(&path, bytes).expect("a sound file");

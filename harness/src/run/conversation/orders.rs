@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Conversation;
 use crate::run::channel::{AgentOrder, Line, Order};
 use crate::trace::{ProcessEvent, What};
-use crate::transport::dial::Outgoing;
+use crate::transport::event::Outgoing;
 use crate::wire::{Envelope, LineEnd, RpcId};
 
 impl Conversation {

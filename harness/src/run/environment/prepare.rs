@@ -4,11 +4,12 @@ use std::io;
 
 use serde_json::Value;
 
-use super::reach::Start;
 use super::sandbox::Sandbox;
-use super::subject::{Places, Subject};
+use super::start::Start;
+use super::subject::Subject;
 use crate::case::Bindings;
 use crate::case::model::{Case, PermissionPolicy, TesterSetup};
+use crate::profile::places::Places;
 use crate::protocol::Adapter;
 use crate::run::tester::{McpServers, Policy, Services};
 use crate::transport::web::Web;

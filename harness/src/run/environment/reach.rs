@@ -1,11 +1,8 @@
 //! How a subject is reached: on its standard streams, or over HTTP or a WebSocket.
 
-use super::subject::{Places, Subject};
-use crate::profile::places;
+use crate::profile::places::{self, Places};
 use crate::requirement::{Party, Transport};
 use crate::transport::dial::{BadServer, Server};
-use crate::transport::link::Link;
-use crate::transport::process::{Launch, SpawnError};
 
 /// The address at which an agent serves, unless the user names another one.
 const USUAL: &str = "http://127.0.0.1:{port}/acp";
@@ -43,7 +40,7 @@ impl Reach {
     }
 
     /// Returns the address and transport of an agent that serves; `None` on standard streams.
-    fn server(&self, places: &Places) -> Result<Option<Server>, BadServer> {
+    pub(super) fn server(&self, places: &Places) -> Result<Option<Server>, BadServer> {
         if self.transport.is_stdio() {
             return Ok(None);
         }
@@ -55,40 +52,5 @@ impl Reach {
     #[must_use]
     pub fn has_port(&self) -> bool {
         !self.transport.is_stdio() && self.url.as_ref().is_none_or(|url| url.contains("{port}"))
-    }
-}
-
-/// How the process of a subject is started in a case, and how it is reached.
-#[derive(Debug, Clone)]
-pub struct Start {
-    /// How it is started.
-    pub launch: Launch,
-    /// Where an agent serves; absent on standard streams.
-    server: Option<Server>,
-    /// Whether it runs already, so that it is not started.
-    runs: bool,
-}
-
-impl Start {
-    /// Describes the start of a subject.
-    ///
-    /// # Errors
-    ///
-    /// The address of the agent is invalid.
-    pub fn new(launch: Launch, subject: &Subject, places: &Places) -> Result<Self, BadServer> {
-        let server = if subject.party == Party::Agent { subject.reach.server(places)? } else { None };
-        Ok(Self { launch, server, runs: subject.command.is_empty() })
-    }
-
-    /// Starts an agent and connects to it; needs a Tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// The program could not be started.
-    pub fn link(&self, connection: usize) -> Result<Link, SpawnError> {
-        match &self.server {
-            None => Link::to_agent(&self.launch, connection),
-            Some(server) => Link::to_server((!self.runs).then_some(&self.launch), server.clone(), connection),
-        }
     }
 }

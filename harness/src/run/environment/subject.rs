@@ -17,6 +17,7 @@ use super::sandbox::{Cache, Sandbox};
 use crate::case::model::{Act, Action, Case, Step, UserPermission};
 use crate::case::template::Bindings;
 use crate::manual::{AgentFolder, Person};
+use crate::profile::places::Places;
 use crate::profile::{Controls, Hints, Means, Profile, Setting, person, places};
 use crate::requirement::Party;
 use crate::run::limits::Limits;
@@ -79,9 +80,6 @@ pub struct Subject {
     /// Whether it uses MCP servers, as observed in the run.
     pub servers: KnownServers,
 }
-
-/// The values of the placeholders in one case, such as `agent` for `{agent}`.
-pub type Places = BTreeMap<String, String>;
 
 /// The word of a command that is replaced by the arguments of the settings.
 const ARGS: &str = "{args}";

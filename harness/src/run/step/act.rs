@@ -9,11 +9,11 @@ mod person;
 use super::login;
 use crate::case::ACTS;
 use crate::case::model::{Act, AgentProcess};
+use crate::profile::places::Places;
 use crate::profile::{Means, person as words, places};
 use crate::requirement::Party;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{AgentOrder, Channel, Order};
-use crate::run::environment::Places;
 use crate::trace::{Observed, Outcome, StepKind};
 use crate::transport::process::{Launch, MergedProcess};
 

@@ -8,7 +8,7 @@ use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{Channel, Order};
 use crate::run::timing::SCRIPTED_RESPONSE;
 use crate::trace::{Outcome, StepKind};
-use crate::transport::dial::ScriptedRequest;
+use crate::transport::event::ScriptedRequest;
 
 /// Sends a request and waits for its response. What that means is for the judge.
 pub(super) async fn request<C: Channel>(running: &mut RunningCase<'_, C>, request: &HttpRequest) -> StepResult {

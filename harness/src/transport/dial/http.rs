@@ -16,11 +16,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use super::{
-    EVENT_STREAM, Events, HttpClient, LONGEST_BODY, Outgoing, ScriptedRequest, Server, events_of, is_stream, quoted,
-    reason, recorded,
-};
+use super::{Events, HttpClient, Server};
 use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
+use crate::transport::event::{Outgoing, ScriptedRequest};
+use crate::transport::http::{EVENT_STREAM, LONGEST_BODY, events_of, is_stream, quoted, reason, recorded};
 
 /// The time for the server to take a request before the next one is sent. It answers at once; one that answers only
 /// when the work is done would otherwise wait for a message that is never sent. Long enough to show that it waits.

@@ -17,8 +17,10 @@ use tokio_tungstenite::tungstenite::error::Error;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 
-use super::{Events, Outgoing, Server, reason, recorded, socket_settings};
+use super::{Events, Server};
 use crate::trace::{HttpEvent, Posted};
+use crate::transport::event::Outgoing;
+use crate::transport::http::{reason, recorded, socket_settings};
 
 /// The time for the answer of a server to the end of the connection.
 const CLOSE: Duration = Duration::from_millis(500);

@@ -14,8 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use super::{Body, event_of, random, status};
 use crate::sync::lock;
 use crate::trace::{HttpEvent, Posted};
-use crate::transport::dial::{LONGEST_BODY, Outgoing, recorded, text_of};
-use crate::transport::link::{Input, LinkEvent};
+use crate::transport::event::Outgoing;
+use crate::transport::event::{Input, LinkEvent};
+use crate::transport::http::{LONGEST_BODY, recorded, text_of};
 
 /// The most messages that wait for a stream which the client has not opened.
 const MOST_KEPT: usize = 10_000;

@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 use super::hub::{Hub, Served};
 use super::{Body, Unanswered};
 use crate::trace::{CONNECTION_ID, HttpEvent};
-use crate::transport::dial::socket_settings;
+use crate::transport::http::socket_settings;
 
 /// Opens a WebSocket, which is a connection of its own.
 pub(super) async fn upgrade(hub: &Arc<Hub>, mut request: Request<Incoming>) -> Result<Response<Body>, Unanswered> {

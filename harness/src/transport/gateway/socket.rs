@@ -18,7 +18,7 @@ use super::{Body, Desk, Passage, Place, passed_on, rebuilt};
 use crate::requirement::Party;
 use crate::sync::lock;
 use crate::trace::HttpEvent;
-use crate::transport::dial::{reason, socket_settings};
+use crate::transport::http::{reason, socket_settings};
 
 /// The time for both to end the connection once one of them has closed it.
 const CLOSE: Duration = Duration::from_millis(500);

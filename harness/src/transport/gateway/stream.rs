@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, mpsc};
 use super::{Body, Desk, Passage, Place, rebuilt};
 use crate::requirement::Party;
 use crate::trace::HttpEvent;
-use crate::transport::dial::events_of;
+use crate::transport::http::events_of;
 
 /// The most pieces of a stream that wait for a slow client.
 const BACKLOG: usize = 16;

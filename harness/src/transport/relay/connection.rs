@@ -9,37 +9,14 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::{FromRelay, Relays, ToRelay};
+use super::frame::{FromRelay, ToRelay};
+use super::host::Relays;
+use super::orders::{Order, RelayOrders};
 use crate::transport::ACCEPT_AGAIN;
-use crate::transport::link::{Input, LinkEvent};
+use crate::transport::event::{Input, LinkEvent};
 
 /// The time for the first frame of a relay, which is generous for a busy machine.
 const GREETING: Duration = Duration::from_secs(10);
-
-/// An order to the process that a client takes for its agent; orders are carried out in sequence.
-#[derive(Debug)]
-pub(in crate::transport) enum Order {
-    /// Write these pieces, one after the other.
-    Write(Vec<Vec<u8>>),
-    /// Write this to standard error.
-    Stderr(Vec<u8>),
-    /// Close standard output.
-    CloseOutput,
-    /// Exit with this code.
-    Exit(i32),
-    /// Die by SIGKILL.
-    Kill,
-}
-
-impl Order {
-    /// Returns the number of bytes that it writes to standard output.
-    fn size(&self) -> usize {
-        match self {
-            Self::Write(pieces) => pieces.iter().map(Vec::len).sum(),
-            _ => 0,
-        }
-    }
-}
 
 /// Serves every relay that connects until the receiver of the events is dropped.
 pub(in crate::transport) async fn serve(relays: Relays, events: mpsc::Sender<LinkEvent>) {
@@ -63,27 +40,6 @@ pub(in crate::transport) async fn serve(relays: Relays, events: mpsc::Sender<Lin
         }
         tokio::spawn(listen(number, from, events.clone()));
         number += 1;
-    }
-}
-
-/// The sender of orders for one relay. Dropping it ends the relay.
-#[derive(Debug)]
-pub struct RelayOrders {
-    orders: mpsc::UnboundedSender<Order>,
-    /// The bytes that wait to be written.
-    unread: Arc<AtomicUsize>,
-}
-
-impl RelayOrders {
-    /// Queues an order; a relay that has ended accepts none, and its connection reports that.
-    pub(in crate::transport) fn give(&self, order: Order) {
-        self.unread.fetch_add(order.size(), Ordering::Relaxed);
-        let _ = self.orders.send(order);
-    }
-
-    /// Returns the number of bytes that wait because the relay does not read them.
-    pub(in crate::transport) fn unread(&self) -> usize {
-        self.unread.load(Ordering::Relaxed)
     }
 }
 

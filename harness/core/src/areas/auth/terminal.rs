@@ -1,7 +1,7 @@
 //! The client's half of the area `auth`: logins in a terminal, which the client starts itself.
 
+use super::LoginProcess;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::LoginProcess;
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::CONFIGURED;

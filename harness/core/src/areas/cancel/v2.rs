@@ -137,12 +137,12 @@ pub(in crate::areas) fn goes_on(ctx: &CheckContext<'_>, asked: bool, ruling: &mu
 /// establish" that an elicitation belongs to the cancelled work, so one without a cancelled tool call is inconclusive.
 fn left_open(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
     for (id, session) in watched(ctx) {
-        for (question, cancel, end) in &session.work.left_open {
-            let open = ctx.conversation.open_of(Party::Agent).find(|open| open.n == *question);
+        for (question, cancel, end) in ctx.areas.cancel.left_open(id) {
+            let open = ctx.conversation.open_of(Party::Agent).find(|open| open.n == question);
             let Some(open) = open.filter(|open| open.method == method && open.cancel_requested.is_none()) else {
                 continue;
             };
-            if served(ctx, *end) {
+            if served(ctx, end) {
                 let fact = fact!(
                     "question-left-open",
                     "the agent ended the cancelled work and did not cancel its question to the user; expected \
@@ -152,8 +152,8 @@ fn left_open(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
                 );
                 let tool = open.text("toolCallId").and_then(|id| session.tools.get(id));
                 match method == ASK || tool.is_some_and(|tool| tool.status == "cancelled") {
-                    true => ruling.fail(fact, &[*end, *question, *cancel]),
-                    false => ruling.inconclusive(fact, &[*end, *question, *cancel]),
+                    true => ruling.fail(fact, &[end, question, cancel]),
+                    false => ruling.inconclusive(fact, &[end, question, cancel]),
                 }
             }
         }
@@ -166,10 +166,10 @@ fn withdrawn(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     let Some(id) = params.and_then(|params| params.member("requestId")).map(RpcId::new) else { return };
     let asked = ctx.conversation.open.get(&(Party::Agent, id)).filter(|open| open.method == ELICIT);
     let Some(asked) = asked else { return };
-    let session = asked.session().and_then(|id| ctx.conversation.session(id));
-    let is_of_cancelled = session.is_some_and(|session| {
-        let ending = session.work.ending.as_ref().is_some_and(|ending| ending.questions.contains(&asked.n));
-        ending || session.work.left_open.iter().any(|(question, ..)| *question == asked.n)
+    let is_of_cancelled = asked.session().is_some_and(|id| {
+        let ending = ctx.conversation.session(id).and_then(|session| session.work.ending.as_ref());
+        let is_of_ending = ending.is_some_and(|ending| ending.questions.contains(&asked.n));
+        is_of_ending || ctx.areas.cancel.left_open(id).any(|(question, ..)| question == asked.n)
     });
     if is_of_cancelled {
         ruling.pass();

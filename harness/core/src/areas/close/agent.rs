@@ -106,8 +106,9 @@ fn cancels_turn(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
         Outcome::Error(_) => None,
     };
     let tools = turn.tools.iter().filter_map(|id| session.tools.get(id));
-    let slow = turn.close_answered.is_some_and(|us| between(us, ctx.us) > TURN_AFTER_CLOSE);
-    let went_on = turn.output_after_close || slow || tools.into_iter().any(|tool| tool.status == "in_progress");
+    let during = exchange.session().and_then(|id| ctx.areas.close.during(id, turn));
+    let still_ran = during.is_some_and(|(us, output)| output || between(us, ctx.us) > TURN_AFTER_CLOSE);
+    let went_on = still_ran || tools.into_iter().any(|tool| tool.status == "in_progress");
     match (reason, session.closed) {
         (Some("cancelled"), _) => ruling.pass(),
         (Some(reason), Some(closed)) if went_on => {
@@ -305,7 +306,7 @@ fn permission_answered(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut
     match (Decision::of(&request.params, answer.outcome), session.closed, closing) {
         (Decision::Cancelled, Some(closed), _) if closed > request.n => ruling.pass(),
         (Decision::Cancelled, _, Some(_)) => ruling.pass(),
-        (_, Some(closed), _) if closed > request.n && session.close_asked > request.n => {
+        (_, Some(closed), _) if closed > request.n && ctx.areas.close.was_asked_after(request.session(), request.n) => {
             let fact = fact!(
                 "wrong-outcome-after-close",
                 "the client answered a permission request of a closed session with {answer}; expected the outcome \
@@ -331,7 +332,8 @@ fn permissions_passed_over(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let Some(closed) = session.closed.filter(|closed| *closed > open.n) else { continue };
         let waited = conversation.timed_out.contains_key(&open.n)
             || between(session.closed_us.unwrap_or(until), until) > CANCEL_LIMIT;
-        if waited && session.close_asked > open.n && conversation.answered_after(Party::Client, closed) {
+        let crossed = !ctx.areas.close.was_asked_after(open.session(), open.n);
+        if waited && !crossed && conversation.answered_after(Party::Client, closed) {
             let fact = fact!(
                 "request-ignored",
                 "the client did not answer a permission request of a closed session, but answered a later request";

@@ -83,8 +83,9 @@ fn silent_after_close(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// error fails only for a prompt that was still open when a fence before the close was answered.
 fn prompt_at_close(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
-    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
-    let Some(close) = session.work.history.close_asked.filter(|close| *close > exchange.n) else { return };
+    let Some(id) = exchange.session() else { return };
+    let Some(session) = ctx.conversation.session(id) else { return };
+    let Some(close) = ctx.areas.close.asked(id).filter(|close| *close > exchange.n) else { return };
     let held = ctx.conversation.fence.is_some_and(|fence| exchange.n < fence && fence < close);
     let result = answer.result_of("session/prompt");
     let id = result.and_then(|(_, result)| result.member("messageId")?.as_str());

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_refused, proper};
 use crate::areas::modes::agent::{client_sets, decide_anytime, decide_current_refused, decide_refused_in_turns};
-use crate::areas::modes::state::may_be_set_unlisted;
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{
@@ -122,7 +121,7 @@ fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
         match values(option).collect::<Vec<_>>().as_slice() {
             [] => {}
             offered if offered.contains(&current) => ruling.pass(),
-            _ if may_be_set_unlisted(ctx) => {}
+            _ if ctx.areas.modes.may_be_set_unlisted(ctx.conversation) => {}
             offered => {
                 let fact = fact!(
                     "unlisted-value",
@@ -285,7 +284,7 @@ fn set_implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
 fn set_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (Some(change), Outcome::Result(result)) = (Change::of(ctx, answer), answer.outcome) else { return };
     match list(result) {
-        Some(now) => decide_complete(change.session, change.options, now, ruling),
+        Some(now) => decide_complete(ctx.areas.config.first(change.exchange.session()), change.options, now, ruling),
         None if result.is_null() => {
             let fact = fact!(
                 "null-result",
@@ -303,18 +302,18 @@ fn set_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// Correct but unusual: options disappear when another one changes, such as an effort level with its model, or all
 /// others with the agent that they belong to. So if three or more options are reduced to one, the list fails only if an
 /// earlier list contained the others together with the same value: the last list or the first of the session.
-fn decide_complete(session: &Session, before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
+fn decide_complete(first: &[Value], before: &[Value], now: &[Value], ruling: &mut Ruling<'_>) {
     let value = |option: &Value| (option_id(option).map(str::to_owned), option.member("currentValue").cloned());
     let is_part_of = |list: &[Value]| {
         list.len() > now.len() + 1 && now.iter().all(|option| list.iter().any(|other| value(other) == value(option)))
     };
-    let certain = !now.is_empty() && (is_part_of(before) || is_part_of(&session.first_options));
+    let certain = !now.is_empty() && (is_part_of(before) || is_part_of(first));
 
     let here: BTreeSet<&str> = ids(now).collect();
     let gone: Vec<&str> = ids(before).filter(|id| !here.contains(id)).collect();
     match gone.as_slice() {
         _ if now.len() == 1 && certain => {
-            let most = before.len().max(session.first_options.len());
+            let most = before.len().max(first.len());
             let fact = fact!(
                 "partial-list",
                 "the agent sent 1 of {expected} options, with a value that came with all others before; expected all",
@@ -351,7 +350,7 @@ fn set_effective(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     let now = list(result).and_then(|now| now.iter().find(|option| option_id(option) == id)?.member("currentValue"));
     let before = option.member("currentValue");
     // An update may have announced the value before the response.
-    let announced = change.session.earlier_options.as_ref().filter(|(_, at)| *at > change.exchange.n);
+    let announced = ctx.areas.config.earlier(change.exchange.session()).filter(|(_, at)| *at > change.exchange.n);
     let earlier = announced.and_then(|(options, _)| options.iter().find(|option| option_id(option) == id));
     let was_other = |now: &Value| earlier.and_then(|option| option.member("currentValue")).is_some_and(|it| it != now);
     match now {
@@ -477,13 +476,10 @@ fn decide_change_refused(answer: &Answer<'_>, accepted: impl FnOnce(&str) -> Fac
 /// "This notification also contains the complete configuration state."
 ///
 /// See [`decide_complete`] for the unusual cases.
-fn update_complete(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn update_complete(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "config_option_update");
-    let Some((session, before)) = session.and_then(|session| Some((session, session.options.as_ref()?))) else {
-        return;
-    };
-    if let Some(now) = list(update.body) {
-        decide_complete(session, before, now, ruling);
+    if let (Some(before), Some(now)) = (session.and_then(|session| session.options.as_ref()), list(update.body)) {
+        decide_complete(ctx.areas.config.first(Some(update.session)), before, now, ruling);
     }
 }
 
@@ -519,7 +515,8 @@ fn announced_by_both(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     let Some(exchange) = proper(answer, "session/prompt").filter(|_| !client_sets(ctx)) else { return };
     let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     let turn = session.turn.as_ref().filter(|turn| turn.n == exchange.n && !turn.overlapped);
-    if turn.is_none() || session.announced_settings.is_none_or(|prompts| prompts >= session.prompts) {
+    let announced = ctx.areas.config.announced(exchange.session());
+    if turn.is_none() || announced.is_none_or(|prompts| prompts >= session.prompts) {
         return;
     }
     let (Some(modes), Some(options)) = (&session.modes, &session.options) else { return };

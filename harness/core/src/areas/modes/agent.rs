@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::state::may_be_set_unlisted;
 use crate::areas::common::{BAD_PARAMS, LOGIN, decide_implemented, note_null, proper};
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
@@ -54,7 +53,7 @@ fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
         let current = state.member("currentModeId").and_then(Value::as_str);
         if let Some(current) = current.filter(|_| state.member("availableModes").is_some_and(Value::is_array)) {
             let good = ids(state).any(|id| id == current);
-            if !good && may_be_set_unlisted(ctx) {
+            if !good && ctx.areas.modes.may_be_set_unlisted(ctx.conversation) {
                 continue;
             }
             if ids(state).next().is_none() {
@@ -383,7 +382,7 @@ fn update_listed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
         );
         return ruling.inconclusive(fact, &[]);
     }
-    if !session.lists_mode(mode) && may_be_set_unlisted(ctx) {
+    if !session.lists_mode(mode) && ctx.areas.modes.may_be_set_unlisted(ctx.conversation) {
         return;
     }
     ruling.decide(session.lists_mode(mode), || {

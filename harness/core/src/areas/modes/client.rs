@@ -59,7 +59,7 @@ fn mode_listed(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
         ruling.pass();
     } else if modes.member("currentModeId").and_then(Value::as_str) == Some(mode) {
         // The agent is in that mode, although it does not list it.
-    } else if let Some(list) = just_dropped(ctx, session, mode) {
+    } else if let Some(list) = just_dropped(ctx, call, mode) {
         let fact = fact!(
             "dropped-just-before",
             "the client set the mode `{mode_id}`, which the agent had just dropped from availableModes",
@@ -77,8 +77,8 @@ fn mode_listed(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
 }
 
 /// The response that left out a mode which the list before it had, if the client may not have read it yet.
-fn just_dropped(ctx: &CheckContext<'_>, session: &Session, mode: &str) -> Option<usize> {
-    let (modes, n) = session.earlier_modes.as_ref()?;
+fn just_dropped(ctx: &CheckContext<'_>, call: &CallSeen<'_>, mode: &str) -> Option<usize> {
+    let (modes, n) = ctx.areas.modes.earlier(call.text("sessionId"))?;
     let listed = modes.member("availableModes").and_then(Value::as_array).into_iter().flatten();
     let mut ids = listed.filter_map(|mode| option_text(mode, "id"));
     (ids.any(|id| id == mode) && !ctx.conversation.answered_after(Party::Client, *n)).then_some(*n)
@@ -91,7 +91,7 @@ fn modes_offered(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     let Some(session) = settled(ctx, call, SET_MODE) else { return };
     if session.modes.is_some() {
         ruling.pass();
-    } else if session.announced_mode {
+    } else if ctx.areas.modes.is_in_update(call.text("sessionId")) {
         let fact = fact!(
             "mode-from-update",
             "the client sent {method}; the agent listed no modes and named one in an update",

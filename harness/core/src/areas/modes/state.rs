@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::areas::Event;
 use crate::areas::by_session::BySession;
-use crate::areas::{CheckContext, Event};
+use crate::areas::reported::settings_in;
 use crate::conversation::{Answer, CallSeen, Conversation, Memory, Outcome, Session, UpdateSeen, option_values};
 use crate::requirement::Party;
 use crate::wire::Members;
@@ -19,6 +20,17 @@ pub struct State {
     took_unlisted: bool,
     /// How often the client set each mode without an update that names it since then.
     unreported: BySession<BTreeMap<String, usize>>,
+    /// What the agent reported of the modes of each session.
+    reports: BySession<ModeReports>,
+}
+
+/// What the agent reported of the modes of a session.
+#[derive(Debug, Clone, Default)]
+struct ModeReports {
+    /// Whether an update named the mode.
+    by_update: bool,
+    /// The mode state before the last one, with the event that replaced it.
+    earlier: Option<(Value, usize)>,
 }
 
 /// The most open requests and modes that are remembered.
@@ -29,6 +41,15 @@ impl State {
     /// change, and nothing says when.
     pub(super) fn may_report(&self, session: &str, mode: &str) -> bool {
         self.unreported.get(session).and_then(|modes| modes.get(mode)).is_some_and(|count| *count > 0)
+    }
+
+    /// Whether a mode or value that the agent reports and does not list may come from the client. An agent that accepts
+    /// an unlisted one may keep it in a form of its own, and for later sessions. A recording may lack the client's
+    /// request, and shows nothing of what was set before it in a session that is opened again.
+    pub(in crate::areas) fn may_be_set_unlisted(&self, conversation: &Conversation) -> bool {
+        let is_reopened = |method: &&str| conversation.has_sent(Party::Client, method);
+        let is_cut_off = !conversation.whole && ["session/load", "session/resume"].iter().any(is_reopened);
+        conversation.holes.anywhere || is_cut_off || self.took_unlisted || !self.unlisted.is_empty()
     }
 
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
@@ -48,7 +69,8 @@ impl State {
         }
     }
 
-    pub(in crate::areas) fn response(&mut self, answer: &Answer<'_>) {
+    pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
+        self.learn_report(event, settings_in(event, answer));
         let Some(exchange) = answer.exchange else { return };
         let is_accepted = matches!(answer.outcome, Outcome::Result(_));
         self.took_unlisted |= self.unlisted.remove(&exchange.n) && is_accepted;
@@ -58,7 +80,31 @@ impl State {
         }
     }
 
-    pub(in crate::areas) fn update(&mut self, update: &UpdateSeen<'_>) {
+    /// Whether an update named the mode of a session.
+    pub(super) fn is_in_update(&self, session: Option<&str>) -> bool {
+        session.and_then(|id| self.reports.get(id)).is_some_and(|reports| reports.by_update)
+    }
+
+    /// Returns the mode state of a session before the last one, with the event that replaced it.
+    pub(super) fn earlier(&self, session: Option<&str>) -> Option<&(Value, usize)> {
+        self.reports.get(session?)?.earlier.as_ref()
+    }
+
+    /// Reads a report that may contain the modes of a session.
+    fn learn_report(&mut self, event: &Event<'_>, report: Option<(&str, &Session, &Value)>) {
+        if let Some((id, session, _)) = report.filter(|(_, _, it)| it.member("modes").is_some_and(Value::is_object)) {
+            self.reports.entry(id).earlier = session.modes.clone().map(|before| (before, event.n));
+        }
+    }
+
+    pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
+        match (update.variant, update.known) {
+            ("current_mode_update", Some(_)) => self.reports.entry(update.session).by_update = true,
+            ("config_option_update", Some(session)) => {
+                self.learn_report(event, Some((update.session, session, update.body)));
+            }
+            _ => {}
+        }
         if let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str) {
             self.reported(update.session, mode);
         }
@@ -72,18 +118,8 @@ impl State {
 
     pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
         self.unreported.forget(conversation, memory);
+        self.reports.forget(conversation, memory);
     }
-}
-
-/// Whether a mode or value that the agent reports and does not list may come from the client. An agent that accepts an
-/// unlisted one may keep it in a form of its own, and for later sessions. A recording may lack the client's request,
-/// and shows nothing of what was set before it in a session that is opened again.
-pub(in crate::areas) fn may_be_set_unlisted(ctx: &CheckContext<'_>) -> bool {
-    let conversation = ctx.conversation;
-    let state = &ctx.areas.modes;
-    let is_reopened = |method: &&str| conversation.has_sent(Party::Client, method);
-    let is_cut_off = !conversation.whole && ["session/load", "session/resume"].iter().any(is_reopened);
-    conversation.holes.anywhere || is_cut_off || state.took_unlisted || !state.unlisted.is_empty()
 }
 
 /// Returns the mode or value that a request sets.

@@ -1,16 +1,11 @@
 //! Area `session`: the effect of a cancel, and the state of a new session.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
 use crate::areas::cancel::v2::goes_on;
 use crate::areas::state::{STATE, served};
-use crate::areas::{Check, CheckContext, Event, On};
+use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Opening, Session, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
-use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.baseline-cancel", On::End(|ctx, ruling| goes_on(ctx, false, ruling))),
@@ -18,29 +13,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.new-state-after", On::End(no_state_after_new)),
 ];
 
-/// The states that came before the answers that open their sessions.
-#[derive(Debug, Default)]
-pub struct State {
-    /// By session: the last one, with its event.
-    early: BTreeMap<String, (usize, String)>,
-}
-
-/// The most sessions that are remembered.
-const MOST: usize = 64;
-
-impl State {
-    pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
-        let state = update.body.member("state").and_then(Value::as_str).filter(|_| update.variant == STATE);
-        let Some(state) = state.filter(|_| update.known.is_none() && self.early.len() < MOST) else { return };
-        self.early.insert(update.session.to_owned(), (event.n, state.to_owned()));
-    }
-
-    /// Returns the sessions that were not idle before the answer that opened them.
-    fn busy<'m>(&'m self, ctx: &CheckContext<'m>) -> impl Iterator<Item = (&'m str, usize, &'m Session)> {
-        let busy = self.early.iter().filter(|(_, (_, state))| state != "idle");
-        let known = busy.filter_map(|(id, (n, _))| Some((id.as_str(), *n, ctx.conversation.session(id)?)));
-        known.filter(|(_, n, session)| session.opening == Opening::New && session.known > *n)
-    }
+/// Returns the sessions that were not idle before the answer that opened them.
+fn busy<'m>(ctx: &CheckContext<'m>) -> impl Iterator<Item = (&'m str, usize, &'m Session)> {
+    let busy = ctx.areas.session.early.iter().filter(|(_, (_, state))| state != "idle");
+    let known = busy.filter_map(|(id, (n, _))| Some((id.as_str(), *n, ctx.conversation.session(id)?)));
+    known.filter(|(_, n, session)| session.opening == Opening::New && session.known > *n)
 }
 
 /// "An Agent whose new session is not `idle` MUST send the session's `state_update` after this response."
@@ -48,7 +25,7 @@ impl State {
 /// Correct but unusual: the same state before the response and after it, and a session that is idle again by then. A
 /// state after a prompt may be that of its work.
 fn state_after_new(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let mut busy = ctx.areas.session.busy(ctx).filter(|(id, ..)| *id == update.session);
+    let mut busy = busy(ctx).filter(|(id, ..)| *id == update.session);
     if update.variant == STATE && busy.any(|(_, _, session)| session.work.state.is_none() && session.prompts == 0) {
         ruling.pass();
     }
@@ -57,7 +34,7 @@ fn state_after_new(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
 /// As above, for an agent that answered a later request.
 fn no_state_after_new(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
-    for (id, n, session) in ctx.areas.session.busy(ctx) {
+    for (id, n, session) in busy(ctx) {
         let is_missing = session.work.state.is_none() && !conversation.may_miss_work(session);
         if conversation.whole && is_missing && served(ctx, session.known) {
             let fact = fact!(
@@ -69,7 +46,7 @@ fn no_state_after_new(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         }
     }
     let is_new = conversation.sessions.values().any(|session| session.opening == Opening::New);
-    if is_new && ctx.areas.session.busy(ctx).next().is_none() {
+    if is_new && busy(ctx).next().is_none() {
         ruling.not_applicable(fact!("new-session-idle", "each new session of the agent is idle"));
     }
 }

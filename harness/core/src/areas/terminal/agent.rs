@@ -40,10 +40,14 @@ fn named<'m>(ctx: &CheckContext<'m>, call: &CallSeen<'m>) -> Option<(&'m str, &'
     Some((id, ctx.conversation.terminals.get(id)?))
 }
 
+fn is_killed(ctx: &CheckContext<'_>, id: &str) -> bool {
+    ctx.areas.terminal.of(Some(id)).killed.is_some()
+}
+
 /// "The Agent MUST release the terminal … when it's no longer needed."
 fn released(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let terminal = named(ctx, call).filter(|_| call.method == "terminal/release");
-    if terminal.is_some_and(|(_, terminal)| terminal.killed.is_none() && terminal.released.is_none()) {
+    if terminal.is_some_and(|(id, terminal)| !is_killed(ctx, id) && terminal.released.is_none()) {
         ruling.pass();
     }
 }
@@ -55,7 +59,8 @@ fn released(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
 /// next turn, or that still has a request about it open. All of these are inconclusive, and so is every recording.
 fn release(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
-    for (id, terminal) in conversation.terminals.iter().filter(|(_, t)| t.released.is_none() && t.killed.is_none()) {
+    let unreleased = conversation.terminals.iter().filter(|(_, terminal)| terminal.released.is_none());
+    for (id, terminal) in unreleased.filter(|(id, _)| !is_killed(ctx, id)) {
         match (is_ended(conversation, terminal), terminal.spent(), time_to_release(conversation, id, terminal)) {
             (true, ..) => {}
             (_, Some(exited), Some(proof)) => {
@@ -85,7 +90,7 @@ fn release(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// "The Agent MUST still call `terminal/release` when it's done using it", after a kill.
 fn released_after_kill(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let terminal = named(ctx, call).filter(|_| call.method == "terminal/release");
-    if terminal.is_some_and(|(_, terminal)| terminal.killed.is_some() && terminal.released.is_none()) {
+    if terminal.is_some_and(|(id, terminal)| is_killed(ctx, id) && terminal.released.is_none()) {
         ruling.pass();
     }
 }
@@ -97,8 +102,9 @@ fn released_after_kill(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut
 fn release_after_kill(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
     for (id, terminal) in conversation.terminals.iter().filter(|(_, terminal)| terminal.released.is_none()) {
-        let Some(killed) = terminal.killed else { continue };
-        match time_to_release(conversation, id, terminal).filter(|_| terminal.kill_done.is_some()) {
+        let ends = ctx.areas.terminal.of(Some(id));
+        let Some(killed) = ends.killed else { continue };
+        match time_to_release(conversation, id, terminal).filter(|_| ends.kill_done.is_some()) {
             _ if is_ended(conversation, terminal) => {}
             Some(proof) => {
                 let fact = fact!(

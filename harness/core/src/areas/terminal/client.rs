@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use super::state::TerminalEnds;
 use crate::areas::common::{NO_METHOD, NOT_FOUND, decide_refused, is_passed_over, proper};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Exchange, Outcome, Terminal, TerminalExit};
@@ -44,6 +45,11 @@ const CAPABILITY: Feature<'static> = Feature::Method("terminal/create");
 /// Returns the terminal of a request.
 fn named<'m>(ctx: &CheckContext<'m>, request: &Exchange) -> Option<&'m Terminal> {
     ctx.conversation.terminals.get(request.text("terminalId")?).filter(|terminal| terminal.is_meant(request))
+}
+
+/// Returns what happened to the terminal of a request.
+fn ends_of(ctx: &CheckContext<'_>, request: &Exchange) -> TerminalEnds {
+    ctx.areas.terminal.of(request.text("terminalId"))
 }
 
 /// Returns a request to one of the methods, with its terminal.
@@ -268,8 +274,8 @@ fn limit(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: the user clears the terminal in the client. That is inconclusive in a recording, which does not
 /// show it.
 fn cumulative(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = alive(ctx, answer, &[OUTPUT]) else { return };
-    let Some(before) = terminal.last_words.filter(|&n| n < request.n) else { return };
+    let Some((request, _)) = alive(ctx, answer, &[OUTPUT]) else { return };
+    let Some(before) = ends_of(ctx, request).last_words.filter(|&n| n < request.n) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
     let truncated = result.member("truncated") != Some(&Value::Bool(false));
     match result.member("output").and_then(Value::as_str) {
@@ -358,8 +364,8 @@ fn flat_result(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// Correct but unusual: the kill itself was refused, or the agent cancelled the request, released the terminal or
 /// closed the session meanwhile. These do not fail.
 fn kept_after_kill(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = alive(ctx, answer, &[OUTPUT, WAIT]) else { return };
-    let Some(killed) = terminal.kill_done.filter(|&n| n < request.n) else { return };
+    let Some((request, _)) = alive(ctx, answer, &[OUTPUT, WAIT]) else { return };
+    let Some(killed) = ends_of(ctx, request).kill_done.filter(|&n| n < request.n) else { return };
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(_) if is_excused(request, answer) => {}
@@ -379,16 +385,18 @@ fn kept_after_kill(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
 /// Correct but unusual: a client that first asks the command to exit and kills it seconds later. Only a case fails,
 /// after the time limit of its step and a fence.
 fn kill_resolves_wait(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = alive(ctx, answer, &[WAIT]) else { return };
-    if terminal.killed.is_some_and(|killed| killed > request.n) && matches!(answer.outcome, Outcome::Result(_)) {
+    let Some((request, _)) = alive(ctx, answer, &[WAIT]) else { return };
+    let killed = ends_of(ctx, request).killed;
+    if killed.is_some_and(|killed| killed > request.n) && matches!(answer.outcome, Outcome::Result(_)) {
         ruling.pass();
     }
 }
 
 /// As above, for a missing answer.
 fn wait_after_kill_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
-    for (request, terminal) in open_waits(ctx).filter(|(_, terminal)| is_alive(ctx, terminal)) {
-        let killed = terminal.kill_done.filter(|_| terminal.killed.is_some_and(|killed| killed > request.n));
+    for (request, _) in open_waits(ctx).filter(|(_, terminal)| is_alive(ctx, terminal)) {
+        let ends = ends_of(ctx, request);
+        let killed = ends.kill_done.filter(|_| ends.killed.is_some_and(|killed| killed > request.n));
         if let Some(killed) = killed.filter(|&killed| is_passed_over(ctx.conversation, request, killed)) {
             let fact = fact!(
                 "wait-unanswered-after-kill",
@@ -407,8 +415,8 @@ fn wait_after_kill_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: a request that crosses the release, and an id that the client gave to a new terminal or to one
 /// of another session. Neither fails.
 fn invalid_after_release(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some((request, terminal)) = about(ctx, answer, &[OUTPUT, WAIT, KILL]) else { return };
-    if terminal.release_done.is_some_and(|released| released < request.n) {
+    let Some((request, _)) = about(ctx, answer, &[OUTPUT, WAIT, KILL]) else { return };
+    if ends_of(ctx, request).release_done.is_some_and(|released| released < request.n) {
         let fact = |method: &str| {
             fact!(
                 "released-terminal-served",
@@ -436,7 +444,9 @@ fn wait_at_release(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
 /// As above, for a missing answer.
 fn wait_at_release_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for (request, terminal) in open_waits(ctx) {
-        let released = terminal.release_done.filter(|_| terminal.released.is_some_and(|released| released > request.n));
+        let released = ends_of(ctx, request)
+            .release_done
+            .filter(|_| terminal.released.is_some_and(|released| released > request.n));
         if let Some(released) = released.filter(|&released| is_passed_over(ctx.conversation, request, released)) {
             let fact = fact!(
                 "wait-unanswered-after-release",

@@ -7,7 +7,6 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::EXPORT_AGAIN;
 use crate::recording::problem::RecordingProblem;
 use crate::trace::CONNECTION_ID;
 
@@ -23,6 +22,9 @@ pub(super) struct Entry<'h> {
     /// The headers of the response.
     pub answered: Vec<(String, String)>,
 }
+
+/// What a user does about an entry that cannot be read.
+pub(super) const EXPORT_AGAIN: &str = "Export the HAR again, and do not edit it.";
 
 /// The words that tools put in the place of removed values.
 const REMOVED: [&str; 3] = ["redacted", "[removed]", "[filtered]"];

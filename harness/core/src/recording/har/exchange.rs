@@ -8,8 +8,8 @@ use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 use sse_stream::SseByteStream;
 
-use super::LeftOut;
 use super::entry::{Entry, header, is_removed};
+use super::left_out::LeftOut;
 use crate::recording::problem::RecordingProblem;
 use crate::trace::{CONNECTION_ID, Posted, SESSION_ID, recorded_headers};
 use crate::wire::{Content, RpcId, read_line};

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::exchange::{Exchange, Message, Response};
-use crate::recording::stream::Item;
+use crate::recording::item::Item;
 use crate::requirement::Party;
 use crate::trace::{HttpEvent, What};
 use crate::wire::{LineEnd, RpcId};

@@ -3,11 +3,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::entry::{Entry, header};
+use super::entry::{EXPORT_AGAIN, Entry, header};
 use super::exchange::{in_one_line, is_cut_off, version};
-use super::{EXPORT_AGAIN, LeftOut};
+use super::left_out::LeftOut;
+use crate::recording::item::Item;
 use crate::recording::problem::RecordingProblem;
-use crate::recording::stream::Item;
 use crate::requirement::Party;
 use crate::trace::{HttpEvent, ProcessEvent, What, recorded_headers};
 use crate::wire::LineEnd;

@@ -23,7 +23,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Converse, ListenRules, Refusal, conversation, missing, refuse};
-use crate::agent::{errors::log, sync::lock};
+use crate::{agent::errors::log, sync::lock};
 
 /// The session of a message, or `None` for the connection; each has a stream.
 type Scope = Option<String>;

@@ -27,7 +27,7 @@ use tokio::{
 use url::Url;
 
 use super::{Cookies, DialRules, give};
-use crate::client::session::lock;
+use crate::sync::lock;
 
 /// The header with the id of the connection.
 const CONNECTION: &str = "acp-connection-id";

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{io::AsyncReadExt as _, process::ChildStdout, sync::watch, task::JoinHandle, time::timeout};
 
 use super::tail::Tail;
-use crate::{client::session::lock, group::Group};
+use crate::{group::Group, sync::lock};
 
 /// How long the rest of the output may take after the exit; only another process that holds the pipe takes longer.
 const REST: Duration = Duration::from_millis(50);

@@ -4,14 +4,30 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::case::file::CaseFile;
 use crate::case::includes::{self, CONTEXTS};
 use crate::case::matrix::reference::PATTERN as REFERENCE;
 use crate::case::vocabulary::{INTENTS, Vocabulary};
+use crate::document::shape;
 use crate::edition::Editions;
+
+/// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`: a value of the matrix is allowed
+/// anywhere except in the matrix. The values that replace it in a shape are compared with the schema of its types.
+#[must_use]
+pub fn schema() -> Value {
+    let mut schema = shape::schema::<CaseFile>();
+    let matrix = schema.pointer("/$defs/MatrixFile").cloned();
+    list_words(&mut schema);
+    allow_references(&mut schema);
+    if let (Some(Value::Object(definitions)), Some(matrix)) = (schema.get_mut("$defs"), matrix) {
+        definitions.insert("MatrixFile".to_owned(), matrix);
+    }
+    schema
+}
 
 /// Lists the known words where a case names a requirement, a context, a method, an include or an intent. Other methods
 /// and includes stay allowed: a line may violate the protocol, and a folder of cases may have includes.
-pub(super) fn list_words(schema: &mut Value) {
+fn list_words(schema: &mut Value) {
     let built_in = Editions::built_in();
     let editions = || built_in.all().iter().copied();
     let catalogues = editions().flat_map(|bundle| bundle.catalogue().iter());
@@ -39,7 +55,7 @@ pub(super) fn list_words(schema: &mut Value) {
 }
 
 /// Allows a reference to the matrix wherever a value has a type.
-pub(super) fn allow_references(schema: &mut Value) {
+fn allow_references(schema: &mut Value) {
     let Value::Object(node) = schema else { return };
     for key in ["$defs", "properties"] {
         if let Some(Value::Object(parts)) = node.get_mut(key) {

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::Conversation;
+use crate::conversation::Conversation;
 use crate::protocol::TerminalLogin;
 use crate::requirement::Party;
 use crate::trace::{AgentStart, Event, ProcessEvent, What};

@@ -1,0 +1,71 @@
+//! The cancels that no turn shows, and the last prompts.
+
+use std::collections::VecDeque;
+
+use crate::areas::Event;
+use crate::areas::by_session::BySession;
+use crate::conversation::{CallSeen, Conversation, EndedBy, Memory, UpdateSeen, text_of_content};
+use crate::requirement::Party;
+use crate::wire::Members;
+
+/// The most prompts of a session that are remembered, and the bytes of the longest one.
+const MOST: (usize, usize) = (8, 1024);
+
+/// The cancels that no turn shows, and the last prompts.
+#[derive(Debug, Default)]
+pub struct State {
+    /// The last `session/cancel` for a session that the client does not know.
+    pub(super) stray: Option<usize>,
+    /// The questions that were open at a cancel, of work that has ended since: each with the event of the cancel and
+    /// of the end.
+    left_open: BySession<Vec<(usize, usize, usize)>>,
+    /// The last prompts of each session: event and text.
+    prompts: BySession<VecDeque<(usize, String)>>,
+}
+
+impl State {
+    pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
+        if event.from != Party::Client {
+            return;
+        }
+        let id = call.text("sessionId").unwrap_or_default();
+        let session = event.conversation.session(id);
+        if call.method == "session/cancel" && call.id.is_none() {
+            self.stray = if session.is_none() { Some(event.n) } else { self.stray };
+        }
+        let is_prompt = call.method == "session/prompt" && !event.conversation.edition.adapter.response_ends_turn();
+        if is_prompt && session.is_some() {
+            let text = call.params.and_then(|params| params.member("prompt")).map(text_of_content).unwrap_or_default();
+            let prompts = self.prompts.entry(id);
+            prompts.push_back((event.n, text.chars().take(MOST.1).collect()));
+            if prompts.len() > MOST.0 {
+                prompts.pop_front();
+            }
+        }
+    }
+
+    pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
+        let is_v2 = !event.conversation.edition.adapter.response_ends_turn();
+        let ending = update.known.filter(|_| is_v2).and_then(|session| session.work.ending.as_ref());
+        let is_idle = update.variant == "state_update" && update.body.member("state").is_some_and(|it| it == "idle");
+        if let Some(ending) = ending.filter(|ending| is_idle && ending.by == EndedBy::Cancel) {
+            let left = ending.questions.iter().map(|question| (*question, ending.n, event.n));
+            self.left_open.entry(update.session).extend(left);
+        }
+    }
+
+    /// Returns the questions of cancelled work of a session that were open when it ended.
+    pub(super) fn left_open(&self, session: &str) -> impl Iterator<Item = (usize, usize, usize)> {
+        self.left_open.get(session).into_iter().flatten().copied()
+    }
+
+    /// Returns the last prompts of a session: event and text.
+    pub(super) fn prompts<'s>(&'s self, session: &str) -> impl Iterator<Item = (usize, &'s str)> + use<'s> {
+        self.prompts.get(session).into_iter().flatten().map(|(n, text)| (*n, text.as_str()))
+    }
+
+    pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
+        self.prompts.forget(conversation, memory);
+        self.left_open.forget(conversation, memory);
+    }
+}

@@ -1,0 +1,98 @@
+//! The offers to cancel single tool calls and terminals, and the cancels that the agent accepted.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::areas::Event;
+use crate::areas::by_session::BySession;
+use crate::conversation::{Answer, Conversation, Memory, UpdateSeen, message_of};
+use crate::requirement::Party;
+use crate::wire::Members;
+
+/// The most tool calls or terminals of a session that are remembered.
+const MOST: usize = 4096;
+
+/// The cancels of one session.
+#[derive(Debug, Clone, Default)]
+pub struct Cancels {
+    /// The event at which the agent last accepted to cancel a tool call.
+    pub of_tool: Option<usize>,
+    /// The event of the last message of the agent.
+    pub spoke: Option<usize>,
+    /// The tool calls, by id.
+    pub tools: BTreeMap<String, Cancellable>,
+    /// The terminals, by id.
+    pub terminals: BTreeMap<String, Cancellable>,
+}
+
+/// A tool call or a terminal.
+#[derive(Debug, Clone, Default)]
+pub struct Cancellable {
+    /// Whether it advertises `cancel` now.
+    pub is_offered: bool,
+    /// Whether it ever advertised `cancel`.
+    pub was_offered: bool,
+    /// The agent accepted a request to cancel it: the event and time of the response.
+    pub accepted: Option<(usize, u64)>,
+}
+
+/// The cancels of each session.
+#[derive(Debug, Clone, Default)]
+pub struct State(BySession<Cancels>);
+
+impl State {
+    /// Returns the cancels of a session.
+    pub(super) fn of(&self, session: &str) -> Option<&Cancels> {
+        self.0.get(session)
+    }
+
+    pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
+        let Some(session) = update.known.filter(|_| !event.conversation.edition.adapter.response_ends_turn()) else {
+            return;
+        };
+        let cancels = self.0.entry(update.session);
+        if matches!(message_of(update), Some(("agent_message", _))) && session.resuming.is_none() {
+            cancels.spoke = Some(event.n);
+        }
+        let (known, name) = match update.variant {
+            "tool_call_update" => (&mut cancels.tools, "toolCallId"),
+            "terminal_update" => (&mut cancels.terminals, "terminalId"),
+            _ => return,
+        };
+        // Null and an object without `cancel` withdraw the offer.
+        let (Some(id), Some(offers)) =
+            (update.body.member(name).and_then(Value::as_str), update.body.member("capabilities"))
+        else {
+            return;
+        };
+        if known.len() < MOST || known.contains_key(id) {
+            let cancel = known.entry(id.to_owned()).or_default();
+            cancel.is_offered = offers.member("cancel").is_some_and(Value::is_object);
+            cancel.was_offered |= cancel.is_offered;
+        }
+    }
+
+    pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
+        let methods = ["tool_call/cancel", "terminal/cancel"];
+        let accepted = methods.into_iter().find_map(|method| Some(answer.result_of(method)?.0));
+        let Some(exchange) = accepted.filter(|_| event.from == Party::Agent) else { return };
+        let Some((id, session)) = exchange.session().and_then(|id| Some((id, event.conversation.session(id)?))) else {
+            return;
+        };
+        let cancels = self.0.entry(id);
+        let (known, name, reported) = if exchange.method == "tool_call/cancel" {
+            cancels.of_tool = Some(event.n);
+            (&mut cancels.tools, "toolCallId", &session.work.tools)
+        } else {
+            (&mut cancels.terminals, "terminalId", &session.work.terminals)
+        };
+        if let Some(name) = exchange.text(name).filter(|name| reported.contains_key(*name)) {
+            known.entry(name.to_owned()).or_default().accepted = Some((event.n, event.us));
+        }
+    }
+
+    pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
+        self.0.forget(conversation, memory);
+    }
+}
