@@ -167,7 +167,7 @@ fn many_subjects_are_a_table_of_verdicts() {
     assert!(table[1][0].contains(r#"]]><script>&|`*_[x](http://e)"#), "agents come first: {}", table[1][0]);
     assert_eq!(table[2].join("|"), "Plain client (plain)|client|1.2.0|1|2026-11-21|not-conformant|5|2|1|1|1");
     // The lines after the table are read into its last cell.
-    assert_eq!(table[3][..10].join("|"), "unknown|client|unknown|1|unknown|incomplete|0|0|0|0");
+    assert_eq!(table[3][..10].join("|"), "unnamed client|client|unknown|1|unknown|incomplete|0|0|0|0");
     assert!(hostile[2][2].contains(r#"]]><script>&|`*_[x](http://e)"#), "{:?}", hostile[2]);
     assert_eq!(known[1].join("|"), "permission.late-request|MUST||");
 }

@@ -145,8 +145,8 @@ mod tests {
         let requirement = report.requirements.iter_mut().find(|requirement| requirement.id == "config.shape");
         requirement.expect("a requirement of version 2").verdict = Verdict::Fail;
         let page = page(&report);
-        assert!(page.contains("| unknown | agent | unknown | 2 (preview) |"), "{page}");
-        assert!(page.contains("## unknown unknown, protocol version 2 (preview)"), "{page}");
+        assert!(page.contains("| unnamed agent | agent | unknown | 2 (preview) |"), "{page}");
+        assert!(page.contains("## unnamed agent unknown, protocol version 2 (preview)"), "{page}");
         assert!(page.contains("config.shape"), "{page}");
     }
 

@@ -163,7 +163,7 @@ fn seen(report: &RunReport) -> Markup {
                     li {
                         a href={ "#requirement=" (requirement.id) } { (requirement.id) } " "
                         small { (requirement.level.name().to_uppercase()) } " " (visible(&requirement.text))
-                        p class="seen" { (prose(&finding.text)) }
+                        p class="seen" { (visible(&finding.text)) }
                         p class="seen" { "case: " (visible(&finding.case_name())) }
                     }
                 }
@@ -192,13 +192,6 @@ fn undecided(report: &RunReport) -> Markup {
     }
 }
 
-/// Writes a sentence, with text in backticks as code, as the script of the page does.
-fn prose(text: &str) -> Markup {
-    let text = visible(text);
-    let parts = text.split('`').enumerate();
-    html! { @for (place, part) in parts { @if place % 2 == 1 { code { (part) } } @else { (part) } } }
-}
-
 /// Returns the address of the deciding message in the chart of a case.
 fn messages(finding: &FindingReport) -> String {
     let event = finding.events.first().map_or_else(String::new, |event| format!("&event={event}"));
@@ -212,7 +205,7 @@ fn broken_one(requirement: &RequirementReport, report: &RunReport) -> Markup {
     html! {
         a href={ "#requirement=" (id) } { (id) } " " small { (level.name().to_uppercase()) } " " (visible(text))
         @if let Some(broken) = first {
-            p class="seen" { (prose(&broken.finding.text)) }
+            p class="seen" { (visible(&broken.finding.text)) }
             p class="seen" {
                 "case: " (visible(&broken.finding.case_name())) " · "
                 a href=(messages(broken.finding)) { "show the messages" }
