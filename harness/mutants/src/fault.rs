@@ -8,6 +8,7 @@ mod edit;
 pub mod file;
 pub mod inject;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -106,6 +107,13 @@ impl Fault {
             Party::Agent => &self.file.agent,
             Party::Client => &self.file.client,
         }
+    }
+
+    /// Returns the environment that the program with the fault needs: some faults ask the scripted model.
+    #[must_use]
+    pub fn environment(&self) -> BTreeMap<String, String> {
+        let asks_model = self.options().iter().any(|option| option.starts_with("asks-model"));
+        asks_model.then(|| ("ACP_MODEL".to_owned(), "{model}".to_owned())).into_iter().collect()
     }
 
     /// Whether this case is one of those that show the fault.

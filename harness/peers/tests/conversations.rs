@@ -162,7 +162,8 @@ fn has_a_history(fault: &Fault) -> bool {
 /// A fault violates the same requirements in shared conversations as in a process for each case.
 fn killed(fault: &Fault, cases: &[Case]) -> Result<(), Failed> {
     let mutant = Mutant::new(fault.party, &["--fault", &fault.path.display().to_string()]);
-    let subject = mutant.subject();
+    let mut subject = mutant.subject();
+    subject.env.extend(fault.environment());
     let failed = |isolate: bool| -> BTreeSet<String> {
         let report = run_with(cases, &subject, 1, isolate).report;
         report.requirements.into_iter().filter(|found| found.verdict == Verdict::Fail).map(|found| found.id).collect()

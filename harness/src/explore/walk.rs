@@ -152,7 +152,7 @@ mod tests {
     use crate::case::embedded;
     use crate::case::model::{Action, Body, IncomingBody, Step};
     use crate::edition::V1;
-    use crate::requirement::Party;
+    use crate::requirement::{Party, Transport};
 
     fn lower(walk: &str) -> Result<Case, String> {
         lower_for(Party::Agent, walk)
@@ -216,6 +216,7 @@ mod tests {
         assert_eq!(asked(&case)[2..], turns);
         let cut = lower("walk/fs/read:cancel-1").expect("a case");
         assert!(cut.requirements.is_empty() && cut.steps.iter().all(|step| step.decides.is_empty()));
+        assert!(cut.fits(Transport::Stdio, V1.catalogue()));
     }
 
     /// What the client must send, what its user does, and what ends its turns, in order.

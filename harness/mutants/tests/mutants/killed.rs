@@ -165,9 +165,7 @@ impl Broken {
         options.extend(effects.into_iter().flat_map(|file| ["--effects".to_owned(), file.display().to_string()]));
         let transport = fault.file.transport.unwrap_or_default();
         let mut subject = reference::subject_over(transport, fault.party, &options);
-        if fault.options().iter().any(|option| option.starts_with("asks-model")) {
-            subject.env.insert("ACP_MODEL".to_owned(), "{model}".to_owned());
-        }
+        subject.env.extend(fault.environment());
         for case in cases {
             let case = Case { limits: case.limits.with(&limits), ..(*case).clone() };
             self.add(bundle, &judge(&run_case(&case, &subject), bundle.edition()), (fault.party, &case.id));
