@@ -1,7 +1,7 @@
 //! The agents of a registry: reads its format, installs each entry at its pinned version, runs it in folders of its
 //! own, and compares the results with those of the run before.
 //!
-//! Each entry is tested by this program in a process of its own ([`test_entry`]), so that the limits of an entry hold
+//! Each entry is tested by this program in a process of its own ([`EntryRuns`]), so that the limits of an entry hold
 //! for everything that it starts, and a run of many entries survives each of them.
 
 mod bounded;
