@@ -8,8 +8,9 @@ use crate::case::model::{Body, Case};
 use crate::requirement::Party;
 use crate::sync::lock;
 
-/// The requests without whose answers a case of an agent can do little.
-const NEEDED: [&str; 2] = ["session/new", "session/prompt"];
+/// The requests without whose answers a case of an agent can do little, and the number of cases that have to wait for
+/// one. Several cases run at once, and on a busy machine the first turns of all of them may be slow.
+const NEEDED: [(&str, usize); 2] = [("session/new", ENOUGH), ("session/prompt", 2 * ENOUGH)];
 
 /// Where a subject leaves requests unanswered until the time limit. This only saves time: further cases of the same
 /// kind would wait as long and decide as little.
@@ -53,15 +54,15 @@ impl KnownHangs {
         let sends = |wanted: &str| {
             case.sent().any(|line| matches!(&line.body, Body::Request { method, .. } if method == wanted))
         };
-        let enough = |cases: &Vec<String>| cases.len() >= ENOUGH && !cases.contains(&case.id);
-        let silent = known.unanswered.iter().find(|(method, cases)| {
-            case.subject == Party::Agent && !known.answered.contains(**method) && enough(cases) && sends(method)
-        });
-        if let Some((method, cases)) = silent {
-            return Some(Useless::NoAnswer { method, case: cases[0].clone() });
+        let enough = |cases: &&Vec<String>, number: usize| cases.len() >= number && !cases.contains(&case.id);
+        for (method, number) in NEEDED.into_iter().filter(|_| case.subject == Party::Agent) {
+            let silent = known.unanswered.get(method).filter(|cases| enough(cases, number));
+            if let Some(cases) = silent.filter(|_| !known.answered.contains(method) && sends(method)) {
+                return Some(Useless::NoAnswer { method, case: cases[0].clone() });
+            }
         }
         let context = case.context.as_ref()?;
-        let hung = known.by_context.get(context).filter(|cases| enough(cases))?;
+        let hung = known.by_context.get(context).filter(|cases| enough(cases, ENOUGH))?;
         Some(Useless::Hangs { party: case.subject, context: context.clone(), cases: hung[..ENOUGH].to_vec() })
     }
 
@@ -72,7 +73,7 @@ impl KnownHangs {
 
 /// Returns the method if it is one of those that a case needs.
 fn needed(method: &str) -> Option<&'static str> {
-    NEEDED.into_iter().find(|needed| *needed == method)
+    NEEDED.into_iter().map(|(needed, _)| needed).find(|needed| *needed == method)
 }
 
 fn add(cases: &mut Vec<String>, id: &str) {
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn two_cases_without_a_session_are_enough_unless_another_has_one() {
-        const SESSION: &str = NEEDED[0];
+        const SESSION: &str = NEEDED[0].0;
         let (known, next) = (KnownHangs::default(), case("v1/agent/prompt/text"));
         for id in ["v1/agent/fs/read", "v1/agent/fs/read"] {
             known.note_silence(&case(id), SESSION);
@@ -107,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn two_prompts_without_an_answer_are_enough_unless_another_has_one() {
+    fn four_prompts_without_an_answer_are_enough_unless_another_has_one() {
         let (known, next) = (KnownHangs::default(), case("v1/agent/prompt/text"));
         known.note_answer("session/new");
-        for id in ["v1/agent/fs/read", "v1/agent/fs/write"] {
+        for id in ["v1/agent/fs/read", "v1/agent/fs/write", "v1/agent/prompt/many-blocks", "v1/agent/prompt/meta"] {
             assert_eq!(known.useless(&next), None);
             known.note_silence(&case(id), "session/prompt");
         }
-        let why = known.useless(&next).expect("two prompts").to_string();
+        let why = known.useless(&next).expect("four prompts").to_string();
         assert_eq!(why, "the agent did not answer session/prompt in v1/agent/fs/read and in another case");
         assert_eq!(known.useless(&case("v1/agent/session/new")), None, "it has no prompt");
         known.note_answer("session/prompt");
