@@ -36,7 +36,6 @@ mod session;
 mod sessions;
 mod settings;
 mod shows;
-mod signal;
 mod store;
 mod subagent;
 mod terminal;

@@ -7,4 +7,5 @@ pub mod agent;
 pub mod client;
 
 mod group;
+mod signal;
 mod sync;

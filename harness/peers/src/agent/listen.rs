@@ -40,8 +40,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::connection::Connection;
 pub use self::{conversation::Converse, rules::ListenRules};
-use super::{errors::log, signal::hangup_or_stop};
-use crate::sync::lock;
+use super::errors::log;
+use crate::{signal::hangup_or_stop, sync::lock};
 
 /// The header with the id of the connection.
 const CONNECTION: &str = "acp-connection-id";

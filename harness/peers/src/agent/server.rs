@@ -13,10 +13,10 @@ use super::{
     listen::{ListenRules, listen},
     options::{Options, Protocol},
     requests::Agent,
-    signal::stop_signal,
     v1::V1,
     v2::V2,
 };
+use crate::signal::stop_signal;
 
 /// Runs the agent on stdin and stdout until stdin ends, or where the options say, until a signal stops the process.
 #[must_use]

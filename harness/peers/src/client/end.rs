@@ -5,6 +5,7 @@ use std::{pin::pin, time::Duration};
 use agent_client_protocol::{Agent, ConnectionTo};
 
 use super::{AgentProcess, user::End};
+use crate::signal::stop_signal;
 
 /// Time for the output of an exited agent to end.
 const HELD_OPEN: Duration = Duration::from_secs(1);
@@ -54,17 +55,5 @@ async fn gone(connection: &ConnectionTo<Agent>, process: &mut AgentProcess) {
             // The last messages may still be in the pipe, and a child of the agent may hold that open forever.
             let _ = tokio::time::timeout(HELD_OPEN, connection.incoming_closed()).await;
         }
-    }
-}
-
-async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
     }
 }

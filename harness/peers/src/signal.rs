@@ -1,9 +1,9 @@
-//! The signals that stop the agent.
+//! The signals that stop a program.
 
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Waits for SIGHUP, SIGTERM or SIGINT.
-pub(super) async fn hangup_or_stop() {
+pub(crate) async fn hangup_or_stop() {
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return stop_signal().await };
     tokio::select! {
         _ = hangup.recv() => {}
@@ -12,7 +12,7 @@ pub(super) async fn hangup_or_stop() {
 }
 
 /// Waits for SIGTERM or SIGINT.
-pub(super) async fn stop_signal() {
+pub(crate) async fn stop_signal() {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
         return std::future::pending().await;
