@@ -111,7 +111,7 @@ mod tests {
     fn four_prompts_without_an_answer_are_enough_unless_another_has_one() {
         let (known, next) = (KnownHangs::default(), case("v1/agent/prompt/text"));
         known.note_answer("session/new");
-        for id in ["v1/agent/fs/read", "v1/agent/fs/write", "v1/agent/prompt/many-blocks", "v1/agent/prompt/meta"] {
+        for id in ["v1/agent/fs/read", "v1/agent/fs/write", "v1/agent/tool/read", "v1/agent/cancel/after-turn"] {
             assert_eq!(known.useless(&next), None);
             known.note_silence(&case(id), "session/prompt");
         }
