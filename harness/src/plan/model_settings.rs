@@ -71,8 +71,10 @@ pub fn settings_of_profiles(bundle: &'static Bundle) -> Result<Vec<ModelSettings
 }
 
 /// Finds the settings that suffice, by the reaction of the agent to several of them at once; `None` if all of them
-/// together do not lead to the model. That takes one start of the agent if none suffices, and at most twice the logarithm
-/// of their number more otherwise. Where an agent needs two of them, these stay together.
+/// together do not lead to the model.
+///
+/// That takes one start of the agent if none suffices, and otherwise at most twice the logarithm of their number more.
+/// Where an agent needs two of them, these stay together.
 ///
 /// # Errors
 ///
