@@ -106,7 +106,7 @@ fn only_custom(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
 fn resumes_in_silence(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(_))) = (update.known, idle(update)) else { return };
     let (work, visits) = (&session.work, &ctx.areas.elicit);
-    let blocked = work.state.as_deref() == Some("requires_action") && work.ending.is_none();
+    let blocked = work.state.as_deref() == Some("requires_action") && !work.may_be_ended();
     let Some((answer, resumed)) = work.settled.zip(work.resumed).filter(|_| blocked) else { return };
     let waits = ctx.conversation.open_of(Party::Agent).any(|open| open.session() == Some(update.session));
     if waits || visits.any_outstanding() || visits.overflown || session.was_reopened || !ctx.conversation.whole {
@@ -131,7 +131,7 @@ fn hangs(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let waits = ctx.conversation.open_of(Party::Agent).any(|open| open.session() == Some(id));
         let busy = work.tools.values().chain(work.terminals.values()).any(|activity| !activity.is_over);
         let (last, us) = work.updated;
-        let done = work.is_active() && !waits && !busy && work.ending.is_none() && has_sent_all_text(ctx, session);
+        let done = work.is_active() && !waits && !busy && !work.may_be_ended() && has_sent_all_text(ctx, session);
         if done && between(us, end_of(ctx)) > OUTPUT_SILENCE && served(ctx, last) {
             let fact = fact!(
                 "work-not-ended",
@@ -160,7 +160,7 @@ fn stays_blocked(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let visits = &ctx.areas.elicit;
     for (id, session) in watched(ctx).filter(|_| !visits.any_outstanding() && !visits.overflown) {
         let work = &session.work;
-        let blocked = work.state.as_deref() == Some("requires_action") && work.ending.is_none();
+        let blocked = work.state.as_deref() == Some("requires_action") && !work.may_be_ended();
         let (Some(answer), Some((output, us))) = (work.settled.filter(|_| blocked), work.output) else { continue };
         let waits = ctx.conversation.open_of(Party::Agent).any(|open| open.session() == Some(id));
         if !waits && between(us, end_of(ctx)) > CLEAN_UP && served(ctx, output) {

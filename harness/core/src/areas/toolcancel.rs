@@ -38,7 +38,7 @@ fn idle_by_tool_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: 
     let went_on = cancels.spoke.is_some_and(|spoke| spoke > history.idle);
     if work.is_active() {
         ruling.pass();
-    } else if history.idle > cancel && went_on && !is_prompted && work.ending.is_none() {
+    } else if history.idle > cancel && went_on && !is_prompted && !work.may_be_ended() {
         let fact = fact!(
             "idle-after-tool-cancel",
             "the agent reported idle after {method} and then went on with the same work; expected the state to stay",

@@ -246,13 +246,13 @@ fn not_an_error(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 
 /// "This cancellation does not cover later submissions."
 ///
-/// Correct but unusual: a later prompt that the agent refuses, and work that the user ends in another way, such as by a
-/// permission option. So work is inconclusive in a session whose user ever denied something, or in which a request was
-/// withdrawn.
+/// Correct but unusual: a later prompt that the agent refuses, a second cancel before the agent reported that it works
+/// on it, and work that the user ends in another way, such as by a permission option. So work is inconclusive in a
+/// session whose user ever denied something, or in which a request was withdrawn.
 fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(reason))) = (update.known, idle(update)) else { return };
     let work = &session.work;
-    let Some((cancel, true)) = work.last_cancel.filter(|_| work.ending.is_none() && work.is_active()) else { return };
+    let Some((cancel, true)) = work.last_cancel.filter(|_| !work.may_be_ended() && work.is_active()) else { return };
     let Some((prompt, _)) = ctx.areas.cancel.prompts(update.session).find(|(n, _)| *n > cancel) else { return };
     if reason != "cancelled" {
         return ruling.pass();

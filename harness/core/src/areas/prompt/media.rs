@@ -53,7 +53,7 @@ fn dropped_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &
     if leave_redacted(ctx, 0, ruling) {
         return;
     }
-    let is_calm = session.work.ending.is_none() && session.resuming.is_none() && session.turn.is_none();
+    let is_calm = !session.work.may_be_ended() && session.resuming.is_none() && session.turn.is_none();
     let prompt = session.model.prompts.last().map(|prompt| prompt.n);
     if is_calm && prompt.is_some_and(|n| !session.has_other_prompt(n)) {
         decide_dropped(ctx, &session.model, KINDS, ruling);

@@ -299,7 +299,7 @@ fn parent_cancelled(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
 /// The same in version 2, where a state update ends the work.
 fn parent_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some("cancelled"))) = (update.known, idle(update)) else { return };
-    let begun = session.work.begun.filter(|_| session.work.is_active() && session.work.ending.is_none());
+    let begun = session.work.begun.filter(|_| session.work.is_active() && !session.work.may_be_ended());
     if let Some((begun, _)) = begun
         && let Some(cancel) = cancel_below(ctx, update.session, begun)
     {
