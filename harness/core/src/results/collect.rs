@@ -113,6 +113,7 @@ impl Collector {
             name: self.name.clone(),
             version: self.version.clone(),
             other_versions: self.other_versions.iter().copied().collect(),
+            shows_edition: self.known.is_new,
             driven: self.driven,
             profile: None,
         }

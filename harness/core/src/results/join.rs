@@ -116,6 +116,7 @@ fn notes(one: Vec<String>, other: Vec<String>) -> Vec<String> {
 /// Joins what two shards know about the subject. It has no name if no case asked for it.
 fn joined(one: SubjectInfo, other: SubjectInfo) -> SubjectInfo {
     let versions: BTreeSet<u64> = one.other_versions.iter().chain(&other.other_versions).copied().collect();
+    let shows_edition = one.shows_edition || other.shows_edition;
     let named = if one.name.is_some() { one } else { other };
-    SubjectInfo { other_versions: versions.into_iter().collect(), ..named }
+    SubjectInfo { other_versions: versions.into_iter().collect(), shows_edition, ..named }
 }

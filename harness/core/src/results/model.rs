@@ -225,6 +225,10 @@ pub struct SubjectInfo {
     /// The other versions of the protocol that it agreed to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_versions: Vec<u64>,
+    /// Whether it sent a part that only this edition has, and no draft before it. Only for an edition with duties that
+    /// an older program cannot know.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_edition: bool,
     /// Who operated it, if a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driven: Option<Driven>,

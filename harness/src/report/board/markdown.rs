@@ -15,7 +15,8 @@ const INTRODUCTION: &str = "\
 One run per subject; other versions and settings may differ. A requirement was *exercised* when \
 something happened that could have broken it; what is left open was exercised and could not be decided. A mistake \
 that violates several requirements counts only for the most specific one, which names the others. In what was seen, \
-`CASE` stands for the folder that a case has for itself.
+`CASE` stands for the folder that a case has for itself. A subject that sent a part that only the newest schema of its \
+version has follows this schema, as its section says; the messages of the others do not show which one they follow.
 
 | subject | kind | version | protocol | run on | verdict | exercised | kept | MUST broken | SHOULD broken | left open |
 |---|---|---|---|---|---|--:|--:|--:|--:|--:|";
@@ -86,6 +87,9 @@ fn section(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
         in_markdown(&suite.version),
         in_markdown(&protocol_of(suite))
     )?;
+    if subject.shows_edition {
+        writeln!(out, "It sent parts that only this schema has.")?;
+    }
     if let Some(cut) = report.partial {
         writeln!(out, "**Partial:** {}.", partial(cut))?;
     }
