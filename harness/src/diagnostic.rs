@@ -184,8 +184,10 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let lower = word.to_lowercase();
     let distances = candidates.into_iter().filter(|candidate| *candidate != word).map(|candidate| {
         let distance = strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
-        // A missing or extra word, as in `prompt` for `session/prompt`, is many letters but an easy mistake.
-        let part = lower.len() >= 4 && candidate.ends_with(&format!("/{lower}"));
+        // A missing word, as in `prompt` for `session/prompt` or `gemini` for `gemini-cli`, is many letters but an easy
+        // mistake.
+        let has_part = candidate.ends_with(&format!("/{lower}")) || candidate.starts_with(&format!("{lower}-"));
+        let part = lower.len() >= 4 && has_part;
         (if part { 1 } else { distance }, candidate)
     });
     distances.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, found)| found)

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
 
+use crate::diagnostic::nearest;
 use crate::packed::{Folder, Text, packed, packed_folder};
 use crate::protocol::{self, Adapter, Edition, EditionSource, OtherSource, edition_stage, sha256};
 use crate::requirement::{Catalogue, CatalogueRevision, Difference, Party, Requirement};
@@ -326,11 +327,12 @@ pub struct Editions {
 
 /// An edition that this program does not have.
 #[derive(Debug, thiserror::Error)]
-#[error("this program does not know the edition {name:?}; it knows {known}")]
+#[error("this program does not know the edition {name:?}; {remedy}")]
 pub struct UnknownEdition {
     /// Its name.
     pub name: String,
-    known: String,
+    /// The edition that was probably meant, or all of them.
+    remedy: String,
 }
 
 impl Editions {
@@ -443,9 +445,17 @@ impl Editions {
         let of_version = |bundle: &&&Bundle| bundle.name().split_once('@').is_some_and(|(version, _)| version == name);
         let newest = || self.all.iter().filter(of_version).max_by_key(|bundle| bundle.name());
         let found = self.all.iter().find(|bundle| bundle.name() == known).or_else(newest);
-        found.copied().ok_or_else(|| UnknownEdition {
-            name: name.to_owned(),
-            known: self.all.iter().map(|bundle| bundle.name()).collect::<Vec<_>>().join(", "),
+        found.copied().ok_or_else(|| {
+            let names: Vec<&str> = self.all.iter().map(|bundle| bundle.name()).collect();
+            let near = match name.trim_start_matches(['v', 'V']).parse() {
+                Ok(major) => self.of_major(major).and_then(|bundle| bundle.name().split('@').next()),
+                Err(_) => nearest(name, names.iter().copied()),
+            };
+            let remedy = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("it knows {}", names.join(", ")),
+            };
+            UnknownEdition { name: name.to_owned(), remedy }
         })
     }
 }

@@ -119,7 +119,7 @@ pub struct RunOptions {
     #[arg(conflicts_with_all = ["shard", "explore", "snapshots", "update_expected"])]
     #[arg(help_heading = heading::DEBUGGING)]
     pub repeat: Option<NonZeroUsize>,
-    /// Also play N random walks over the cases that pass
+    /// Run only the cases that can be part of a walk, and play N random walks over those that pass
     ///
     /// A walk plays several cases in one process, in any order and in the same session. The first walks begin after a
     /// part of the cases. A walk that fails twice is shortened and reported. With --trace-dir, it is also written as a

@@ -424,7 +424,7 @@ pub struct ListArgs {
     #[arg(conflicts_with_all = ["requirements", "profiles"])]
     pub shard: Option<Shard>,
     /// List only requirements of this level
-    #[arg(long, requires = "requirements", conflicts_with = "profiles", value_parser = level_by_name())]
+    #[arg(long, requires = "requirements", conflicts_with = "profiles", value_parser = level_by_name(), ignore_case = true)]
     pub level: Option<Level>,
     /// List only requirements of this status
     #[arg(long, requires = "requirements", conflicts_with = "profiles")]
@@ -466,7 +466,10 @@ fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str)
 fn level_by_name() -> impl TypedValueParser<Value = Level> {
     let alias = |level: Level| (level == Level::MayProbe).then(|| level.name());
     let name = |level: &Level| PossibleValue::new(level.spoken()).aliases(alias(*level));
-    let named = |given: String| Level::ALL.into_iter().find(|level| [level.spoken(), level.name()].contains(&&*given));
+    let is = |name: &str, given: &str| name.eq_ignore_ascii_case(given);
+    let named = move |given: String| {
+        Level::ALL.into_iter().find(|level| is(level.spoken(), &given) || is(level.name(), &given))
+    };
     PossibleValuesParser::new(Level::ALL.iter().map(name)).try_map(move |given| named(given).ok_or("no such level"))
 }
 

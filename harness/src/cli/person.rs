@@ -32,6 +32,9 @@ pub(super) fn at_standard_input(patience: Duration) -> Person {
                 None => say(KEYS),
             }
         }
+        // Each case would wait for its time limit for a person who cannot press a key.
+        say("standard input has ended, so the run ends; start it in a terminal");
+        keys.press(Key::Quit);
     });
     person
 }

@@ -119,10 +119,10 @@ impl<W: Write> TextReport<W> {
         let title = case.title.as_deref().map_or_else(String::new, |title| format!("  {}", in_one_line(title)));
         writeln!(
             self.out,
-            "{style}{:>14}{style:#}  {:<44} {DIM}{:>6} ms{DIM:#}{title}",
+            "{style}{:>14}{style:#}  {:<44} {DIM}{:>9}{DIM:#}{title}",
             case.verdict,
             in_one_line(&case.id),
-            case.duration_ms
+            took(case.duration_ms)
         )?;
         let last_words = case.stderr.last().map(|line| format!("standard error ends with: {}", in_one_line(line)));
         let reason = case.reason.iter().map(|reason| first_line(reason));
@@ -483,6 +483,11 @@ fn wrap(indent: &str, words: &[&str]) -> String {
         }
     }
     lines.join("\n")
+}
+
+/// Returns how long a case took: from ten seconds on, in seconds.
+fn took(ms: u64) -> String {
+    if ms < 10_000 { format!("{ms} ms") } else { format!("{} s", ms / 1000) }
 }
 
 fn first_line(text: &str) -> String {

@@ -94,6 +94,10 @@ impl Format {
         if is_devtools_export(text) {
             return Ok(Self::Devtools);
         }
+        if is_report(text) {
+            let what = "it is a report of acp-conformance, not a recording";
+            return Err(RecordingProblem::of_all(what, "Keep the traces of a run with `--trace-dir DIR`, and check those."));
+        }
         if first.starts_with("=== Conductor Debug Log ===") {
             let what = "it is the debug log of the conductor, which does not keep the order of the lines";
             return Err(RecordingProblem::of_all(what, "Record with `--trace FILE` instead of `--debug`."));
@@ -133,6 +137,13 @@ impl Format {
 fn is_devtools_export(text: &str) -> bool {
     let head = text.split_once("\"messages\"").map_or("", |(head, _)| head);
     head.trim_start().starts_with('{') && ["\"exportedAt\"", "\"acp-devtools\""].iter().all(|mark| head.contains(mark))
+}
+
+/// Whether the beginning of a file is that of our own report in JSON.
+fn is_report(beginning: &str) -> bool {
+    let format = beginning.trim_start().strip_prefix('{').and_then(|text| text.trim_start().strip_prefix("\"format\""));
+    let name = format.and_then(|text| text.trim_start().strip_prefix(':'));
+    name.is_some_and(|text| text.trim_start().starts_with("\"acp-conformance-report/"))
 }
 
 /// Returns the beginning as text, without a character that was cut at its end.

@@ -57,6 +57,10 @@ fn section(report: &RunReport) -> Markup {
             (seen(report))
             (unstable(report))
             (undecided(report))
+            @if !report.next_steps.is_empty() {
+                h2 { "Next" }
+                ul class="reasons" { @for step in &report.next_steps { li { (visible(step)) } } }
+            }
         }
     }
 }
