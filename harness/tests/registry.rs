@@ -128,7 +128,7 @@ fn with_logins(logins: &str) -> String {
 fn entries_are_tested_once_and_changes_are_shown() {
     let mut fixture = Fixture::new();
     fixture.script("a", "1.0.0", &with_logins(LOGIN), None);
-    let (said, noted) = fixture.texts(&[]);
+    let (said, noted) = fixture.texts(&["--traces"]);
     let tested = fixture.result("a");
     assert_eq!(tested["outcome"], "tested", "{said}{noted}");
     assert_eq!((&tested["login"]["verdict"], &tested["login"]["types"]), (&json!("met"), &json!(["agent"])));
@@ -139,6 +139,8 @@ fn entries_are_tested_once_and_changes_are_shown() {
     }
     let lock = fs::read_to_string(fixture.path("out/registry.lock")).expect("a lock file");
     assert!(lock.contains(r#""digest": "sha256-"#), "{lock}");
+    let traces = fs::read_dir(fixture.path("out/traces/a")).expect("traces");
+    assert!(traces.flatten().any(|file| file.path().extension().is_some_and(|end| end == "jsonl")), "no trace");
 
     let (said, noted) = fixture.texts(&[]);
     assert!(noted.contains("1 entry with results; --again tests them again"), "{noted}");

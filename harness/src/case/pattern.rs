@@ -245,7 +245,27 @@ impl PatternNode {
             Self::Absent => "nothing".to_owned(),
             Self::Object(_) => "an object".to_owned(),
             Self::Array(items) => format!("a list of {}", items.len()),
-            Self::Part { items, .. } => format!("a list with {} such items in a row", items.len()),
+            Self::Part { items, .. } if items.is_empty() => "a list".to_owned(),
+            Self::Part { before, items, after } => {
+                let place = match (before, after) {
+                    (false, true) => "begins with",
+                    (true, false) => "ends with",
+                    _ => "has",
+                };
+                let items: Vec<_> = items.iter().map(|item| item.describe_item(bindings)).collect();
+                format!("a list that {place} {}", items.join(", then "))
+            }
+        }
+    }
+
+    /// Describes the node as an item of a list, which may have other members as well.
+    fn describe_item(&self, bindings: &impl Fn(&str) -> Option<Value>) -> String {
+        match self {
+            Self::Object(members) if !members.is_empty() => {
+                let members = members.iter().map(|(name, member)| format!("{name} {}", member.describe(bindings)));
+                format!("an item with {}", members.collect::<Vec<_>>().join(", "))
+            }
+            other => other.describe(bindings),
         }
     }
 }
@@ -352,6 +372,13 @@ mod tests {
         ] {
             assert_eq!(check(pattern.clone(), value.clone(), false).is_ok(), fits, "{pattern} {value}");
         }
+        let differs = |pattern| check(pattern, json!([2, 5]), false).expect_err("a refusal");
+        assert_eq!(
+            differs(json!([{"a": "<cwd>", "b": 1}, 3, "<...>"])),
+            "the value: expected a list that begins with an item with a <cwd>, which is \"/w\", b 1, then 3, found [2,5]"
+        );
+        assert_eq!(differs(json!(["<...>", 1])), "the value: expected a list that ends with 1, found [2,5]");
+        assert_eq!(differs(json!(["<...>", 1, "<...>"])), "the value: expected a list that has 1, found [2,5]");
         let bound = check(json!(["<...>", {"a": "<x>", "b": 1}, "<...>"]), json!([{"a": 1}, {"a": 2, "b": 1}]), false);
         assert_eq!(bound.expect("a match").get("x"), Some(&json!(2)));
     }

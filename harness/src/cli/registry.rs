@@ -60,7 +60,8 @@ pub(super) fn run(args: &RegistryArgs, editions: &Editions) -> anyhow::Result<Pr
         let progress = Progress::default();
         let step = |step: EntryStep<'_>| progress.show(step);
         let (jobs, again) = (args.jobs, args.again);
-        EntryRuns::new(&args.output, installs, &limits, &step)?.all(&selected, jobs, again)?;
+        let runs = EntryRuns::new(&args.output, installs, &limits, &step)?.with_traces(args.traces);
+        runs.all(&selected, jobs, again)?;
         if stopped().is_some() {
             say("interrupted; the same command continues with the other entries");
             return Ok(ProgramExit::Interrupted);

@@ -70,6 +70,7 @@ pub enum EntryStep<'e> {
 /// The runs of several entries, whose results go into a folder.
 pub struct EntryRuns<'r> {
     output: &'r Path,
+    traces: bool,
     installs: Install<'r>,
     limits: &'r RegistryLimits,
     locked: Mutex<RegistryLock>,
@@ -91,7 +92,14 @@ impl<'r> EntryRuns<'r> {
     ) -> anyhow::Result<Self> {
         std::fs::create_dir_all(output.join(ENTRIES)).with_context(|| format!("cannot create {}", output.display()))?;
         let locked = RegistryLock::read(&output.join(LOCK)).map_err(anyhow::Error::msg)?;
-        Ok(Self { output, installs, limits, locked: Mutex::new(locked), begun: AtomicUsize::new(0), show })
+        Ok(Self { output, traces: false, installs, limits, locked: Mutex::new(locked), begun: AtomicUsize::new(0), show })
+    }
+
+    /// Also keeps the traces of all cases, if `traces`.
+    #[must_use]
+    pub fn with_traces(mut self, traces: bool) -> Self {
+        self.traces = traces;
+        self
     }
 
     /// Installs and tests the entries without a result, or all of them `again`, several at once, until the user stops
@@ -180,6 +188,7 @@ impl<'r> EntryRuns<'r> {
             limits: self.limits,
             jobs: agents,
             output: self.output,
+            traces: self.traces,
         };
         let Some(tested) = block_on(test_entry(&test))? else { return Ok(None) };
         Ok(Some(EntryResult {

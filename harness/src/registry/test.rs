@@ -23,6 +23,9 @@ use crate::verdict::Verdict;
 /// The folder of the reports, in that of the results.
 const REPORTS: &str = "reports";
 
+/// The folder of the traces there, with one folder for each entry.
+const TRACES: &str = "traces";
+
 /// The time limit for the response to the first `initialize`: the first start of a program is slower than later ones.
 const FIRST_START: Duration = Duration::from_secs(60);
 
@@ -92,6 +95,8 @@ pub struct EntryTest<'t> {
     pub jobs: usize,
     /// The folder of the results.
     pub output: &'t Path,
+    /// Whether to keep the traces of all cases there.
+    pub traces: bool,
 }
 
 /// The result of a test; parts of an [`EntryResult`](super::EntryResult).
@@ -202,6 +207,11 @@ impl EntryTest<'_> {
             ["agent", "--protocol", "all", "--quiet", "--allow-incomplete"].map(OsString::from).to_vec();
         args.extend(["--time-limit".into(), milliseconds(self.limits.time)]);
         args.extend(["--format".into(), json_to(&written.join(format!("{}.json", self.entry.id)))]);
+        if self.traces {
+            let traces = self.output.join(TRACES).join(&self.entry.id);
+            let traces = std::path::absolute(traces).map_err(|error| Cut::Harness(error.to_string(), Vec::new()))?;
+            args.extend(["--trace-dir".into(), traces.into()]);
+        }
         args.extend(self.choice.quick.then(|| "--quick".into()));
         args.extend(["--jobs".into(), self.jobs.to_string().into()]);
         args.extend(self.settings());

@@ -24,6 +24,9 @@ pub struct RegistryArgs {
     /// The folder for installations and downloads [default: acp-conformance/registry in the user's cache]
     #[arg(long, value_name = "DIR", help_heading = heading::REPORTS)]
     pub cache: Option<PathBuf>,
+    /// Keep the traces of all cases below `traces` in that folder, which may be some hundred MB for an entry
+    #[arg(long, help_heading = heading::REPORTS)]
+    pub traces: bool,
     /// Only show the entries and how each would be installed and tested
     #[arg(long, conflicts_with = "collect", help_heading = heading::SELECTION)]
     pub list: bool,
