@@ -19,6 +19,7 @@ pub fn trials() -> Vec<Trial> {
         "registry":
         entries_are_tested_once_and_changes_are_shown,
         entries_that_cannot_be_tested_have_a_reason,
+        a_limit_keeps_what_was_decided,
         packages_are_installed_by_their_package_managers,
         shards_are_collected,
         wrong_registries_are_usage_errors,
@@ -186,6 +187,25 @@ fn entries_that_cannot_be_tested_have_a_reason() {
     assert_eq!(fixture.result("silent")["login"]["verdict"], "not-met");
     let board = fs::read_to_string(fixture.path("out/board/index.html")).expect("a board");
     assert!(board.contains("Agent digest") && board.contains("no licence"));
+}
+
+/// Memory and processes are known on Linux only.
+fn a_limit_keeps_what_was_decided() {
+    if cfg!(not(target_os = "linux")) {
+        return;
+    }
+    let mut fixture = Fixture::new();
+    let hungry = with_logins(LOGIN).replace(
+        r#"    case $line in"#,
+        r#"    case $line in *'"method":"session/new"'*) i=0; while [ $i -lt 100 ]; do sleep 1000 & i=$((i+1)); done ;; esac
+    case $line in"#,
+    );
+    fixture.script("hungry", "1.0.0", &hungry, None);
+    let (said, noted) = fixture.texts(&["--processes", "60"]);
+    let result = fixture.result("hungry");
+    assert_eq!(result["outcome"], "tested", "{result}\n{noted}");
+    assert_eq!(result["reason"], "the agent ran more than 60 processes", "{result}");
+    assert!(said.contains("partial: the agent ran more than 60 processes"), "{said}");
 }
 
 /// A package manager that installs the agent for the command lines of this program.

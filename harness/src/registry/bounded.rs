@@ -58,6 +58,9 @@ pub(super) struct Bounded<'b> {
     pub(super) limits: &'b RegistryLimits,
     /// The folder that it fills.
     pub(super) filled: PathBuf,
+    /// How long it may take to write what it has after SIGINT, once a limit is reached. Without it, it is killed. So is
+    /// a program that comes to twice a limit meanwhile.
+    pub(super) farewell: Option<Duration>,
 }
 
 /// How a program ended.
@@ -86,6 +89,14 @@ impl Ended {
         self.exit == Some(Exit::Code(0))
     }
 
+    /// Returns the limit that the agent reached, in a sentence.
+    pub(super) fn limit(&self) -> Option<String> {
+        match &self.stopped {
+            Some(Stopped::Limit(reason)) => Some(format!("the agent {reason}")),
+            _ => None,
+        }
+    }
+
     /// Returns how the program ended, in words after its name.
     pub(super) fn how(&self) -> String {
         match (&self.stopped, &self.exit) {
@@ -107,23 +118,32 @@ impl Bounded<'_> {
     pub(super) async fn run(self) -> Result<Ended, String> {
         let mut process = self.launch.spawn_merged().map_err(|error| error.to_string())?;
         let (mut kept, mut has_output) = (Vec::new(), true);
-        let deadline = Instant::now() + self.time;
+        let (mut deadline, mut times, mut reached) = (Instant::now() + self.time, 1, None);
+        let last_read = deadline + self.farewell.unwrap_or_default();
         let mut ticks = interval(SAMPLE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut number: u32 = 0;
         let (exit, stopped) = loop {
             tokio::select! {
-                exit = process.leader.wait() => break (exit.ok(), None),
-                read = drain(&mut process.output, deadline, |bytes| keep(&mut kept, bytes)), if has_output => {
+                exit = process.leader.wait() => break (exit.ok(), reached),
+                read = drain(&mut process.output, last_read, |bytes| keep(&mut kept, bytes)), if has_output => {
                     // The output ends before the program does, or cannot be read.
                     let _ = read;
                     has_output = false;
                 }
                 _ = ticks.tick() => {
                     number = number.wrapping_add(1);
-                    let reason = self.excess(&process, deadline, number.is_multiple_of(DISK_EVERY));
-                    if reason.is_some() {
-                        break (None, reason);
+                    let excess = self.excess(&process, deadline, times, number.is_multiple_of(DISK_EVERY));
+                    match (excess, self.farewell) {
+                        (None, _) => {}
+                        (Some(Stopped::Limit(limit)), Some(farewell))
+                            if reached.is_none() && process.group.signal_leader("SIGINT") =>
+                        {
+                            (deadline, times) = (Instant::now() + farewell, 2);
+                            reached = Some(Stopped::Limit(limit));
+                        }
+                        (Some(Stopped::Limit(limit)), _) => break (None, reached.or(Some(Stopped::Limit(limit)))),
+                        (interrupted, _) => break (None, interrupted),
                     }
                 }
             }
@@ -139,7 +159,8 @@ impl Bounded<'_> {
         Ok(Ended { exit, stopped, last_lines: last_lines(&kept) })
     }
 
-    fn excess(&self, process: &MergedProcess, deadline: Instant, with_disk: bool) -> Option<Stopped> {
+    /// Returns the limit of which the program uses more than so many `times`.
+    fn excess(&self, process: &MergedProcess, deadline: Instant, times: u32, with_disk: bool) -> Option<Stopped> {
         if stopped().is_some() {
             return Some(Stopped::Interrupted);
         }
@@ -148,11 +169,11 @@ impl Bounded<'_> {
         let limits = self.limits;
         let reason = if Instant::now() >= deadline {
             format!("took more than {} s", self.time.as_secs())
-        } else if memory > limits.memory {
+        } else if memory / u64::from(times) > limits.memory {
             format!("used more than {} of memory", bytes(limits.memory))
-        } else if processes > limits.processes {
+        } else if processes / times as usize > limits.processes {
             format!("ran more than {} processes", limits.processes)
-        } else if disk > limits.disk {
+        } else if disk / u64::from(times) > limits.disk {
             format!("wrote more than {}", bytes(limits.disk))
         } else {
             return None;
@@ -217,6 +238,10 @@ mod tests {
     };
 
     fn run(script: &str, time: Duration, limits: RegistryLimits) -> Ended {
+        run_with_farewell(script, time, limits, None)
+    }
+
+    fn run_with_farewell(script: &str, time: Duration, limits: RegistryLimits, farewell: Option<Duration>) -> Ended {
         let folders = EntryFolders::make().expect("folders");
         let launch = Launch {
             program: "sh".into(),
@@ -224,8 +249,8 @@ mod tests {
             cwd: folders.work(),
             environment: folders.environment(),
         };
-        let bounded =
-            Bounded { launch, marker: folders.marker(), time, limits: &limits, filled: folders.root().to_owned() };
+        let (marker, filled) = (folders.marker(), folders.root().to_owned());
+        let bounded = Bounded { launch, marker, time, limits: &limits, filled, farewell };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(bounded.run()).expect("it starts")
     }
@@ -258,6 +283,18 @@ mod tests {
         let big = "head -c 9000000 /dev/zero > big; exec sleep 1000";
         let ended = run(big, Duration::from_secs(60), RegistryLimits { disk: 8 << 20, ..LIMITS });
         assert_eq!(ended.stopped, Some(Stopped::Limit("wrote more than 8 MiB".to_owned())));
+    }
+
+    #[test]
+    fn a_program_may_write_what_it_has_when_a_limit_is_reached() {
+        let reached = Some(Stopped::Limit("took more than 1 s".to_owned()));
+        let (limit, long, short) = (Duration::from_secs(1), Duration::from_secs(60), Duration::from_millis(500));
+        let writes = "trap 'echo written; exit 5' INT; while :; do sleep 0.1; done";
+        let ended = run_with_farewell(writes, limit, LIMITS, Some(long));
+        assert_eq!((ended.exit, &ended.stopped), (Some(Exit::Code(5)), &reached));
+        assert_eq!(ended.last_lines, ["written"]);
+        let stays = "trap '' INT; while :; do sleep 0.1; done";
+        assert_eq!(run_with_farewell(stays, limit, LIMITS, Some(short)).stopped, reached);
     }
 
     #[cfg(target_os = "linux")]

@@ -121,7 +121,7 @@ impl Site<'_> {
         };
         let limits = self.install.limits;
         let (marker, filled) = (self.folders.marker(), self.folder.clone());
-        let bounded = Bounded { launch, marker, time: limits.install, limits, filled };
+        let bounded = Bounded { launch, marker, time: limits.install, limits, filled, farewell: None };
         let ended = bounded.run().await.map_err(NotInstalled::new)?;
         let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
         if ended.is_good() { Ok(()) } else { Err(NotInstalled::failed(&name, ended)) }

@@ -40,7 +40,7 @@ pub struct EntryResult {
     pub test_ms: u64,
     /// How far it came.
     pub outcome: EntryOutcome,
-    /// Why it came no further.
+    /// Why it came no further, also if it was tested up to a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The last lines that it, or its installation, wrote to standard error.
@@ -193,8 +193,9 @@ impl EntryResult {
     #[must_use]
     pub fn summary(&self) -> String {
         match (self.outcome, &self.reason) {
-            (EntryOutcome::Tested, _) => {
-                self.editions.iter().map(EditionResult::summary).collect::<Vec<_>>().join("; ")
+            (EntryOutcome::Tested, reason) => {
+                let editions = self.editions.iter().map(EditionResult::summary).collect::<Vec<_>>().join("; ");
+                reason.as_ref().map_or_else(|| editions.clone(), |reason| format!("{editions}: {reason}"))
             }
             (outcome, Some(reason)) => format!("{}: {reason}", outcome.name()),
             (outcome, None) => outcome.name().to_owned(),

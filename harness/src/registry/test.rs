@@ -32,6 +32,9 @@ const FIRST_START: Duration = Duration::from_secs(60);
 /// How much longer than its time limit a run of cases may take: it confirms its failures and writes its reports.
 const GRACE: Duration = Duration::from_secs(60);
 
+/// How long a run may take to write its reports after it was stopped.
+const FAREWELL: Duration = Duration::from_secs(20);
+
 /// The number of last lines of standard error that are reported, and the length to which each is cut.
 const LAST_LINES: usize = 12;
 const LONGEST_LINE: usize = 400;
@@ -225,9 +228,6 @@ impl EntryTest<'_> {
             None => args.extend(self.command()),
         }
         let ended = self.child(folders, args, self.limits.time + GRACE, environment).await?;
-        if ended.stopped.is_some() {
-            return Ok(stopped(&ended, contact.login));
-        }
         let reports = self.keep_reports(&written)?;
         let editions: Vec<EditionResult> = reports
             .iter()
@@ -235,14 +235,11 @@ impl EntryTest<'_> {
             .map(|(report, file)| EditionResult::of(report, file.clone()))
             .collect();
         if !editions.is_empty() {
-            let stderr = Vec::new();
-            return Ok(TestResult {
-                outcome: EntryOutcome::Tested,
-                reason: None,
-                stderr,
-                login: contact.login,
-                editions,
-            });
+            let (outcome, reason) = (EntryOutcome::Tested, ended.limit());
+            return Ok(TestResult { outcome, reason, stderr: Vec::new(), login: contact.login, editions });
+        }
+        if ended.stopped.is_some() {
+            return Ok(stopped(&ended, contact.login));
         }
         if reports.iter().any(|(report, _)| report.obstacle.is_none()) {
             let reason =
@@ -283,7 +280,9 @@ impl EntryTest<'_> {
         let program = std::env::current_exe().map_err(|error| harness(error.to_string()))?;
         let launch = Launch { program: program.into(), args, cwd: folders.work(), environment };
         let (marker, filled) = (folders.marker(), folders.root().to_owned());
-        let ended = Bounded { launch, marker, time, limits: self.limits, filled }.run().await.map_err(harness)?;
+        let farewell = Some(FAREWELL);
+        let bounded = Bounded { launch, marker, time, limits: self.limits, filled, farewell };
+        let ended = bounded.run().await.map_err(harness)?;
         if ended.stopped == Some(Stopped::Interrupted) { Err(Cut::Interrupted) } else { Ok(ended) }
     }
 
@@ -330,10 +329,7 @@ fn is_result(report: &RunReport) -> bool {
 }
 
 fn stopped(ended: &Ended, login: LoginRule) -> TestResult {
-    let reason = match &ended.stopped {
-        Some(Stopped::Limit(reason)) => format!("the agent {reason}"),
-        _ => ended.how(),
-    };
+    let reason = ended.limit().unwrap_or_else(|| ended.how());
     let stderr = ended.last_lines.clone();
     TestResult { outcome: EntryOutcome::Stopped, reason: Some(reason), stderr, login, editions: Vec::new() }
 }
