@@ -23,7 +23,7 @@ use crate::manual::Person;
 use crate::requirement::Party;
 use crate::sync::lock;
 use crate::trace::{Event, Header, Trace};
-use crate::transport::process::ProcessorTimes;
+use crate::transport::process::{ProcessorTimes, is_memory_scarce};
 
 /// The time between two checks whether the processors are idle.
 const SAMPLE: Duration = Duration::from_millis(250);
@@ -77,7 +77,8 @@ pub enum Next {
 pub struct Jobs {
     /// The number from the start.
     pub usual: usize,
-    /// The number once the processors have been idle for half of the time: many agents only wait for their models.
+    /// The number once the processors have been idle for half of the time, unless memory is scarce: many agents only
+    /// wait for their models, and some start a large program for each session.
     pub most: usize,
 }
 
@@ -311,7 +312,7 @@ pub fn run_all(
                         return;
                     }
                     let before = replace(&mut processors, ProcessorTimes::now());
-                    if processors.are_idle_since(before) && !run.work.is_wanted() {
+                    if processors.are_idle_since(before) && !is_memory_scarce() && !run.work.is_wanted() {
                         break;
                     }
                 }

@@ -183,6 +183,15 @@ impl ProcessorTimes {
     }
 }
 
+/// Whether less than a third of the memory is free. Known on Linux only; elsewhere memory never looks scarce.
+#[must_use]
+pub fn is_memory_scarce() -> bool {
+    #[cfg(target_os = "linux")]
+    return proc::memory().is_some_and(|(free, all)| 3 * free < all);
+    #[cfg(not(target_os = "linux"))]
+    return false;
+}
+
 /// Returns the time that the descendants of this process have used the processors, in ticks. Known on Linux only;
 /// elsewhere it is 0.
 #[must_use]

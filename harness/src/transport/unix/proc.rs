@@ -39,6 +39,17 @@ pub(super) fn processor_times() -> Option<(u64, u64)> {
     Some((fields.get(3)? + fields.get(4)?, fields.iter().sum()))
 }
 
+/// The memory that programs can have without swapping, and all memory, in kB.
+pub(super) fn memory() -> Option<(u64, u64)> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    // Such as `MemAvailable:   17654321 kB`: proc_meminfo(5).
+    let value = |name: &str| {
+        let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.split_ascii_whitespace().next()?.parse().ok()
+    };
+    Some((value("MemAvailable")?, value("MemTotal")?))
+}
+
 pub(super) fn pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -177,5 +188,16 @@ fn carries(pid: u32, wanted: &[u8]) -> Option<bool> {
         },
         Ok(read) => Some(is_marked(&read)),
         Err(_) => Some(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_known() {
+        let (free, all) = memory().expect("/proc/meminfo");
+        assert!(0 < free && free < all, "{free} of {all} kB");
     }
 }
