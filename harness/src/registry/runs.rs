@@ -92,7 +92,8 @@ impl<'r> EntryRuns<'r> {
     ) -> anyhow::Result<Self> {
         std::fs::create_dir_all(output.join(ENTRIES)).with_context(|| format!("cannot create {}", output.display()))?;
         let locked = RegistryLock::read(&output.join(LOCK)).map_err(anyhow::Error::msg)?;
-        Ok(Self { output, traces: false, installs, limits, locked: Mutex::new(locked), begun: AtomicUsize::new(0), show })
+        let (locked, begun) = (Mutex::new(locked), AtomicUsize::new(0));
+        Ok(Self { output, traces: false, installs, limits, locked, begun, show })
     }
 
     /// Also keeps the traces of all cases, if `traces`.

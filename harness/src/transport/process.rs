@@ -13,7 +13,9 @@ mod stream;
 mod tests;
 
 pub(crate) use crate::transport::unix::read_available;
-pub use crate::transport::unix::{ProcessorTimes, TreeUse, give_way, is_memory_scarce, is_running, used_by_descendants};
+pub use crate::transport::unix::{
+    ProcessorTimes, TreeUse, give_way, is_memory_scarce, is_running, used_by_descendants,
+};
 pub(in crate::transport) use children::exclusively;
 pub use children::{Orphans, end_entry, kill_all, left_behind, reap_marked};
 pub use group::{Leader, ProcessGroup};

@@ -96,7 +96,8 @@ impl Format {
         }
         if is_report(text) {
             let what = "it is a report of acp-conformance, not a recording";
-            return Err(RecordingProblem::of_all(what, "Keep the traces of a run with `--trace-dir DIR`, and check those."));
+            let remedy = "Keep the traces of a run with `--trace-dir DIR`, and check those.";
+            return Err(RecordingProblem::of_all(what, remedy));
         }
         if first.starts_with("=== Conductor Debug Log ===") {
             let what = "it is the debug log of the conductor, which does not keep the order of the lines";

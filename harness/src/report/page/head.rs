@@ -200,9 +200,9 @@ fn undecided(report: &RunReport) -> Markup {
 fn prose(sentence: &str) -> Markup {
     let parts: Vec<&str> = sentence.split('`').collect();
     html! {
-        @if parts.len() % 2 == 0 { (visible(sentence)) } @else {
+        @if parts.len().is_multiple_of(2) { (visible(sentence)) } @else {
             @for (number, part) in parts.iter().enumerate() {
-                @if number % 2 == 0 { (visible(part)) } @else { code { (visible(part)) } }
+                @if number.is_multiple_of(2) { (visible(part)) } @else { code { (visible(part)) } }
             }
         }
     }
