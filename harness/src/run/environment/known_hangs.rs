@@ -58,7 +58,7 @@ impl KnownHangs {
         for (method, number) in NEEDED.into_iter().filter(|_| case.subject == Party::Agent) {
             let silent = known.unanswered.get(method).filter(|cases| enough(cases, number));
             if let Some(cases) = silent.filter(|_| !known.answered.contains(method) && sends(method)) {
-                return Some(Useless::NoAnswer { method, case: cases[0].clone() });
+                return Some(Useless::NoAnswer { method, case: cases[0].clone(), others: cases.len() - 1 });
             }
         }
         let context = case.context.as_ref()?;
@@ -116,7 +116,7 @@ mod tests {
             known.note_silence(&case(id), "session/prompt");
         }
         let why = known.useless(&next).expect("four prompts").to_string();
-        assert_eq!(why, "the agent did not answer session/prompt in v1/agent/fs/read and in another case");
+        assert_eq!(why, "the agent did not answer session/prompt in v1/agent/fs/read and in 3 other cases");
         assert_eq!(known.useless(&case("v1/agent/session/new")), None, "it has no prompt");
         known.note_answer("session/prompt");
         assert_eq!(known.useless(&next), None, "the agent ends turns");

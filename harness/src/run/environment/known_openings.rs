@@ -52,6 +52,8 @@ pub enum Useless {
         method: &'static str,
         /// The first case that sent it.
         case: String,
+        /// The number of other cases that did.
+        others: usize,
     },
     /// The subject leaves requests unanswered in the context of the case.
     Hangs {
@@ -82,8 +84,9 @@ impl fmt::Display for Useless {
                 let what = if *is_refused { "refused" } else { "did not answer" };
                 write!(f, "the agent {what} the same initialize in {case}")
             }
-            Self::NoAnswer { method, case } => {
-                write!(f, "the agent did not answer {method} in {case} and in another case")
+            Self::NoAnswer { method, case, others } => {
+                let others = if *others == 1 { "another case".to_owned() } else { format!("{others} other cases") };
+                write!(f, "the agent did not answer {method} in {case} and in {others}")
             }
             Self::Hangs { party, cases, .. } => {
                 write!(f, "the {party} left a request unanswered in {}, in the same context", cases.join(" and "))
