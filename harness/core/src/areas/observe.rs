@@ -37,7 +37,7 @@ impl Areas {
                 self.commands.update(event, update);
                 self.config.update(event, update);
                 self.content.update(update);
-                self.load.update(update);
+                self.load.update(event, update);
                 self.modes.update(event, update);
                 self.plan.update(update);
                 self.resume.update(event, update);
