@@ -39,6 +39,7 @@ impl Areas {
                 self.content.update(update);
                 self.load.update(event, update);
                 self.modes.update(event, update);
+                self.permission.update(event, update);
                 self.plan.update(update);
                 self.resume.update(event, update);
                 self.session.update(event, update);
