@@ -54,6 +54,7 @@ impl Areas {
         self.plan.forget(conversation, memory);
         self.prompt.forget(conversation, memory);
         self.resume.forget(conversation, memory);
+        self.session.forget(conversation, memory);
         self.subagent.forget(conversation);
         self.system_prompt.forget(conversation, memory);
         self.terminal.forget(conversation, memory);

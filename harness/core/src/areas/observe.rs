@@ -56,6 +56,7 @@ impl Areas {
                 self.list.response(event, answer);
                 self.modes.response(event, answer);
                 self.prompt.response(event, answer);
+                self.session.response(event, answer);
                 self.system_prompt.response(answer);
                 self.terminal.response(event, answer);
                 self.tool.response(event, answer);
