@@ -22,6 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.replay-complete", On::Response(message_cut_off)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(replayed_once)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(tools_in_their_turns)).only(&[LOAD]),
+    Check::agent("load.replay-order", On::Response(tools_once)).only(&[LOAD]),
     Check::agent("load.replay-before-response", On::Update(replay_before_response)),
     Check::agent("load.replay-before-response", On::Response(replay_then_response)).only(&[LOAD]),
     Check::agent("load.replay-session-id", On::Update(replay_session_id)),
@@ -288,6 +289,26 @@ fn tools_in_their_turns(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
             );
             return ruling.fail(fact, session.tools.get(id).map_or(&[][..], |tool| std::slice::from_ref(&tool.n)));
         }
+    }
+}
+
+/// As in [`replayed_once`]: a tool call of the conversation comes once, since its id is "unique within the session".
+///
+/// Correct but unusual: an agent that creates a call again to update it, repeats one that has just ended, uses an id
+/// again in a later turn, or reports a call of the background twice. So only a call fails that the agent created once
+/// in the conversation, which ended in its turn, and which the replay creates again after it had ended and other
+/// messages had followed. A session that was opened again before decides nothing.
+fn tools_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let session = loaded(ctx, answer).filter(|session| !session.was_reopened && !has_commands(session));
+    let load = session.zip(proper(answer, LOAD)).and_then(|(_, exchange)| Some((exchange.session()?, exchange.n)));
+    let again = load.and_then(|(session, n)| ctx.areas.load.replayed_again(session, n).first());
+    if let Some(again) = again {
+        let fact = fact!(
+            "tool-call-replayed-twice",
+            "the agent replayed the tool call `{tool_call_id}` twice; expected each tool call once",
+            tool_call_id = again.id
+        );
+        ruling.fail(fact, &again.events);
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the areas remember of a conversation. Each area owns its part, and keeps it next to its checks.
 
 use super::{
-    cancel, close, commands, config, content, elicit, ext, http, jsonrpc, list, load, modes, plan, prompt, resume,
-    session, subagent, system_prompt, terminal, tool, toolcancel, transport,
+    cancel, close, commands, config, content, elicit, ext, http, jsonrpc, list, load, modes, permission, plan, prompt,
+    resume, session, subagent, system_prompt, terminal, tool, toolcancel, transport,
 };
 use crate::conversation::{Conversation, Memory};
 use crate::trace::HttpEvent;
@@ -23,6 +23,7 @@ pub struct Areas {
     pub(super) list: list::State,
     pub(super) load: load::State,
     pub(super) modes: modes::State,
+    pub(super) permission: permission::State,
     pub(super) plan: plan::State,
     pub(super) prompt: prompt::State,
     pub(super) resume: resume::State,
@@ -49,9 +50,11 @@ impl Areas {
         self.content.forget(conversation, memory);
         self.load.forget(conversation, memory);
         self.modes.forget(conversation, memory);
+        self.permission.forget(conversation, memory);
         self.plan.forget(conversation, memory);
         self.prompt.forget(conversation, memory);
         self.resume.forget(conversation, memory);
+        self.session.forget(conversation, memory);
         self.subagent.forget(conversation);
         self.system_prompt.forget(conversation, memory);
         self.terminal.forget(conversation, memory);

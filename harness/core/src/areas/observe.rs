@@ -37,8 +37,9 @@ impl Areas {
                 self.commands.update(event, update);
                 self.config.update(event, update);
                 self.content.update(update);
-                self.load.update(update);
+                self.load.update(event, update);
                 self.modes.update(event, update);
+                self.permission.update(event, update);
                 self.plan.update(update);
                 self.resume.update(event, update);
                 self.session.update(event, update);
@@ -55,6 +56,7 @@ impl Areas {
                 self.list.response(event, answer);
                 self.modes.response(event, answer);
                 self.prompt.response(event, answer);
+                self.session.response(event, answer);
                 self.system_prompt.response(answer);
                 self.terminal.response(event, answer);
                 self.tool.response(event, answer);

@@ -2,7 +2,9 @@
 
 pub(in crate::areas) mod agent;
 pub(in crate::areas) mod client;
+mod state;
 
+pub use self::state::State;
 use super::Check;
 
 /// The checks of the area.

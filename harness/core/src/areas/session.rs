@@ -2,6 +2,7 @@
 
 pub(in crate::areas) mod agent;
 pub(in crate::areas) mod client;
+mod options;
 mod state;
 pub(in crate::areas) mod v2;
 
@@ -9,4 +10,4 @@ pub use self::state::State;
 use super::Check;
 
 /// The checks of the area.
-pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, client::CHECKS, v2::CHECKS];
+pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, client::CHECKS, options::CHECKS, v2::CHECKS];

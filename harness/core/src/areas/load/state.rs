@@ -1,35 +1,107 @@
-//! The notices of each session.
+//! The notices and the tool calls of each session.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::areas::Event;
 use crate::areas::by_session::BySession;
-use crate::conversation::{Conversation, Memory, UpdateSeen};
+use crate::conversation::{Conversation, Memory, Session, UpdateSeen, is_final};
 use crate::wire::Members;
 
-/// The most notices of a session that are remembered.
+/// The most notices, and the most tool calls, of a session that are remembered.
 const MOST: usize = 256;
 
-/// The titles of notices that were shown in the turn of a prompt which contains the title, by session.
+/// The notices and the tool calls of each session.
 #[derive(Debug, Clone, Default)]
-pub struct State(BySession<BTreeSet<String>>);
+pub struct State {
+    /// The titles of notices that were shown in the turn of a prompt which contains the title.
+    notices: BySession<BTreeSet<String>>,
+    tools: BySession<ToolReports>,
+}
+
+/// How the agent reported the tool calls of a session.
+#[derive(Debug, Clone, Default)]
+struct ToolReports {
+    /// Those outside of replays, by id.
+    live: BTreeMap<String, LiveTool>,
+    /// The event of the `session/load` that the others are from.
+    load: Option<usize>,
+    /// The first report of each tool call in that replay.
+    first: BTreeMap<String, FirstReport>,
+    /// The further reports in that replay.
+    again: Vec<ReplayedAgain>,
+}
+
+/// A tool call outside of replays.
+#[derive(Debug, Clone, Default)]
+struct LiveTool {
+    /// How often the agent created it.
+    created: usize,
+    /// Whether it ended in the turn in which the agent created it.
+    ended_in_its_turn: bool,
+}
+
+/// The first report of a tool call in a replay.
+#[derive(Debug, Clone)]
+struct FirstReport {
+    /// The event.
+    n: usize,
+    /// The title.
+    title: String,
+    /// The number of pieces of content before the report that it ended.
+    ended: Option<usize>,
+}
+
+/// A tool call that had ended in a replay when the replay created it again.
+#[derive(Debug, Clone)]
+pub(super) struct ReplayedAgain {
+    /// Its id.
+    pub id: String,
+    /// The events of the first and the second report.
+    pub events: [usize; 2],
+}
 
 impl State {
     /// Returns the titles of the notices of a session.
     pub(super) fn notices(&self, session: &str) -> impl Iterator<Item = &str> {
-        self.0.get(session).into_iter().flatten().map(String::as_str)
+        self.notices.get(session).into_iter().flatten().map(String::as_str)
     }
 
-    pub(in crate::areas) fn update(&mut self, update: &UpdateSeen<'_>) {
-        let session = update.known.filter(|session| update.variant == "notice" && session.turn.is_some());
-        let Some(session) = session else { return };
+    /// Returns the tool calls that the replay for this `session/load` has twice: it created them again with the same
+    /// title, after they had ended and other messages had followed. Live, the agent created each of them once, and it
+    /// ended in its turn.
+    pub(super) fn replayed_again(&self, session: &str, load: usize) -> &[ReplayedAgain] {
+        let reports = self.tools.get(session).filter(|reports| reports.load == Some(load));
+        reports.map_or(&[], |reports| reports.again.as_slice())
+    }
+
+    pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
+        let Some(session) = update.known else { return };
+        match update.variant {
+            "notice" => self.learn_notice(session, update),
+            "tool_call" | "tool_call_update" => {
+                let Some(id) = update.body.member("toolCallId").and_then(Value::as_str) else { return };
+                let reports = self.tools.entry(update.session);
+                match session.loading {
+                    Some(load) => reports.learn_replayed((load, event.n), id, session, update),
+                    None => reports.learn_live(id, session, update),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_notice(&mut self, session: &Session, update: &UpdateSeen<'_>) {
+        if session.turn.is_none() {
+            return;
+        }
         let prompt = session.spoken.iter().rfind(|(variant, _)| variant == "user_message_chunk");
         let title = update.body.member("title").and_then(Value::as_str).filter(|title| !title.is_empty());
         if let (Some((_, prompt)), Some(title)) = (prompt, title)
             && prompt.contains(title)
         {
-            let notices = self.0.entry(update.session);
+            let notices = self.notices.entry(update.session);
             if notices.len() < MOST {
                 notices.insert(title.to_owned());
             }
@@ -37,6 +109,50 @@ impl State {
     }
 
     pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
-        self.0.forget(conversation, memory);
+        self.notices.forget(conversation, memory);
+        self.tools.forget(conversation, memory);
     }
+}
+
+impl ToolReports {
+    fn learn_live(&mut self, id: &str, session: &Session, update: &UpdateSeen<'_>) {
+        if self.live.len() >= MOST && !self.live.contains_key(id) {
+            return;
+        }
+        let tool = self.live.entry(id.to_owned()).or_default();
+        tool.created += usize::from(update.variant == "tool_call");
+        let turn = session.tools.get(id).map_or(session.prompts, |tool| tool.turn);
+        tool.ended_in_its_turn |= is_end(update) && session.turn.is_some() && turn == session.prompts;
+    }
+
+    fn learn_replayed(&mut self, (load, n): (usize, usize), id: &str, session: &Session, update: &UpdateSeen<'_>) {
+        if self.load != Some(load) {
+            (self.load, self.first, self.again) = (Some(load), BTreeMap::new(), Vec::new());
+        }
+        let title = update.body.member("title").and_then(Value::as_str).unwrap_or_default();
+        let is_created = update.variant == "tool_call";
+        let place = session.replay.len();
+        let Some(first) = self.first.get_mut(id) else {
+            if is_created && self.first.len() < MOST {
+                let ended = is_end(update).then_some(place);
+                self.first.insert(id.to_owned(), FirstReport { n, title: title.to_owned(), ended });
+            }
+            return;
+        };
+        let Some(ended) = first.ended else {
+            first.ended = is_end(update).then_some(place);
+            return;
+        };
+        let is_message = |(variant, _): &(String, String)| variant.ends_with("_message_chunk");
+        let is_later = session.replay.get(ended..).unwrap_or_default().iter().any(is_message);
+        let was_single = self.live.get(id).is_some_and(|tool| tool.created == 1 && tool.ended_in_its_turn);
+        if is_created && is_later && was_single && first.title == title && self.again.len() < MOST {
+            self.again.push(ReplayedAgain { id: id.to_owned(), events: [first.n, n] });
+        }
+    }
+}
+
+/// Whether the report says that the tool call has ended.
+fn is_end(update: &UpdateSeen<'_>) -> bool {
+    update.body.member("status").and_then(Value::as_str).is_some_and(is_final)
 }

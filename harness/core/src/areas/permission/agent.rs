@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::areas::support::{Finish, fail_in_case};
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{Answer, CallSeen, Decision, Session, ToolCall, UpdateSeen};
+use crate::conversation::{Answer, CallSeen, Decision, Exchange, Session, ToolCall, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::requirement::Party;
@@ -42,6 +42,7 @@ pub(super) const CHECKS: &[Check] = &[
     )
     .only(&["session/prompt"]),
     Check::agent("permission.tool-call-linked", On::Response(tool_call_linked)).only(&["session/prompt"]),
+    Check::agent("permission.tool-call-linked", On::Response(asked_for_earlier_call)).only(&["session/prompt"]),
 ];
 
 /// The answer names an option by its id.
@@ -267,6 +268,41 @@ fn tool_call_linked(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
                 ruling.fail(fact, &asked);
             }
             _ => {}
+        }
+    }
+}
+
+/// "Details about the tool call requiring permission": a call that ended in an earlier turn requires none.
+///
+/// Correct but unusual: an agent that runs an earlier call once more, asks about the result of one, or asks about one
+/// that ran on in the background, while it runs other calls without asking. So only an allowed request fails whose tool
+/// call had asked and ended in an earlier turn, and which no update of this turn reports, while the only other call of
+/// its kind waits without a request of its own, and ends after the answer.
+fn asked_for_earlier_call(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((finish, id)) = Finish::of(ctx, answer).zip(answer.exchange.and_then(Exchange::session)) else { return };
+    let (session, turn) = (finish.session, finish.turn);
+    for (earlier, tool) in session.tools.iter().filter(|(_, tool)| tool.turn < session.prompts && tool.is_final()) {
+        if !tool.reported || turn.tools.contains(earlier) {
+            continue;
+        }
+        let [asked_before @ .., last] = tool.permissions.as_slice() else { continue };
+        let Some((answered, Decision::Allowed)) = last.answer.filter(|_| last.n > turn.n) else { continue };
+        if asked_before.is_empty() || asked_before.iter().any(|permission| permission.n > turn.n) {
+            continue;
+        }
+        let mut alike = session.tools_of_prompt().filter(|(_, other)| other.kind == tool.kind);
+        let Some((id_of_call, call)) = alike.next().filter(|_| alike.next().is_none()) else { continue };
+        let ended = ctx.areas.permission.ended(id, turn, id_of_call);
+        let is_unasked = call.reported && call.permissions.is_empty() && call.n < last.n;
+        if is_unasked && ended.is_some_and(|ended| ended > answered) {
+            let fact = fact!(
+                "earlier-tool-call",
+                "the agent requested permission for the tool call `{actual}`, which had ended in an earlier turn, and \
+                ran `{expected}` after the answer; expected a request for that one",
+                actual = earlier,
+                expected = id_of_call
+            );
+            fail_in_case(ctx, fact, &[last.n, tool.n, call.n], ruling);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The keys by which a client marks the attempts at one prompt.
+//! The prompts that the agent inserted, and the keys by which a client marks the attempts at one prompt.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,10 +11,12 @@ use crate::conversation::{Answer, CallSeen, Conversation, Memory, text_of_conten
 use crate::requirement::Party;
 use crate::wire::Members;
 
-/// The keys of all sessions.
+/// The prompts and the keys of all sessions.
 #[derive(Debug, Clone, Default)]
 pub struct State {
     sessions: BySession<Keys>,
+    /// The prompts that the agent inserted, in the order of their answers.
+    inserted: BySession<Vec<Inserted>>,
     /// Prompts with a key that an earlier prompt in another session had.
     pub(super) shared: Vec<SharedKey>,
     /// Whether the client sent a prompt with a key, and one without.
@@ -44,6 +46,17 @@ pub(super) struct Insertion {
     pub content: u64,
     /// How often the session had been closed or resumed.
     pub opening: usize,
+}
+
+/// A prompt that the agent inserted as a message.
+#[derive(Debug, Clone)]
+pub(super) struct Inserted {
+    /// The event of the answer.
+    pub n: usize,
+    /// The id of the message.
+    pub id: String,
+    /// The text of the prompt.
+    pub text: String,
 }
 
 /// A prompt whose key another session had before.
@@ -78,6 +91,11 @@ pub(super) fn digest(params: &Value) -> u64 {
 }
 
 impl State {
+    /// Returns the prompts of a session that the agent inserted.
+    pub(super) fn inserted(&self, session: &str) -> &[Inserted] {
+        self.inserted.get(session).map_or(&[], Vec::as_slice)
+    }
+
     /// Returns what is known of a session.
     pub(super) fn get(&self, session: &str) -> Option<&Keys> {
         self.sessions.get(session)
@@ -104,13 +122,18 @@ impl State {
             return;
         };
         let id = result.member("messageId").and_then(Value::as_str);
-        let (Some(session), Some(key), Some(id)) = (exchange.session(), key_of(&exchange.params), id) else { return };
+        let (Some(session), Some(id)) = (exchange.session(), id) else { return };
+        let text = exchange.params.member("prompt").map(text_of_content).unwrap_or_default();
+        let inserted = self.inserted.entry(session);
+        if inserted.len() < MOST && text.len() <= MOST_TEXT && inserted.iter().all(|prompt| prompt.id != id) {
+            inserted.push(Inserted { n: event.n, id: id.to_owned(), text: text.clone() });
+        }
+        let Some(key) = key_of(&exchange.params) else { return };
         let others = self.sessions.iter().filter(|(other, _)| *other != session);
         let in_others: Vec<bool> = others.filter_map(|(_, keys)| Some(keys.inserted.get(key)?.id == id)).collect();
         let keys = self.sessions.entry(session);
         match keys.inserted.get(key) {
             Some(first) if first.id == id => {
-                let text = exchange.params.member("prompt").map(text_of_content).unwrap_or_default();
                 keys.retried = Some((event.n, text)).filter(|(_, text)| text.len() <= MOST_TEXT);
             }
             None if keys.inserted.len() < MOST => {
@@ -129,6 +152,7 @@ impl State {
 
     pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
         self.sessions.forget(conversation, memory);
+        self.inserted.forget(conversation, memory);
     }
 
     /// Returns the memory for the agent's next process, which remembers the keys.

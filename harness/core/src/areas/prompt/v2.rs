@@ -1,6 +1,7 @@
 //! Area `prompt`: the receipt of a prompt, its user message, and messages of refused prompts.
 
 use super::keys::is_retry;
+use super::state::Inserted;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::DISTINCTIVE;
 use crate::areas::support::fail_in_case;
@@ -23,6 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.no-error-after-insertion", On::Response(error_after_insertion)).only(&[PROMPT]),
     Check::agent("prompt.user-message-same-id", On::CaseEnd(user_message_seen)),
     Check::agent("prompt.user-message-reported", On::CaseEnd(user_message_seen)),
+    Check::agent("prompt.user-message-content", On::CaseEnd(user_message_content)),
     Check::agent("prompt.user-message-reported", On::End(|ctx, ruling| user_message_missing(ctx, false, ruling))),
     Check::agent("prompt.user-message-same-id", On::End(|ctx, ruling| user_message_missing(ctx, true, ruling))),
 ];
@@ -203,6 +205,45 @@ fn user_message_missing(ctx: &CheckContext<'_>, other_id: bool, ruling: &mut Rul
         match later {
             Some(fence) if conversation.whole => ruling.fail(fact, &[events, vec![fence]].concat()),
             _ => ruling.inconclusive(fact, &events[..1]),
+        }
+    }
+}
+
+/// "The Agent MUST report where the user message was inserted", by an update "with the full `content` array" or by
+/// chunks: the message of a prompt has the content of this prompt.
+///
+/// Correct but unusual: an agent that expands a command, adds a reminder, joins two prompts, shortens a long text, or
+/// leaves out everything but the text. So only a message fails that has exactly the text of another prompt, which the
+/// message of that prompt has, too. A command may stand for an earlier prompt, as `/retry` does.
+fn user_message_content(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    // Redacted texts are alike.
+    let sessions = ctx.conversation.sessions.keys().filter(|_| !ctx.conversation.is_redacted);
+    for (id, messages) in sessions.filter_map(|id| Some((id, ctx.areas.resume.get(id)?))) {
+        let prompts = ctx.areas.prompt.inserted(id);
+        let shown = |prompt: &Inserted| {
+            let text = messages.texts.get(&("user_message".to_owned(), prompt.id.clone()))?;
+            Some(text.text.trim()).filter(|_| !text.is_cut)
+        };
+        for prompt in prompts.iter().filter(|prompt| ctx.conversation.is_of_case(prompt.n)) {
+            let (own, Some(found)) = (prompt.text.trim(), shown(prompt)) else { continue };
+            if own.len() >= DISTINCTIVE && found.contains(own) {
+                ruling.pass();
+                continue;
+            }
+            let is_distinct = found.len() >= DISTINCTIVE && !own.contains(found) && !own.starts_with('/');
+            let mut others = prompts.iter().filter(|_| is_distinct);
+            let other = others.find(|other| other.text.trim() == found && shown(other) == Some(found));
+            if let Some(other) = other {
+                let fact = fact!(
+                    "user-message-of-other-prompt",
+                    "the agent reported a prompt as the message `{message_id}` with the text of another prompt, \
+                    `{text}`; expected the text of this prompt",
+                    message_id = prompt.id,
+                    text = found.chars().take(80).collect::<String>();
+                    session_id = id
+                );
+                fail_in_case(ctx, fact, &[prompt.n, other.n], ruling);
+            }
         }
     }
 }
