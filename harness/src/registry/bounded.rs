@@ -59,7 +59,7 @@ pub(super) struct Bounded<'b> {
     /// The folder that it fills.
     pub(super) filled: PathBuf,
     /// How long it may take to write what it has after SIGINT, once a limit is reached. Without it, it is killed. So is
-    /// a program that comes to twice a limit meanwhile.
+    /// a program that comes to four times a limit meanwhile.
     pub(super) farewell: Option<Duration>,
 }
 
@@ -139,7 +139,7 @@ impl Bounded<'_> {
                         (Some(Stopped::Limit(limit)), Some(farewell))
                             if reached.is_none() && process.group.signal_leader("SIGINT") =>
                         {
-                            (deadline, times) = (Instant::now() + farewell, 2);
+                            (deadline, times) = (Instant::now() + farewell, 4);
                             reached = Some(Stopped::Limit(limit));
                         }
                         (Some(Stopped::Limit(limit)), _) => break (None, reached.or(Some(Stopped::Limit(limit)))),

@@ -59,7 +59,7 @@ fn section(report: &RunReport) -> Markup {
             (undecided(report))
             @if !report.next_steps.is_empty() {
                 h2 { "Next" }
-                ul class="reasons" { @for step in &report.next_steps { li { (prose(step)) } } }
+                ul class="reasons" { @for step in &report.next_steps { li { (visible(step)) } } }
             }
         }
     }
@@ -191,18 +191,6 @@ fn undecided(report: &RunReport) -> Markup {
                         ": " (visible(&reason.text))
                     }
                 }
-            }
-        }
-    }
-}
-
-/// Writes a sentence of ours, in which a word between backticks is code.
-fn prose(sentence: &str) -> Markup {
-    let parts: Vec<&str> = sentence.split('`').collect();
-    html! {
-        @if parts.len().is_multiple_of(2) { (visible(sentence)) } @else {
-            @for (number, part) in parts.iter().enumerate() {
-                @if number.is_multiple_of(2) { (visible(part)) } @else { code { (visible(part)) } }
             }
         }
     }
