@@ -48,9 +48,9 @@ pub struct Work {
     pub reply: String,
     /// How the client asked for the end of the work that runs, until the agent is idle.
     pub ending: Option<Ending>,
-    /// A request to end the work that the client sent since the last work ended, before the agent reported that it
-    /// works. It may end the work on a prompt that the client sent before it.
-    pub early_ending: Option<usize>,
+    /// Whether the client asked for the end of work since the last work ended, before the agent reported that it works.
+    /// That may end the work on a prompt that the client sent before.
+    pub was_ended_early: bool,
     /// The event of the last cancel of work, and whether the agent has reported the end of that work.
     pub last_cancel: Option<(usize, bool)>,
     /// The last answer of the client by which the agent had no open question any more, since it reported
@@ -173,7 +173,7 @@ impl Work {
     /// Returns whether the client may have asked for the end of this work.
     #[must_use]
     pub fn may_be_ended(&self) -> bool {
-        self.ending.is_some() || self.early_ending.is_some()
+        self.ending.is_some() || self.was_ended_early
     }
 
     fn learn_state(&mut self, (n, us): (usize, u64), state: &str, reason: Option<&str>) {
@@ -189,7 +189,7 @@ impl Work {
             self.last_cancel = self.last_cancel.map(|(cancel, _)| (cancel, true));
             self.ending = None;
             // An agent may repeat that it is idle before it takes the prompt.
-            self.early_ending = self.early_ending.filter(|_| !self.is_active());
+            self.was_ended_early &= !self.is_active();
         }
         self.state = Some(state.to_owned());
         self.state_at = n;
@@ -212,7 +212,7 @@ impl Work {
     /// Reads a request of the client to end the work; the first one counts.
     pub(super) fn learn_ending(&mut self, ending: Ending) {
         if !self.is_active() {
-            self.early_ending = Some(ending.n);
+            self.was_ended_early = true;
             return;
         }
         if ending.by == EndedBy::Cancel {
