@@ -46,9 +46,10 @@ pub struct Walked {
 }
 
 impl Walked {
-    /// Whether its last run broke the requirement.
+    /// Whether its last run broke the requirement, in any way: what a check finds may depend on the moves around it.
     fn breaks(&self, broken: &Break, explorer: &Explorer<'_>) -> bool {
-        self.traces.last().is_some_and(|trace| breaks(trace, explorer).contains(broken))
+        let found = self.traces.last().map(|trace| breaks(trace, explorer)).unwrap_or_default();
+        found.iter().any(|found| found.requirement == broken.requirement)
     }
 }
 

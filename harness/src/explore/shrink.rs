@@ -15,17 +15,15 @@ const RUNS: usize = 2;
 const MORE_RUNS: usize = 4;
 
 impl Explorer<'_> {
-    /// Returns the shortest walk that was found to break the requirement in the same way; `None` if even the whole walk
-    /// no longer does.
+    /// Returns the shortest walk that was found to break the requirement; `None` if even the whole walk no longer does.
     ///
     /// Parts of the walk are left out, halves first and single moves last; then single moves are made simpler.
     pub(super) fn shrink(&self, walked: &Walked, broken: &Break) -> Option<Walked> {
+        // On a busy machine each cancel of a short turn may come too late, so the steadier walks come first.
+        let best = self.first_reliable(&self.steadier(&walked.walk), broken);
         // What depends on time, such as a cancel in the middle of a turn, may need some runs to show again.
-        let again = vec![walked.walk.clone(); CONFIRMATIONS];
-        let mut best = self.first_broken(&again, broken)?;
-        if let Some(found) = self.first_reliable(&self.steadier(&best.walk), broken) {
-            best = found;
-        }
+        let again = || self.first_broken(&vec![walked.walk.clone(); CONFIRMATIONS], broken);
+        let best = best.or_else(again)?;
         let mut shortest = self.shortest(best, broken);
         if shortest.walk == walked.walk && shortest.traces.len() == 1 {
             shortest.traces.extend(walked.traces.first().cloned());

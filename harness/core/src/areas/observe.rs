@@ -48,6 +48,7 @@ impl Areas {
                 self.toolcancel.update(event, update);
             }
             Seen::Response(answer) => {
+                self.cancel.response(event, answer);
                 self.close.response(event, answer);
                 self.config.response(event, answer);
                 self.content.response(answer);

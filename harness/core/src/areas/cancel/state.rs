@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use crate::areas::Event;
 use crate::areas::by_session::BySession;
-use crate::conversation::{CallSeen, Conversation, EndedBy, Memory, UpdateSeen, text_of_content};
+use crate::conversation::{
+    Answer, CallSeen, Conversation, Decision, EndedBy, Memory, Outcome, UpdateSeen, text_of_content,
+};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -21,12 +23,19 @@ pub struct State {
     left_open: BySession<Vec<(usize, usize, usize)>>,
     /// The last prompts of each session: event and text.
     prompts: BySession<VecDeque<(usize, String)>>,
+    /// The last message of the client, in any session, after which an agent may give up work that was not cancelled:
+    /// an error, an answer that allows or accepts nothing, and any act but to send a prompt and to open or list
+    /// sessions.
+    pub(in crate::areas) discouraged: Option<usize>,
 }
 
 impl State {
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
         if event.from != Party::Client {
             return;
+        }
+        if !matches!(call.method, "initialize" | "session/new" | "session/list" | "session/prompt") {
+            self.discouraged = Some(event.n);
         }
         let id = call.text("sessionId").unwrap_or_default();
         let session = event.conversation.session(id);
@@ -54,13 +63,26 @@ impl State {
         }
     }
 
+    pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
+        let Some(exchange) = answer.exchange.filter(|_| event.from == Party::Client) else { return };
+        let is_declined = match (exchange.method.as_str(), answer.outcome) {
+            (_, Outcome::Error(_)) => true,
+            ("session/request_permission", outcome) => Decision::of(&exchange.params, outcome) != Decision::Allowed,
+            ("elicitation/create", Outcome::Result(result)) => result.member("action").is_none_or(|it| it != "accept"),
+            _ => false,
+        };
+        if is_declined {
+            self.discouraged = Some(event.n);
+        }
+    }
+
     /// Returns the questions of cancelled work of a session that were open when it ended.
     pub(super) fn left_open(&self, session: &str) -> impl Iterator<Item = (usize, usize, usize)> {
         self.left_open.get(session).into_iter().flatten().copied()
     }
 
     /// Returns the last prompts of a session: event and text.
-    pub(super) fn prompts<'s>(&'s self, session: &str) -> impl Iterator<Item = (usize, &'s str)> + use<'s> {
+    pub(in crate::areas) fn prompts<'s>(&'s self, session: &str) -> impl Iterator<Item = (usize, &'s str)> + use<'s> {
         self.prompts.get(session).into_iter().flatten().map(|(n, text)| (*n, text.as_str()))
     }
 

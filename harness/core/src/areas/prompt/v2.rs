@@ -3,7 +3,7 @@
 use super::keys::is_retry;
 use super::state::Inserted;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
-use crate::areas::state::DISTINCTIVE;
+use crate::areas::state::{DISTINCTIVE, STATE, idle};
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CLEAN_UP, HELD_BACK, between, millis};
@@ -21,6 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.distinct-ids", On::Response(distinct_ids)).only(&[PROMPT]),
     Check::agent("prompt.ack-before-completion", On::Response(receipt_at_end)).only(&[PROMPT]),
     Check::agent("prompt.ack-before-completion", On::End(receipt_missing)),
+    Check::agent("prompt.cancelled-only-on-cancel", On::Update(cancelled_only_on_cancel)).only(&[STATE]),
     Check::agent("prompt.no-error-after-insertion", On::Response(error_after_insertion)).only(&[PROMPT]),
     Check::agent("prompt.user-message-same-id", On::CaseEnd(user_message_seen)),
     Check::agent("prompt.user-message-reported", On::CaseEnd(user_message_seen)),
@@ -68,6 +69,37 @@ fn distinct_ids(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
         }
         None if !session.work.accepted.is_empty() => ruling.pass(),
         None => {}
+    }
+}
+
+/// The stop reason `cancelled` means that "the Client cancels active work".
+///
+/// Correct but unusual: an agent that gives up its work after the user refused a question, or after a second prompt or
+/// another act of the client; and a second client on the same session, of which a trace does not tell. Work after an
+/// earlier cancel of the session has a requirement of its own, `cancel.later-submissions`.
+fn cancelled_only_on_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(session), Some(Some("cancelled"))) = (update.known, idle(update)) else { return };
+    let (conversation, work) = (ctx.conversation, &session.work);
+    if work.ending.is_some() {
+        return ruling.pass();
+    }
+    let is_unclear = work.may_be_ended() || work.last_cancel.is_some() || conversation.may_miss_work(session);
+    let Some((begun, _)) = work.begun.filter(|_| work.is_active() && !is_unclear) else { return };
+    let is_disturbed = conversation.deliberate.range(work.history.idle..).next().is_some();
+    if conversation.shutting_down.is_some() || is_disturbed {
+        return;
+    }
+    let fact = fact!(
+        "work-cancelled-without-cancel",
+        "the agent ended its work as {actual}; expected another stop reason, since the client did not cancel",
+        actual = "cancelled"; session_id = update.session, pointer = "/params/update/stopReason"
+    );
+    let mut prompts = ctx.areas.cancel.prompts(update.session).filter(|(n, _)| *n > work.history.idle);
+    let prompt = prompts.next().map(|(n, _)| n);
+    let act = ctx.areas.cancel.discouraged.filter(|n| *n > prompt.unwrap_or(begun));
+    match act.or_else(|| prompts.next().map(|(n, _)| n)) {
+        Some(act) => ruling.inconclusive(fact, &[act]),
+        None => fail_in_case(ctx, fact, &[begun], ruling),
     }
 }
 
