@@ -23,6 +23,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.replay-order", On::Response(replayed_once)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(tools_in_their_turns)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(tools_once)).only(&[LOAD]),
+    Check::agent("load.replay-complete", On::Response(media_of_one_prompt)).only(&[LOAD]),
     Check::agent("load.replay-before-response", On::Update(replay_before_response)),
     Check::agent("load.replay-before-response", On::Response(replay_then_response)).only(&[LOAD]),
     Check::agent("load.replay-session-id", On::Update(replay_session_id)),
@@ -309,6 +310,25 @@ fn tools_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
             tool_call_id = again.id
         );
         ruling.fail(fact, &again.events);
+    }
+}
+
+/// As in [`replay_complete`]: a prompt comes with all of its images and sounds.
+///
+/// Correct but unusual: an agent that replays no images, writes a placeholder for them, scales them down, leaves out
+/// large ones or those of earlier turns, or shows one that came twice once. So this fails only if the replay has
+/// another image of the same MIME type and prompt, and has none that the user did not send.
+fn media_of_one_prompt(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    // Redacted data are alike.
+    let session = loaded(ctx, answer).filter(|session| !has_commands(session) && !ctx.conversation.is_redacted);
+    let load = session.zip(proper(answer, LOAD)).and_then(|(_, exchange)| Some((exchange.session()?, exchange.n)));
+    if let Some((mime, _)) = load.and_then(|(session, n)| ctx.areas.load.lost_medium(session, n)) {
+        let fact = fact!(
+            "medium-not-replayed",
+            "the agent replayed one block of {mime_type} of a prompt and left out another; expected the whole prompt",
+            mime_type = mime
+        );
+        ruling.fail(fact, &[]);
     }
 }
 

@@ -22,6 +22,7 @@ impl Areas {
                 self.ext.call(event, call);
                 self.jsonrpc.call(event, call);
                 self.list.call(call);
+                self.load.call(event, call);
                 self.modes.call(event, call);
                 self.plan.call(event, call);
                 self.prompt.call(event, call);

@@ -1,23 +1,29 @@
-//! The notices and the tool calls of each session.
+//! The notices, the tool calls, and the images and sounds of each session.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
 use crate::areas::Event;
 use crate::areas::by_session::BySession;
-use crate::conversation::{Conversation, Memory, Session, UpdateSeen, is_final};
+use crate::conversation::{CallSeen, Conversation, Memory, Session, UpdateSeen, is_final};
+use crate::requirement::Party;
 use crate::wire::Members;
 
-/// The most notices, and the most tool calls, of a session that are remembered.
+/// The most notices, tool calls, and prompts with images or sounds, of a session that are remembered.
 const MOST: usize = 256;
 
-/// The notices and the tool calls of each session.
+/// The bytes of the longest image or sound that is compared; an agent may leave out longer ones.
+const MOST_DATA: usize = 64 * 1024;
+
+/// The notices, the tool calls, and the images and sounds of each session.
 #[derive(Debug, Clone, Default)]
 pub struct State {
     /// The titles of notices that were shown in the turn of a prompt which contains the title.
     notices: BySession<BTreeSet<String>>,
     tools: BySession<ToolReports>,
+    media: BySession<Media>,
 }
 
 /// How the agent reported the tool calls of a session.
@@ -62,7 +68,36 @@ pub(super) struct ReplayedAgain {
     pub events: [usize; 2],
 }
 
+/// The images and sounds of a session.
+#[derive(Debug, Clone, Default)]
+struct Media {
+    /// Those of each prompt.
+    prompts: Vec<BTreeSet<Medium>>,
+    /// The event of the last `session/load`.
+    load: Option<usize>,
+    /// Those of the user in its replay.
+    replayed: BTreeSet<Medium>,
+}
+
+/// An image or a sound: its MIME type and the digest of its data.
+pub(super) type Medium = (String, u64);
+
 impl State {
+    /// Returns an image or a sound that the replay for this `session/load` lacks, although it has another one of the
+    /// same MIME type from the same prompt, and only what the prompts had.
+    pub(super) fn lost_medium(&self, session: &str, load: usize) -> Option<&Medium> {
+        let media = self.media.get(session).filter(|media| media.load == Some(load))?;
+        let is_sent = |medium: &Medium| media.prompts.iter().any(|prompt| prompt.contains(medium));
+        if !media.replayed.iter().all(is_sent) {
+            return None;
+        }
+        let lacks = |medium: &&Medium| !media.replayed.contains(*medium);
+        let has_other = |prompt: &BTreeSet<Medium>, mime: &str| {
+            prompt.iter().any(|other| other.0 == mime && media.replayed.contains(other))
+        };
+        media.prompts.iter().find_map(|prompt| prompt.iter().filter(lacks).find(|medium| has_other(prompt, &medium.0)))
+    }
+
     /// Returns the titles of the notices of a session.
     pub(super) fn notices(&self, session: &str) -> impl Iterator<Item = &str> {
         self.notices.get(session).into_iter().flatten().map(String::as_str)
@@ -76,10 +111,25 @@ impl State {
         reports.map_or(&[], |reports| reports.again.as_slice())
     }
 
+    pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
+        let Some(id) = call.text("sessionId").filter(|_| event.from == Party::Client && call.id.is_some()) else {
+            return;
+        };
+        if call.method == "session/prompt" {
+            let blocks = call.params.and_then(|params| params.member("prompt")?.as_array());
+            let media: BTreeSet<Medium> = blocks.into_iter().flatten().filter_map(medium).collect();
+            if media.len() > 1 {
+                let prompts = &mut self.media.entry(id).prompts;
+                prompts.extend((prompts.len() < MOST).then_some(media));
+            }
+        }
+    }
+
     pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
         let Some(session) = update.known else { return };
         match update.variant {
             "notice" => self.learn_notice(session, update),
+            "user_message_chunk" => self.learn_medium(session, update),
             "tool_call" | "tool_call_update" => {
                 let Some(id) = update.body.member("toolCallId").and_then(Value::as_str) else { return };
                 let reports = self.tools.entry(update.session);
@@ -108,9 +158,19 @@ impl State {
         }
     }
 
+    fn learn_medium(&mut self, session: &Session, update: &UpdateSeen<'_>) {
+        let medium = update.body.member("content").and_then(medium);
+        let (Some(load), Some(media)) = (session.loading, self.media.get_mut(Some(update.session))) else { return };
+        if media.load != Some(load) {
+            (media.load, media.replayed) = (Some(load), BTreeSet::new());
+        }
+        media.replayed.extend(medium.filter(|_| media.replayed.len() < MOST));
+    }
+
     pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
         self.notices.forget(conversation, memory);
         self.tools.forget(conversation, memory);
+        self.media.forget(conversation, memory);
     }
 }
 
@@ -150,6 +210,16 @@ impl ToolReports {
             self.again.push(ReplayedAgain { id: id.to_owned(), events: [first.n, n] });
         }
     }
+}
+
+/// Returns what tells an image or a sound apart from others.
+fn medium(block: &Value) -> Option<Medium> {
+    let text = |name: &str| block.member(name).and_then(Value::as_str);
+    let is_medium = matches!(text("type"), Some("image" | "audio"));
+    let data = text("data").filter(|data| is_medium && data.len() <= MOST_DATA)?;
+    let mut hasher = DefaultHasher::new();
+    data.trim().hash(&mut hasher);
+    Some((text("mimeType")?.to_owned(), hasher.finish()))
 }
 
 /// Whether the report says that the tool call has ended.
