@@ -188,6 +188,9 @@ impl EditionResult {
     }
 }
 
+/// The most characters of a line of standard error in a summary.
+const MOST_OF_A_LINE: usize = 120;
+
 impl EntryResult {
     /// Returns the outcome and the verdicts in a line.
     #[must_use]
@@ -197,9 +200,20 @@ impl EntryResult {
                 let editions = self.editions.iter().map(EditionResult::summary).collect::<Vec<_>>().join("; ");
                 reason.as_ref().map_or_else(|| editions.clone(), |reason| format!("{editions}: {reason}"))
             }
-            (outcome, Some(reason)) => format!("{}: {reason}", outcome.name()),
+            (outcome, Some(reason)) => {
+                format!("{}: {}{}", outcome.name(), reason.trim_end_matches('.'), self.telling_line())
+            }
             (outcome, None) => outcome.name().to_owned(),
         }
+    }
+
+    /// Returns the line of standard error that most likely says why it has no result, in brackets.
+    fn telling_line(&self) -> String {
+        let has_failed = matches!(self.outcome, EntryOutcome::NotInstalled | EntryOutcome::NotStarted);
+        let names_error = |line: &&String| line.to_ascii_lowercase().contains("error");
+        let line = self.stderr.iter().find(names_error).or(self.stderr.last()).filter(|_| has_failed);
+        line.map(|line| format!(" ({})", line.trim().chars().take(MOST_OF_A_LINE).collect::<String>()))
+            .unwrap_or_default()
     }
 
     /// Whether the entry need not be tested again: the same version was tested by the same program in the same way.

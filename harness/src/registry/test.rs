@@ -198,7 +198,7 @@ impl EntryTest<'_> {
             None => LoginRule::unknown("the first contact has no trace"),
         };
         let obstacle =
-            report.obstacle.map(|text| (first_line(&text), trace.as_ref().map(stderr_of).unwrap_or_default()));
+            report.obstacle.map(|text| (sentence_of(&text), trace.as_ref().map(stderr_of).unwrap_or_default()));
         Ok(Ok(Contact { login, obstacle }))
     }
 
@@ -248,7 +248,7 @@ impl EntryTest<'_> {
             return Ok(TestResult { outcome: EntryOutcome::Stopped, reason, stderr, login: contact.login, editions });
         }
         // Exit code 3 without a report: the agent speaks no version that this program tests.
-        let obstacle = reports.iter().find_map(|(report, _)| report.obstacle.as_deref().map(first_line));
+        let obstacle = reports.iter().find_map(|(report, _)| report.obstacle.as_deref().map(sentence_of));
         let (reason, stderr) = match (obstacle, contact.obstacle) {
             (_, Some((reason, stderr))) => (reason, stderr),
             (Some(reason), None) => (reason, ended.last_lines),
@@ -368,8 +368,10 @@ fn stderr_of(trace: &Trace) -> Vec<String> {
     last.iter().map(|line| line.chars().take(LONGEST_LINE).collect()).collect()
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
+/// Returns the sentence of a diagnosis, which may stand above or below the last lines of standard error.
+fn sentence_of(diagnosis: &str) -> String {
+    let sentence = diagnosis.lines().find(|line| !line.starts_with(' ') && !line.ends_with(':'));
+    sentence.unwrap_or(diagnosis).to_owned()
 }
 
 fn milliseconds(time: Duration) -> OsString {

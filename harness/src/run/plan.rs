@@ -67,12 +67,13 @@ fn by_size(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Ve
         group.sort_by_key(|&index| place(&cases[index]));
         let parts = (group.len() / WORTH_A_START).clamp(1, jobs.max(1));
         let (usual, late) = group.split_at(group.partition_point(|&index| !is_late(&cases[index])));
-        // The first results of a run are those of the few cases that cover most.
+        // The first results of a run are those of the few cases that cover most. Those with long commands come after
+        // the quick ones, which show whether it is worth waiting for a command.
         let covering = covering(cases, usual, &HashSet::new());
         let mut usual = usual.to_vec();
         usual.sort_by_key(|&index| {
             let case = &cases[index];
-            (!writes_as_usual(case), runs_long_command(case), !covering.contains(&index))
+            (!writes_as_usual(case), !covering.contains(&index), runs_long_command(case))
         });
         // Neighbours share what the agent learned not to do. Each part gets its share of the late cases, which wait for
         // crashes.

@@ -128,7 +128,7 @@ fn record_nevers<C: Channel>(running: &mut RunningCase<'_, C>, whole: bool) {
         let message = running.inbox.describe(line);
         let expected = Some(match &line.body {
             IncomingBody::Call { params: Some(params), .. } => {
-                Expected::NoMessageWith { message, params: params.written().clone() }
+                Expected::NoMessageWith { message, params: running.bindings.interpolate(params.written()) }
             }
             _ => Expected::NoMessage(message),
         });

@@ -48,9 +48,25 @@ fn utf8(ctx: &CheckContext<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
             ),
             &[],
         ),
-        _ if !line.is_ascii => ruling.pass(),
+        // Escapes are the other way to write such a character, and the usual one of some JSON libraries.
+        _ if !line.is_ascii || escapes_beyond_ascii(line.bytes) => ruling.pass(),
         _ => {}
     }
+}
+
+/// Whether JSON in ASCII escapes a character beyond ASCII.
+fn escapes_beyond_ascii(json: &[u8]) -> bool {
+    let mut bytes = json.iter();
+    while bytes.any(|byte| *byte == b'\\') {
+        if bytes.next() == Some(&b'u') {
+            let digits: Vec<u8> = bytes.by_ref().take(4).copied().collect();
+            let code = std::str::from_utf8(&digits).ok().and_then(|digits| u16::from_str_radix(digits, 16).ok());
+            if code.is_some_and(|code| code > 0x7F) {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// "Messages are delimited by newlines."

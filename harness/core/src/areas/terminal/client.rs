@@ -180,7 +180,7 @@ fn unique_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// "Present only if the command has exited": and the client had reported the exit status before.
 ///
 /// Correct but unusual: the request was sent before the client reported the exit; the exit is once a signal and once
-/// the code 128+n; or the exit is unknown, with both members null. These do not fail.
+/// another code than 0, as a shell reports it; or the exit is unknown, with both members null. These do not fail.
 fn exit_status_present(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = alive(ctx, answer, &[OUTPUT]) else { return };
     let (Outcome::Result(result), Some((n, exit))) = (answer.outcome, &terminal.exit) else { return };
@@ -215,8 +215,12 @@ fn decide_same(before: &TerminalExit, n: usize, status: &Value, ruling: &mut Rul
     };
     let codes = before.code.zip(now.code).map(|(before, now)| before == now);
     let signals = before.signal.as_deref().zip(now.signal.as_deref()).map(|(before, now)| bare(before) == bare(now));
+    // A command that a signal ended has no exit code, or that of a shell.
+    let is_success_by_signal = [(before, &now), (&now, before)]
+        .iter()
+        .any(|(one, other)| one.code == Some(0) && one.signal.is_none() && other.code.is_none());
     match (codes, signals) {
-        (Some(false), _) => {
+        (codes, _) if codes == Some(false) || is_success_by_signal => {
             let fact = fact!(
                 "exit-changed",
                 "the client returned {actual} for an exited command; expected {expected}, as it had reported before",
