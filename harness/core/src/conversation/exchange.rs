@@ -43,6 +43,12 @@ impl Exchange {
         !self.deliberate && self.id.is_exact()
     }
 
+    /// Whether the request opens a session, new or old.
+    #[must_use]
+    pub fn opens_a_session(&self) -> bool {
+        matches!(self.method.as_str(), "session/new" | "session/load" | "session/resume" | "session/fork")
+    }
+
     /// Returns the version that this answer to `initialize` agrees on, or to which it refers the client, if it exists
     /// and is not that of the edition.
     #[must_use]

@@ -72,6 +72,10 @@ pub(crate) const LATER_TURN_OVER: Duration = Duration::from_secs(10);
 /// only.
 pub(crate) const OUTPUT_SILENCE: Duration = Duration::from_secs(20);
 
+/// An agent that has opened a session like this one never takes this long to open the next: the time, and how many
+/// times as long as the slowest one took. It may start services of its own, or wait for the machine.
+pub(crate) const OPENING_SILENCE: (Duration, u64) = (Duration::from_secs(30), 20);
+
 /// A client may prompt again when the agent has not answered a cancelled prompt within this time; agents take less to
 /// stop.
 pub(crate) const CLIENT_PATIENCE: Duration = Duration::from_secs(10);

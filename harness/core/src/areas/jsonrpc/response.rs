@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::support::{asks_first, waits_for_others};
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::timing::{OUTPUT_SILENCE, between};
+use crate::conversation::timing::{OPENING_SILENCE, OUTPUT_SILENCE, between};
 use crate::conversation::{Answer, Exchange};
 use crate::fact;
 use crate::finding::Ruling;
@@ -75,9 +75,9 @@ fn response_came(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 /// A request was ignored if its limit passed and the party answered a later one meanwhile.
 ///
 /// Correct but unusual: a party that waits for its user or a model ([`waits_for_others`], [`asks_first`]); an agent
-/// that takes longer than the limit to open a session, and answers other requests meanwhile; an agent that reports by
-/// custom notifications what it does before it answers `initialize`; a party that was stopped; a recording that ends
-/// too early. All of these are inconclusive.
+/// that takes longer than the limit to open a session ([`is_stuck`]), and answers other requests meanwhile; an agent
+/// that reports by custom notifications what it does before it answers `initialize`; a party that was stopped; a
+/// recording that ends too early. All of these are inconclusive.
 fn response_always(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
     let quick = |open: &&Exchange| !waits_for_others(&open.method);
@@ -110,7 +110,9 @@ fn response_always(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
                 ruling.fail(passed_over(), &[open.n, verdict]);
             }
             // Opening a session includes the start of its MCP servers and of the agent's own services.
-            Some(_) if opens_a_session(&open.method) => ruling.inconclusive(unanswered(), &[open.n, verdict]),
+            Some(_) if open.opens_a_session() && !is_stuck(ctx, open) => {
+                ruling.inconclusive(unanswered(), &[open.n, verdict]);
+            }
             Some(fence) => {
                 ruling.fail(passed_over(), &[open.n, verdict, fence]);
             }
@@ -176,9 +178,18 @@ fn prompt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// Whether the request opens a session, new or old.
-fn opens_a_session(method: &str) -> bool {
-    matches!(method, "session/new" | "session/load" | "session/resume" | "session/fork")
+/// Whether an agent that still lives does not open a session, and has opened others in no time.
+///
+/// Correct but unusual: an agent that waits for MCP servers, or for the end of a running turn.
+fn is_stuck(ctx: &CheckContext<'_>, open: &Exchange) -> bool {
+    let (least, times) = OPENING_SILENCE;
+    let has_servers = open.params.member("mcpServers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    let works = ctx.conversation.open_of(Party::Client).any(|other| other.method == "session/prompt");
+    let usual = ctx.areas.jsonrpc.slowest_opening(&open.method).filter(|_| !has_servers && !works);
+    let lived = ctx.conversation.last_line.get(&Party::Agent).map(|&(_, us)| between(open.us, us));
+    usual
+        .zip(lived)
+        .is_some_and(|(usual, lived)| lived >= least && lived.as_micros() >= usual.as_micros() * u128::from(times))
 }
 
 /// Leaves open whether a request has an answer that is missing in the recording although a later answer is there. A

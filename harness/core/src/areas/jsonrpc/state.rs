@@ -1,8 +1,10 @@
 //! Lines that are not messages, ids that both parties use at the same time, and notifications before a fence.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use crate::areas::Event;
+use crate::conversation::timing::between;
 use crate::conversation::{Answer, CallSeen, Conversation, LineSeen};
 use crate::requirement::Party;
 use crate::wire::{Content, Envelope, LineEnd, Members, RpcId};
@@ -16,6 +18,8 @@ pub struct State {
     pub(super) twins: BTreeMap<usize, usize>,
     /// By sender: the event of the last notification, and of the last one before the last answered fence at that time.
     notifications: BTreeMap<Party, (usize, Option<usize>)>,
+    /// By method, the longest time in which the agent opened a session.
+    slowest_opening: BTreeMap<String, Duration>,
 }
 
 /// The most lines of one party that are remembered.
@@ -34,6 +38,11 @@ impl State {
     pub(super) fn fenced_notification(&self, conversation: &Conversation, sender: Party) -> Option<usize> {
         let (last, fenced) = *self.notifications.get(&sender)?;
         if conversation.fence? > last { Some(last) } else { fenced }
+    }
+
+    /// Returns the longest time in which the agent opened a session with this method.
+    pub(super) fn slowest_opening(&self, method: &str) -> Option<Duration> {
+        self.slowest_opening.get(method).copied()
     }
 
     /// Returns the unanswered lines of the other party that this answer of `from` may belong to. If one of them has the
@@ -84,7 +93,11 @@ impl State {
     /// Reads an answer to no request. Of several lines, it answers the first with its code; with another code it counts
     /// only if there is one line.
     pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
-        if answer.exchange.is_some() {
+        if let Some(exchange) = answer.exchange {
+            if exchange.opens_a_session() && answer.outcome.error_code().is_none() {
+                let slowest = self.slowest_opening.entry(exchange.method.clone()).or_default();
+                *slowest = (*slowest).max(between(exchange.us, event.us));
+            }
             return;
         }
         let meant = self.meant_by(event.from, answer);
