@@ -184,7 +184,7 @@ fn prompt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 fn is_stuck(ctx: &CheckContext<'_>, open: &Exchange) -> bool {
     let (least, times) = OPENING_SILENCE;
     let has_servers = open.params.member("mcpServers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    let works = ctx.conversation.open_of(Party::Client).any(|other| other.method == "session/prompt");
+    let works = ctx.areas.jsonrpc.during_work.is_some_and(|n| n >= open.n);
     let usual = ctx.areas.jsonrpc.slowest_opening(&open.method).filter(|_| !has_servers && !works);
     let lived = ctx.conversation.last_line.get(&Party::Agent).map(|&(_, us)| between(open.us, us));
     usual

@@ -20,6 +20,8 @@ pub struct State {
     notifications: BTreeMap<Party, (usize, Option<usize>)>,
     /// By method, the longest time in which the agent opened a session.
     slowest_opening: BTreeMap<String, Duration>,
+    /// The last request of the client that was sent while the agent worked on a prompt.
+    pub(super) during_work: Option<usize>,
 }
 
 /// The most lines of one party that are remembered.
@@ -66,6 +68,13 @@ impl State {
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
         match call.id {
             Some(id) => {
+                let mut open = event.conversation.open_of(Party::Client);
+                let mut sessions = event.conversation.sessions.values();
+                let works = open.any(|open| open.method == "session/prompt")
+                    || sessions.any(|session| session.work.is_active());
+                if event.from == Party::Client && works {
+                    self.during_work = Some(event.n);
+                }
                 if let Some(twin) = event.conversation.open.get(&(event.from.other(), RpcId::new(id))) {
                     self.twins.insert(event.n, twin.n);
                 }
