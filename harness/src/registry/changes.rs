@@ -75,7 +75,7 @@ pub enum ChangeKind {
 /// Returns the changes from the old results to the new ones, both in the order of the ids.
 ///
 /// Only requirements that fail now or failed before are listed: which others are exercised differs from run to run, as
-/// a time limit cuts off other cases.
+/// a time limit cuts off other cases. For the same reason, what a partial run leaves undecided is not a change.
 #[must_use]
 pub fn changes_between(old: &[EntryResult], new: &[EntryResult]) -> Vec<RegistryChange> {
     let mut both: BTreeMap<&str, (Option<&EntryResult>, Option<&EntryResult>)> = BTreeMap::new();
@@ -141,10 +141,13 @@ fn of_entry(old: &EntryResult, new: &EntryResult) -> Vec<RegistryChange> {
 fn of_edition(entry: &EntryResult, old: &EditionResult, new: &EditionResult) -> Vec<RegistryChange> {
     let found = Found { entry, protocol: Some(new.major()) };
     let [was, is] = [old, new].map(|edition| Conformance::name(edition.verdict));
-    let mut changes: Vec<RegistryChange> = found.changed(ChangeKind::Conformance, was, is).into_iter().collect();
+    let is_open = new.partial && new.verdict == Conformance::Incomplete;
+    let conformance = found.changed(ChangeKind::Conformance, was, is).filter(|_| !is_open);
+    let mut changes: Vec<RegistryChange> = conformance.into_iter().collect();
     for (id, is) in &new.requirements {
         let Some(was) = old.requirements.get(id) else { continue };
-        if ![was, is].contains(&&Verdict::Fail) {
+        let is_cut_off = new.partial && !matches!(is, Verdict::Pass | Verdict::Fail);
+        if ![was, is].contains(&&Verdict::Fail) || is_cut_off {
             continue;
         }
         changes.extend(found.changed(ChangeKind::Requirement, was.name(), is.name()).map(|change| RegistryChange {
@@ -266,6 +269,18 @@ pub(super) mod tests {
         assert_eq!(text(&old, &new), wanted);
         assert!(changes_between(&old, &new).iter().any(|change| change.regression));
         assert_eq!(text(&old, &old), "");
+    }
+
+    #[test]
+    fn what_a_partial_run_leaves_undecided_is_no_change() {
+        let old = [entry("a", "1.0.0", &[("x", Verdict::Fail), ("y", Verdict::Pass)])];
+        let mut new = [entry("a", "1.0.0", &[("x", Verdict::NotExercised), ("y", Verdict::Pass)])];
+        new[0].editions[0].verdict = Conformance::Incomplete;
+        assert_eq!(text(&old, &new), "A (a)\n  v1: not-conformant → incomplete\n  v1 x: fail → not-exercised\n");
+        new[0].editions[0].partial = true;
+        assert_eq!(text(&old, &new), "");
+        new[0].editions[0].requirements.insert("y".to_owned(), Verdict::Fail);
+        assert_eq!(text(&old, &new), "A (a)\n  v1 y: pass → fail\n");
     }
 
     #[test]

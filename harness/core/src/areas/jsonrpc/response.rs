@@ -180,12 +180,15 @@ fn prompt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 
 /// Whether an agent that still lives does not open a session, and has opened others in no time.
 ///
-/// Correct but unusual: an agent that waits for MCP servers, or for the end of a running turn.
+/// Correct but unusual: an agent that waits for MCP servers, for the end of a running turn, or for an earlier session
+/// that still opens.
 fn is_stuck(ctx: &CheckContext<'_>, open: &Exchange) -> bool {
     let (least, times) = OPENING_SILENCE;
     let has_servers = open.params.member("mcpServers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     let works = ctx.areas.jsonrpc.during_work.is_some_and(|n| n >= open.n);
-    let usual = ctx.areas.jsonrpc.slowest_opening(&open.method).filter(|_| !has_servers && !works);
+    let mut earlier = ctx.conversation.open_of(Party::Client).filter(|other| other.n < open.n);
+    let waits = has_servers || works || earlier.any(Exchange::opens_a_session);
+    let usual = ctx.areas.jsonrpc.slowest_opening(&open.method).filter(|_| !waits);
     let lived = ctx.conversation.last_line.get(&Party::Agent).map(|&(_, us)| between(open.us, us));
     usual
         .zip(lived)

@@ -68,11 +68,7 @@ impl State {
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
         match call.id {
             Some(id) => {
-                let mut open = event.conversation.open_of(Party::Client);
-                let mut sessions = event.conversation.sessions.values();
-                let works = open.any(|open| open.method == "session/prompt")
-                    || sessions.any(|session| session.work.is_active());
-                if event.from == Party::Client && works {
+                if event.from == Party::Client && is_at_work(event.conversation) {
                     self.during_work = Some(event.n);
                 }
                 if let Some(twin) = event.conversation.open.get(&(event.from.other(), RpcId::new(id))) {
@@ -124,6 +120,12 @@ impl State {
             self.twins.pop_first();
         }
     }
+}
+
+/// Whether the agent works on a prompt, in any session.
+fn is_at_work(conversation: &Conversation) -> bool {
+    conversation.open_of(Party::Client).any(|open| open.method == "session/prompt")
+        || conversation.sessions.values().any(|session| session.work.is_active())
 }
 
 /// A line that is not a message.
