@@ -104,14 +104,6 @@ fn sentence(step: &StepEvent, subject: Party) -> Option<String> {
             let with = member_words(params).unwrap_or_else(|| params.to_string());
             format!("the {subject} {} with {with}; expected no such message", sent_text(message))
         }
-        (Expected::Message(ExpectedMessage::Request(method)), Observed::TimedOut { connected: true, after_ms, .. })
-            if !step.events.is_empty() =>
-        {
-            format!(
-                "the {subject} sent {method}, but not as the case expects it; the case waited {} s",
-                seconds(*after_ms)
-            )
-        }
         (Expected::Message(message), Observed::TimedOut { connected: true, after_ms, .. }) => {
             format!("the {subject} {} within {} s", unsent_text(message), seconds(*after_ms))
         }

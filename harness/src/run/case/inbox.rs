@@ -135,16 +135,6 @@ impl Inbox {
         Some(message)
     }
 
-    /// Returns the event of the first request after the cursor that has the method of the line, and differs otherwise.
-    pub fn differing_request(&self, line: &Incoming) -> Option<usize> {
-        let IncomingBody::Call { label: Some(_), method, .. } = &line.body else { return None };
-        let is_request = |message: &&Received| {
-            let Envelope::Call(call) = Envelope::of(&message.value) else { return false };
-            message.taken.is_none() && call.id.is_some() && call.method == method && !self.is_of_fence(&message.value)
-        };
-        self.messages.get(self.cursor..)?.iter().find(is_request).map(|message| message.n)
-    }
-
     /// Finds the answer to the request with this label, from position `from` on, and moves the cursor after it.
     pub fn find_answer(&mut self, label: &str, from: usize) -> Option<(&Received, &SentRequest)> {
         let request = self.requests.get(label)?;

@@ -372,8 +372,7 @@ impl<C: Channel> RunningCase<'_, C> {
         let expected = Some(Expected::Message(self.inbox.describe(line)));
         // A client is not responsible for a person who does not answer.
         let request = self.inbox.request_of(line).filter(|_| !self.depends_on_person(line));
-        let events =
-            request.map(|request| request.n).or_else(|| self.inbox.differing_request(line)).into_iter().collect();
+        let events = request.map(|request| request.n).into_iter().collect();
         if let Some(status) = self.refusal(line) {
             let observed = Some(Observed::Refused { status });
             return StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::Missed) };
