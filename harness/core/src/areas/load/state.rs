@@ -212,7 +212,7 @@ impl ToolReports {
     }
 }
 
-/// Returns what tells an image or a sound apart from others.
+/// Returns what distinguishes an image or a sound from others.
 fn medium(block: &Value) -> Option<Medium> {
     let text = |name: &str| block.member(name).and_then(Value::as_str);
     let is_medium = matches!(text("type"), Some("image" | "audio"));
