@@ -25,7 +25,7 @@ const OPENING: &[&str] = &["session/new", "session/load", "session/resume"];
 
 /// Returns the system prompt in the params; null counts as absent.
 fn prompt_in(params: &Value) -> Option<&Value> {
-    params.member(MEMBER).filter(|prompt| !prompt.is_null())
+    params.given(MEMBER)
 }
 
 fn mode_of(prompt: &Value) -> Option<&str> {

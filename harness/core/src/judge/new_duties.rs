@@ -96,7 +96,7 @@ impl Finding {
 fn shows_new_part(from: Party, method: &str, params: &Value) -> bool {
     let is_session = |content: &Value| content.member("type").and_then(Value::as_str) == Some("session");
     match (from, method, params.member("update")) {
-        (Party::Client, "session/prompt", _) => params.member("idempotencyKey").is_some(),
+        (Party::Client, "session/prompt", _) => params.given("idempotencyKey").is_some(),
         (Party::Agent, "session/update", Some(update)) => {
             let content = update.member("content");
             match update.member("sessionUpdate").and_then(Value::as_str) {
@@ -105,7 +105,7 @@ fn shows_new_part(from: Party, method: &str, params: &Value) -> bool {
                     content.and_then(Value::as_array).is_some_and(|content| content.iter().any(is_session))
                 }
                 Some("tool_call_content_chunk") => content.is_some_and(is_session),
-                Some("plan_update") => update.member("plan").is_some_and(|plan| plan.member("path").is_some()),
+                Some("plan_update") => update.member("plan").is_some_and(|plan| plan.given("path").is_some()),
                 Some("compaction_update") => update.member("status").is_none_or(Value::is_null),
                 _ => false,
             }

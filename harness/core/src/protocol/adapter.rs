@@ -44,7 +44,7 @@ pub trait Adapter: Send + Sync + std::fmt::Debug {
     /// Returns the capabilities of a party: of a client in the params of `initialize`, of an agent in its result;
     /// `None` if absent or null.
     fn capabilities<'v>(&self, party: Party, initialize: &'v Value) -> Option<&'v Value> {
-        initialize.member(self.capabilities_member(party)).filter(|value| !value.is_null())
+        initialize.given(self.capabilities_member(party))
     }
 
     /// Returns the capability of a party that allows a feature; `None` for a feature that needs none.

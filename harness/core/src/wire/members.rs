@@ -7,6 +7,11 @@ use serde_json::{Map, Value};
 pub trait Members {
     /// Returns the member of this name; `None` as well if this is not an object.
     fn member(&self, name: &str) -> Option<&Value>;
+
+    /// Returns the member with this name, unless it is null, which many programs write for a member that is not there.
+    fn given(&self, name: &str) -> Option<&Value> {
+        self.member(name).filter(|value| !value.is_null())
+    }
 }
 
 impl Members for Map<String, Value> {
@@ -37,6 +42,8 @@ mod tests {
         let large: Value = (0..100).map(|i| (i.to_string(), json!(i))).collect::<Map<_, _>>().into();
         assert_eq!(large.member("99"), Some(&json!(99)));
         assert_eq!(json!({ "a": 1, "b": null }).member("b"), Some(&Value::Null));
+        assert_eq!(json!({ "a": 1, "b": null }).given("b"), None);
+        assert_eq!(json!({ "a": 1, "b": null }).given("a"), Some(&json!(1)));
         assert_eq!(json!({ "a": 1 }).member("b"), None);
         assert_eq!(json!(["a"]).member("a"), None);
     }

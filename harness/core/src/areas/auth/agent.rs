@@ -133,8 +133,7 @@ fn terminal_gate(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 fn terminal_no_command(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result).filter(|method| is_terminal(method)) {
-        let given = |member: &&str| method.member(member).is_some_and(|value| !value.is_null());
-        let own = ["command", "cwd"].into_iter().find(given);
+        let own = ["command", "cwd"].into_iter().find(|member| method.given(member).is_some());
         ruling.decide(own.is_none(), || {
             fact!(
                 "forbidden-member",
@@ -152,11 +151,10 @@ fn terminal_no_command(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
 fn terminal_args_env(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     for method in methods_in(result).filter(|method| is_terminal(method)) {
-        let member = |name: &str| method.member(name).filter(|value| !value.is_null());
-        let args =
-            member("args").is_none_or(|args| args.as_array().is_some_and(|args| args.iter().all(Value::is_string)));
-        let env = member("env").is_none_or(|env| env.as_object().is_some_and(|env| env.values().all(Value::is_string)));
-        if member("args").is_some() || member("env").is_some() {
+        let (args, env) = (method.given("args"), method.given("env"));
+        if args.is_some() || env.is_some() {
+            let args = args.is_none_or(|args| args.as_array().is_some_and(|args| args.iter().all(Value::is_string)));
+            let env = env.is_none_or(|env| env.as_object().is_some_and(|env| env.values().all(Value::is_string)));
             ruling.decide(args, || {
                 fact!(
                     "wrong-args",

@@ -91,7 +91,7 @@ fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
 /// answered.
 fn request_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let params = call.params.filter(|_| call.method == CREATE);
-    let id = params.and_then(|params| params.member("requestId")).filter(|id| !id.is_null());
+    let id = params.and_then(|params| params.given("requestId"));
     if let Some(id) = id {
         let open = ctx.conversation.open.contains_key(&(ctx.from.other(), RpcId::new(id)));
         ruling.decide(open, || {
@@ -137,7 +137,7 @@ fn form_flat(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
     let form = call.params.filter(|_| call.method == CREATE).and_then(|params| params.member("requestedSchema"));
     let fields = form.and_then(|form| form.member("properties")).and_then(Value::as_object);
     for (name, field) in fields.into_iter().flatten() {
-        if field.member("type").and_then(Value::as_str) == Some("object") || field.member("properties").is_some() {
+        if field.member("type").and_then(Value::as_str) == Some("object") || field.given("properties").is_some() {
             let fact = fact!(
                 "nested-field",
                 "the agent requested a form whose field `{field}` is an object; expected flat fields",

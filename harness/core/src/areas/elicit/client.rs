@@ -123,7 +123,7 @@ fn is_given_up(ctx: &CheckContext<'_>, request: &Exchange) -> bool {
 
 /// Whether the session or the request of the elicitation exists, so that no error can be about that.
 fn has_place(ctx: &CheckContext<'_>, request: &Exchange) -> bool {
-    let id = request.params.member("requestId").filter(|id| !id.is_null());
+    let id = request.params.given("requestId");
     let open = id.is_none_or(|id| ctx.conversation.open.contains_key(&(ctx.from, RpcId::new(id))));
     open && request.session().is_none_or(|id| ctx.conversation.session(id).is_some())
 }

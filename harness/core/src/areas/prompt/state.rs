@@ -107,7 +107,7 @@ impl State {
         };
         match call.method {
             "session/prompt" => {
-                let has_key = call.params.and_then(|params| params.member("idempotencyKey")).is_some();
+                let has_key = call.params.and_then(|params| params.given("idempotencyKey")).is_some();
                 self.sent = (self.sent.0 || has_key, self.sent.1 || !has_key);
                 self.sessions.entry(session).retried = None;
             }

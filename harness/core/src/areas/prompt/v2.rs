@@ -37,7 +37,7 @@ const USER: &[&str] = &["user_message", "user_message_chunk"];
 /// "This response does not indicate … that the agent has finished processing it", so it has no stop reason.
 fn no_stop_reason(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of(PROMPT) else { return };
-    ruling.decide(result.member("stopReason").is_none(), || {
+    ruling.decide(result.given("stopReason").is_none(), || {
         fact!(
             "stop-reason-in-receipt",
             "the agent answered {method} with a `stopReason`; expected it in a state update",
@@ -285,7 +285,7 @@ fn no_own_id(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
     let Some(params) = call.params.filter(|params| params.is_object() && call.method == "session/prompt") else {
         return;
     };
-    ruling.decide(params.member("messageId").is_none(), || {
+    ruling.decide(params.given("messageId").is_none(), || {
         fact!(
             "message-id-in-prompt",
             "the client sent {method} with a `messageId`; expected the agent to choose the id",
