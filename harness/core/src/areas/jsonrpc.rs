@@ -3,6 +3,7 @@
 pub(super) mod duplex;
 pub(super) mod error;
 pub(super) mod exit;
+mod late;
 pub(super) mod response;
 mod state;
 pub(super) mod v2;

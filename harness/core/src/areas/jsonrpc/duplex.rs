@@ -1,9 +1,8 @@
 //! Area `jsonrpc`: two parties that send requests at the same time.
 
-use crate::areas::common::NO_METHOD;
+use crate::areas::jsonrpc::late::is_instant;
 use crate::areas::support::{Finish, waits_for_others};
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::timing::{ANSWER_AFTER_END, HELD_BACK, between, millis};
 use crate::conversation::{Answer, Exchange, TurnLog};
 use crate::fact;
 use crate::finding::Ruling;
@@ -19,7 +18,12 @@ pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
         On::End(twin_passed_over),
     ),
     Check::both(["jsonrpc.full-duplex.agent", "jsonrpc.full-duplex.client"], On::Response(full_duplex)),
+    Check::both(["jsonrpc.full-duplex.agent", "jsonrpc.full-duplex.client"], On::Response(held_back)),
+    Check::both(["jsonrpc.full-duplex.agent", "jsonrpc.full-duplex.client"], On::End(held_back_at_last)),
 ];
+
+/// How many times faster the party answers without a turn, at least.
+const QUICKER: u32 = 8;
 
 /// A request may have the id of a request of the other party; it must still be answered. This check only counts
 /// answers.
@@ -53,51 +57,48 @@ fn twin_passed_over(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// Whether the answer needs no work, so that only a party that does not read delays it.
-fn is_instant(method: &str) -> bool {
-    method.starts_with('_')
-}
-
-/// Both parties continue to read and to act while a turn runs. An answer that needs no work proves the contrary if it
-/// comes long after its request, just when the turn ends.
-///
-/// Correct but unusual: a party that is always slow with such requests, or never answers them; a busy machine; in a
-/// recording, an extension method that waits for the end of the turn by design, so that only the error -32601 proves
-/// that the answer needed no wait.
+/// Both parties continue to read and to act while a turn runs: they answer during the turn.
 fn full_duplex(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
-    let waited = |us: u64| ctx.conversation.in_between((exchange.us, exchange.heard), us);
-    // A still later answer was delayed by something other than the turn.
-    let held_back = |us: u64| waited(us) > HELD_BACK && between(us, ctx.us) < ANSWER_AFTER_END;
-    let turns = || ctx.conversation.turn_logs().map(|(_, turn)| turn).filter(|turn| turn.n < exchange.n);
+    let mut turns = ctx.conversation.turn_logs().map(|(_, turn)| turn).filter(|turn| turn.n < exchange.n);
     let cancelled = Finish::of(ctx, answer)
         .is_some_and(|finish| finish.turn.cancelled.is_some() && finish.reason() == Some("cancelled"));
     // A turn that waits for no other party may end at any time, so an answer at its end proves nothing.
     let held = |turn: &TurnLog| {
         ctx.from == Party::Client || ctx.conversation.open_of(Party::Agent).any(|open| open.turn == Some(turn.n))
     };
-    if turns().any(|turn| turn.ended.is_none() && held(turn)) || cancelled {
-        return ruling.pass();
+    if turns.any(|turn| turn.ended.is_none() && held(turn)) || cancelled {
+        ruling.pass();
     }
-    let over = turns()
-        .filter(|turn| turn.at_cancel.is_none())
-        .find_map(|turn| turn.ended.filter(|(ended, _)| *ended > exchange.n));
-    // A party that is always slow with such requests is not delayed by the turn.
-    let usual = || ctx.conversation.has_replied_before(ctx.from, &exchange.method, exchange.n);
-    if let Some((ended, us)) = over.filter(|(_, us)| is_instant(&exchange.method) && held_back(*us) && usual()) {
-        let message = fact!(
-            "answered-after-turn",
-            "the {party} answered {method} after {waited_ms}, when the turn was over; expected an answer during \
-            the turn",
-            party = ctx.from,
-            method = exchange.method,
-            waited_ms = millis(waited(us))
-        );
-        // No program knows the tester's own methods; the methods in a recording may depend on the turn.
-        if ctx.conversation.whole || answer.outcome.error_code() == Some(NO_METHOD) {
-            ruling.fail(message, &[exchange.n, ended]);
-        } else {
-            ruling.inconclusive(message, &[exchange.n, ended]);
-        }
+}
+
+/// As above: an answer that needs no work proves the contrary if it comes long after its request, just when the turn
+/// ends. The first such answer after it shows how fast the party and the machine are.
+///
+/// Correct but unusual: a party that is always slow with such requests, or never answers them; a busy machine; in a
+/// recording, an extension method that waits for the end of the turn by design, so that only the error -32601 proves
+/// that the answer needed no wait.
+fn held_back(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let late = ctx.areas.jsonrpc.late.get(&ctx.from);
+    let Some((late, exchange)) = late.zip(answer.exchange.filter(|exchange| is_instant(&exchange.method))) else {
+        return;
+    };
+    if exchange.n < late.answered {
+        return;
+    }
+    let took = ctx.conversation.in_between((exchange.us, exchange.heard), ctx.us);
+    let is_quick = took < late.waited / QUICKER;
+    // No program knows the tester's own methods; the methods in a recording may depend on the turn.
+    if is_quick && (ctx.conversation.whole || late.is_unknown) {
+        ruling.fail(late.fact(ctx.from), &[late.answered, late.asked, late.turn_ended]);
+    } else {
+        ruling.inconclusive(late.fact(ctx.from), &[late.answered, late.asked, late.turn_ended]);
+    }
+}
+
+/// As above, if no such answer followed.
+fn held_back_at_last(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(late) = ctx.areas.jsonrpc.late.get(&ctx.from) {
+        ruling.inconclusive(late.fact(ctx.from), &[late.answered, late.asked, late.turn_ended]);
     }
 }

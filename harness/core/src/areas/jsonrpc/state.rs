@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use super::late::{Late, is_instant};
 use crate::areas::Event;
 use crate::conversation::timing::between;
 use crate::conversation::{Answer, CallSeen, Conversation, LineSeen};
@@ -20,6 +21,8 @@ pub struct State {
     notifications: BTreeMap<Party, (usize, Option<usize>)>,
     /// By method, the longest time in which the agent opened a session.
     slowest_opening: BTreeMap<String, Duration>,
+    /// By sender: an answer that came when a turn ended, until a later one shows how fast the sender is.
+    pub(super) late: BTreeMap<Party, Late>,
     /// The last request of the client that was sent while the agent worked on a prompt.
     pub(super) during_work: Option<usize>,
 }
@@ -99,6 +102,16 @@ impl State {
     /// only if there is one line.
     pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
         if let Some(exchange) = answer.exchange {
+            if is_instant(&exchange.method) {
+                match self.late.get(&event.from) {
+                    Some(late) if exchange.n > late.answered => drop(self.late.remove(&event.from)),
+                    Some(_) => {}
+                    None => {
+                        let late = Late::of(event.conversation, event.from, (event.n, event.us), answer);
+                        self.late.extend(late.map(|late| (event.from, late)));
+                    }
+                }
+            }
             if exchange.opens_a_session() && answer.outcome.error_code().is_none() {
                 let slowest = self.slowest_opening.entry(exchange.method.clone()).or_default();
                 *slowest = (*slowest).max(between(exchange.us, event.us));
