@@ -476,6 +476,9 @@ fn was_served(trial: &Trial) -> bool {
 }
 
 /// As above, for a party that exits with a failure directly after the answer.
+///
+/// Correct but unusual: a party that calls its extension again and again, and exits for another reason. It went on
+/// after the same error before.
 fn broke_off(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     // Higher codes are those of shells for signals, which have another cause.
     let failed = matches!(process, ProcessEvent::Exited { code: Some(1..=127), signal: None });
@@ -486,6 +489,9 @@ fn broke_off(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling
         // Another error that it got may also be the reason.
         let own = |method: &str| ctx.conversation.has_sent(ctx.from, method);
         let mut earlier = ctx.conversation.errors.range(..n);
+        if earlier.clone().any(|(_, (other, _))| other == method) {
+            return;
+        }
         if let Some((other, (method, code))) = earlier.find(|(_, (method, _))| !method.starts_with('_') && own(method))
         {
             let fact = fact!(
