@@ -34,7 +34,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("list.params-optional", On::Response(params_optional)).only(&[LIST]),
     Check::client("list.cwd-absolute", On::Call(filter_absolute)).alone().only(&[LIST]),
     Check::client("list.cursor-opaque", On::Call(cursor_opaque)).only(&[LIST]),
-    Check::client("list.cursor-opaque", On::CaseEnd(empty_cursor_left)),
+    Check::client("list.cursor-opaque", On::CaseEnd(empty_cursor_left_in_v1)),
+    Check::client("list.empty-cursor", On::Call(empty_cursor_followed)).only(&[LIST]),
+    Check::client("list.empty-cursor", On::CaseEnd(empty_cursor_left)),
     Check::client("list.cwd-kept", On::Call(cwd_kept)).only(&[LIST]),
 ];
 
@@ -429,6 +431,21 @@ fn empty_cursor_left(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             request for the next page"
         );
         fail_in_case(ctx, fact, &[walk.n], ruling);
+    }
+}
+
+/// As above; version 2 has a requirement of its own for it.
+fn empty_cursor_left_in_v1(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    if ctx.conversation.edition.major == 1 {
+        empty_cursor_left(ctx, ruling);
+    }
+}
+
+/// "An empty string cursor is a valid cursor".
+fn empty_cursor_followed(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    let next = ctx.areas.list.walk.as_ref().and_then(|walk| walk.next.as_deref());
+    if next == Some("") && call.text_of(LIST, "cursor") == Some("") {
+        ruling.pass();
     }
 }
 
