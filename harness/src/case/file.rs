@@ -216,8 +216,10 @@ pub struct StepFile {
     /// A line of the client that may come any number of times.
     #[serde(rename = "client*")]
     pub client_any: Option<LineFile>,
-    /// A line of the subject that must not come before the transcript ends.
+    /// A line of the subject that must not come before the transcript ends, wherever this stands.
     pub never: Option<LineFile>,
+    /// A line of the subject that must not come from here to the end of the transcript; before, it was allowed.
+    pub no_longer: Option<LineFile>,
     /// Lines of the subject that must all come, in any order.
     #[schemars(length(min = 1))]
     pub any_order: Option<Vec<LineFile>>,

@@ -135,7 +135,7 @@ impl Checker<'_> {
                 IncomingBody::Error { label, error }
             }
         };
-        Some(Incoming { body, exact })
+        Some(Incoming { body, exact, from_here: false })
     }
 
     /// Warns of values that the subject never sends if it follows the schema.

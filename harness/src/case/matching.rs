@@ -1,6 +1,7 @@
 //! Compares a value of the subject with a pattern, and returns the first difference.
 
 use std::fmt;
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
@@ -98,7 +99,10 @@ impl<'a> Walk<'a> {
             }
             (PatternNode::Kind(kind), value) => kind.fits(value),
             (PatternNode::Literal(want), value) => same(want, value),
-            (PatternNode::Text(want), Value::String(have)) => want.render_with(|name| self.lookup(name)) == *have,
+            (PatternNode::Text(want), Value::String(have)) => {
+                let wanted = want.render_with(|name| self.lookup(name));
+                wanted == *have || want.first_name().is_some_and(is_folder) && is_same_path(&wanted, have)
+            }
             (PatternNode::Contains(want), Value::String(have)) => {
                 have.contains(&want.render_with(|name| self.lookup(name)))
             }
@@ -112,6 +116,9 @@ impl<'a> Walk<'a> {
                 !matched
             }
             (PatternNode::Name(name), value) => match self.lookup(name) {
+                Some(Value::String(folder)) if is_folder(name) => {
+                    value.as_str().is_some_and(|path| is_same_path(folder, path))
+                }
                 Some(bound) => same(bound, value),
                 None => {
                     self.fresh.push((name.clone(), value.clone()));
@@ -150,6 +157,16 @@ impl<'a> Walk<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a name stands for a folder of the case.
+fn is_folder(name: &str) -> bool {
+    ["cwd", "home", "start"].contains(&name)
+}
+
+/// Whether two paths have the same parts: programs may write a folder with a slash at its end, or as `/./`.
+fn is_same_path(one: &str, other: &str) -> bool {
+    Path::new(one) == Path::new(other)
 }
 
 impl ValueKind {

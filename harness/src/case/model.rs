@@ -488,6 +488,8 @@ pub struct Incoming {
     pub body: IncomingBody,
     /// Whether objects must match member for member, instead of by subset.
     pub exact: bool,
+    /// Whether the line is forbidden only from its place on, under [`Action::Never`].
+    pub from_here: bool,
 }
 
 impl IncomingBody {

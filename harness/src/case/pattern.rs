@@ -406,6 +406,8 @@ mod tests {
             ("<not cancelled>", json!("end_turn")),
             ("<not null>", json!(0)),
             ("<cwd>/x", json!("/w/x")),
+            ("<cwd>/x", json!("/w/./x/")),
+            ("<cwd>", json!("/w/")),
             ("<lt>any>", json!("<any>")),
             ("<non-empty>", json!([0])),
             ("<absolute-path>", json!("C:\\x")),

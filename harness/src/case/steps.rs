@@ -11,7 +11,9 @@ use crate::case::file::{
     ReplyFile, StepFile,
 };
 use crate::case::includes::IncludeError;
-use crate::case::model::{Action, FileCheck, FileWant, HttpRequest, Presence, ProcessCheck, RawBytes, ReplyText, Step};
+use crate::case::model::{
+    Action, FileCheck, FileWant, HttpRequest, Incoming, Presence, ProcessCheck, RawBytes, ReplyText, Step,
+};
 use crate::case::template::Template;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::document::{Document, Spot};
@@ -51,7 +53,10 @@ impl Checker<'_> {
             }
         }
         if let Some(line) = step.never {
-            self.never(&spot, line);
+            self.never(&spot, line, false);
+        }
+        if let Some(line) = step.no_longer {
+            self.never(&spot, line, true);
         }
         if let Some(lines) = step.any_order {
             self.any_order(&spot, lines);
@@ -178,16 +183,16 @@ impl Checker<'_> {
         }
     }
 
-    fn never(&mut self, spot: &Spot<'_>, line: LineFile) {
+    fn never(&mut self, spot: &Spot<'_>, line: LineFile, from_here: bool) {
         if line.within.is_some() {
-            let problem = spot.down("within").key_error("case::misplaced-key", "`never` has no limit in time");
+            let problem = spot.down("within").key_error("case::misplaced-key", "a forbidden line has no limit in time");
             self.problems.push(problem.help("it holds until the transcript ends; a `fence: {}` proves the absence"));
         }
         let decides = self.decides(spot, &line.decides);
         if let Some(line) = self.incoming(spot, line, Presence::Any, true)
             && !self.is_establishing
         {
-            self.push(spot, Action::Never(line), decides, None);
+            self.push(spot, Action::Never(Incoming { from_here, ..line }), decides, None);
         }
     }
 

@@ -62,6 +62,15 @@ impl Template {
         })
     }
 
+    /// Returns the name with which the text begins.
+    #[must_use]
+    pub fn first_name(&self) -> Option<&str> {
+        match self.parts.first() {
+            Some(TemplatePart::Name(name)) => Some(name),
+            _ => None,
+        }
+    }
+
     /// Returns the name, if it is the whole text.
     #[must_use]
     pub fn single_name(&self) -> Option<&str> {

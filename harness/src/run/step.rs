@@ -34,14 +34,17 @@ pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usi
         Action::Expect { line, presence: Presence::Optional } => running.optional(index, line, step.within).await,
         Action::Expect { line, presence: Presence::Any } => running.any(line, step.within).await,
         Action::AnyOrder(lines) => running.any_order(lines, step.within).await,
-        Action::Never(_) => StepResult::new(StepKind::Never, Outcome::Done),
+        Action::Never(_) => {
+            running.inbox.reached.insert(index, running.inbox.messages.len());
+            StepResult::new(StepKind::Never, Outcome::Done)
+        }
         Action::Fence => running.fence_step(step).await,
         Action::Reply(reply) => reply::compare(running, reply),
         Action::File(file) => file::compare(running, file, step.within).await,
         Action::Process(process) => process::check(running, process, step.within).await,
         Action::Mcp(message) => mcp::expect(running, message, step.within).await,
         Action::Page(visited) => page::check(running, *visited),
-        Action::Act(act) => act::perform(running, act),
+        Action::Act(act) => act::perform(running, act).await,
         Action::AgentProcess(order) => act::order(running, order),
         Action::Login => login::expect(running, step.within).await,
         Action::Forget(names) => {

@@ -108,6 +108,6 @@ impl<'d> Filling<'d> {
         let ["", "transcript", _, key, rest @ ..] = words.as_slice() else { return false };
         let of_the_subject = self.subject.is_some_and(|subject| key.trim_end_matches(['?', '*']) == subject.name());
         let said = rest.iter().take(2).any(|word| ["params", "result", "error"].contains(word));
-        said && (of_the_subject || matches!(*key, "never" | "any-order"))
+        said && (of_the_subject || matches!(*key, "never" | "no-longer" | "any-order"))
     }
 }

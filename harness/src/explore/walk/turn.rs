@@ -179,7 +179,7 @@ const fn said(body: Body) -> Outgoing {
 }
 
 const fn must(body: IncomingBody) -> Action {
-    Action::Expect { line: Incoming { body, exact: false }, presence: Presence::Must }
+    Action::Expect { line: Incoming { body, exact: false, from_here: false }, presence: Presence::Must }
 }
 
 /// The names that a step binds.

@@ -52,6 +52,8 @@ pub(in crate::run) struct Inbox {
     pub requests: BTreeMap<String, SentRequest>,
     /// The connections of the subject's requests, by label.
     pub callers: BTreeMap<String, usize>,
+    /// The number of messages that came before each forbidden line was reached, by the index of its step.
+    pub reached: BTreeMap<usize, usize>,
     /// The ids of fences that open a session.
     pub session_fences: Vec<RpcId>,
 }
@@ -176,7 +178,9 @@ impl Inbox {
             |message: &Received| message.value.get("id").is_some() && message.taken.is_some_and(|taken| taken < step);
         let counts =
             |message: &&Received| !awaited(message) && matches(&message.value) && !self.is_of_fence(&message.value);
-        self.messages.iter().filter(counts).map(|message| message.n).collect()
+        let reached = || self.reached.get(&step).copied().unwrap_or(self.messages.len());
+        let begin = if line.from_here { reached() } else { 0 };
+        self.messages.iter().skip(begin).filter(counts).map(|message| message.n).collect()
     }
 
     /// Whether the message is about a session that a fence opened, which no transcript expects.
