@@ -194,6 +194,9 @@ impl Conversation {
             if let Some(earlier) = &mut self.earlier {
                 earlier.reuse(bytes);
             }
+            if let (Role::Agent(agent), false) = (&mut self.role, *deliberate) {
+                agent.shown(to, bytes);
+            }
             all.extend_from_slice(bytes);
             all.extend_from_slice(end.bytes());
             let (from, bytes, deliberate) = (self.state.subject.other(), bytes.clone(), *deliberate);

@@ -390,7 +390,7 @@ impl Run<'_> {
             let _ = events.send(Progress::Useless { cases: indices, like });
             return;
         }
-        let subject = fitted(self.subject, is_alone);
+        let subject = Subject { confirms: mode == RunMode::Confirm, ..fitted(self.subject, is_alone) };
         let begun = Instant::now();
         let (cases, trace) = match indices.as_slice() {
             [index] => {
@@ -440,7 +440,8 @@ impl Run<'_> {
 /// Runs these cases in one process, in this order, as far as the process can go on.
 #[must_use]
 pub fn run_in_order(cases: &[&Case], subject: &Subject) -> Trace {
-    run_conversation(cases, 0, &fitted(subject, true), &ToTheEnd).0
+    let subject = Subject { confirms: true, ..fitted(subject, true) };
+    run_conversation(cases, 0, &subject, &ToTheEnd).0
 }
 
 /// Runs the cases one by one; announces each to the person, who may end the run.

@@ -40,6 +40,9 @@ impl Conversation {
         if self.state.subject == Party::Client && method == "session/prompt" {
             self.prompted.insert((connection, params.get("sessionId").and_then(Value::as_str).map(str::to_owned)));
         }
+        if let Role::Agent(agent) = &mut self.role {
+            agent.asked(connection, &id, &method, &params);
+        }
         let request = OpenRequest { connection, id, method, params, cancelled: false };
         if self.unscripted || !self.setup.by_hand.contains(&request.method) {
             self.answer_by_setup(request);

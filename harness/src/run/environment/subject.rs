@@ -73,6 +73,8 @@ pub struct Subject {
     pub fences: KnownFences,
     /// Whether its next start is the first one of a run, which may take longer on a busy machine.
     pub is_first_start: bool,
+    /// Whether its next run is to confirm a failure.
+    pub confirms: bool,
     /// How it takes `initialize`, as observed in the run.
     pub openings: KnownOpenings,
     /// Where it leaves requests unanswered, as observed in the run.
@@ -111,6 +113,7 @@ impl Subject {
             fences: KnownFences::default(),
             exact_edition: false,
             is_first_start: false,
+            confirms: false,
             openings: KnownOpenings::default(),
             hangs: KnownHangs::default(),
             servers: KnownServers::default(),

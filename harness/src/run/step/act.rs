@@ -1,8 +1,10 @@
 //! The acts of a client's user, and of the process that the client takes for its agent.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 mod person;
 
@@ -48,8 +50,17 @@ pub(in crate::run) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) -> Res
     attempt(running, &act)
 }
 
+/// The time before an act in a run that confirms a failure. A client whose reader answers a fence at once may show what
+/// it read a moment later, when its window is drawn again; until then, its user acts on what was there before.
+const BEFORE_ACT: Duration = Duration::from_millis(250);
+
 /// Makes the user of the client do something.
-pub(super) fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> StepResult {
+pub(super) async fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> StepResult {
+    if running.subject.confirms {
+        let until = Instant::now() + BEFORE_ACT;
+        while Instant::now() < until && running.next(until).await {}
+        tokio::time::sleep_until(until).await;
+    }
     match attempt(running, act) {
         Ok(()) => StepResult::new(StepKind::Act, Outcome::Done),
         Err(why) => StepResult { observed: Some(why), ..StepResult::new(StepKind::Act, Outcome::Missed) },

@@ -1,11 +1,14 @@
 //! The tester as an agent: its answers to a client where the transcript has none.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Refusal, code};
 use crate::case::model::TesterSetup;
 use crate::protocol::{Edition, Feature};
 use crate::requirement::Party;
+use crate::wire::{Envelope, RpcId, read_line};
 
 /// The agent side of all connections of one case.
 #[derive(Debug)]
@@ -18,6 +21,16 @@ pub struct Agent {
     session: Map<String, Value>,
     /// The number of sessions opened so far.
     opened: usize,
+    options: Options,
+}
+
+/// The options of each session as the tester last showed them, in a transcript or by itself. Those of earlier cases
+/// stay, since their sessions stay open.
+#[derive(Debug, Default, Clone)]
+struct Options {
+    shown: BTreeMap<String, Vec<Value>>,
+    /// The sessions of requests whose answer has options.
+    asked: BTreeMap<(usize, RpcId), String>,
 }
 
 impl Agent {
@@ -32,13 +45,43 @@ impl Agent {
             auth_methods: setup.auth_methods.clone(),
             session: setup.session.clone(),
             opened: 0,
+            options: Options::default(),
         }
     }
 
     /// Creates the agent of another case on the same connections; the ids of its sessions stay unique.
     #[must_use]
     pub fn with_setup(&self, setup: &TesterSetup) -> Self {
-        Self { opened: self.opened, ..Self::new(self.edition, setup) }
+        Self { opened: self.opened, options: self.options.clone(), ..Self::new(self.edition, setup) }
+    }
+
+    /// Takes note of a request of the client, which the transcript may answer.
+    pub fn asked(&mut self, connection: usize, id: &Value, method: &str, params: &Value) {
+        let shows_options = matches!(method, "session/load" | "session/resume" | "session/set_config_option");
+        if let Some(session) = params.get("sessionId").and_then(Value::as_str).filter(|_| shows_options) {
+            self.options.asked.insert((connection, RpcId::new(id)), session.to_owned());
+        }
+    }
+
+    /// Takes note of a line of the tester.
+    pub fn shown(&mut self, connection: usize, line: &[u8]) {
+        let Some(message) = read_line(line).one() else { return };
+        let (session, shown) = match Envelope::of(&message) {
+            Envelope::Call(call) => {
+                let params = call.params.unwrap_or(&Value::Null);
+                (params["sessionId"].as_str().map(str::to_owned), &params["update"])
+            }
+            Envelope::Response { id: Some(id), result: Some(result), .. } => {
+                let asked = self.options.asked.remove(&(connection, RpcId::new(id)));
+                (result["sessionId"].as_str().map(str::to_owned).or(asked), result)
+            }
+            _ => return,
+        };
+        if let (Some(session), Value::Array(options)) = (session, &shown["configOptions"]) {
+            // A transcript may show others on purpose. The tester does not repeat them.
+            let is_sound = |option: &&Value| self.edition.stable.problems("SessionConfigOption", option).is_empty();
+            self.options.shown.insert(session, options.iter().filter(is_sound).cloned().collect());
+        }
     }
 
     /// Answers a request of the client; a prompt is left open.
@@ -89,10 +132,12 @@ impl Agent {
         format!("Session-{}.aB", self.opened)
     }
 
-    /// Sets the value of an option and returns all options. The tester repeats no value that the option cannot have:
-    /// that would be a mistake of its own.
-    fn choose(&mut self, params: &Value) -> Result<Value, Refusal> {
-        let Some(Value::Array(options)) = self.session.get_mut("configOptions") else { return Ok(json!([])) };
+    /// Sets the value of an option of the session and returns all its options. The tester repeats no value that the
+    /// option cannot have: that would be a mistake of its own.
+    fn choose(&self, params: &Value) -> Result<Value, Refusal> {
+        let shown = params["sessionId"].as_str().and_then(|session| self.options.shown.get(session));
+        let of_setup = || self.session.get("configOptions")?.as_array();
+        let mut options = shown.or_else(of_setup).cloned().unwrap_or_default();
         let (wanted, value) = (params.get("configId"), params.get("value").unwrap_or(&Value::Null));
         let named = |option: &&mut Value| option.get("id").or(option.get("configId")) == wanted;
         for option in options.iter_mut().filter(named) {
@@ -125,6 +170,33 @@ mod tests {
     use super::*;
     use crate::edition::V2;
 
+    fn agent(options: &Value) -> Agent {
+        Agent {
+            edition: V2.edition(),
+            capabilities: json!({ "session": {} }),
+            info: json!({}),
+            auth_methods: Vec::new(),
+            session: Map::from_iter([("configOptions".to_owned(), options.clone())]),
+            opened: 0,
+            options: Options::default(),
+        }
+    }
+
+    #[test]
+    fn answers_with_the_options_that_a_transcript_showed() {
+        let mut agent = agent(&json!([]));
+        let options = json!([{ "configId": "x", "name": "X", "type": "boolean", "currentValue": false }]);
+        let opened = json!({ "jsonrpc": "2.0", "id": 1, "result": { "sessionId": "s", "configOptions": options } });
+        agent.shown(0, opened.to_string().as_bytes());
+        let Answer::Result(result) = agent.answer(
+            "session/set_config_option",
+            &json!({ "sessionId": "s", "configId": "x", "type": "boolean", "value": true }),
+        ) else {
+            panic!("an answer")
+        };
+        assert_eq!(result["configOptions"][0]["currentValue"], true);
+    }
+
     #[test]
     fn never_repeats_a_value_that_an_option_cannot_have() {
         let plain = json!([{ "value": "a", "name": "A" }]);
@@ -141,15 +213,8 @@ mod tests {
             (option("select", json!("b"), &plain), Value::Null, false),
         ];
         for (option, value, can_have) in table {
-            let mut agent = Agent {
-                edition: V2.edition(),
-                capabilities: json!({ "session": {} }),
-                info: json!({}),
-                auth_methods: Vec::new(),
-                session: Map::from_iter([("configOptions".to_owned(), json!([option]))]),
-                opened: 0,
-            };
-            let answer = agent.answer("session/set_config_option", &json!({ "configId": "x", "value": value }));
+            let answer = agent(&json!([option]))
+                .answer("session/set_config_option", &json!({ "configId": "x", "value": value }));
             match answer {
                 Answer::Result(result) => assert!(can_have && result["configOptions"][0]["currentValue"] == value),
                 answer => assert!(!can_have, "{option} {value}: {answer:?}"),
