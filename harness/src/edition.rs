@@ -111,8 +111,8 @@ pub static V2: Bundle = Bundle::new(newest_edition!("v2", 2, &protocol::V2, &V2_
 /// Protocol version 2 when it was a draft.
 pub static V2_OF_2026_11_02: Bundle = Bundle::new(first_edition!("v2", 2, &protocol::V2));
 
-/// The requirements of the transports, which hold for every version: the file, as YAML, and as JSON.
-const TRANSPORTS: (&str, Text, Text) = ("cases/requirements/http.yaml", packed!("http.yaml"), packed!("http.json"));
+/// The requirements of drafts that hold for every version: the file, as YAML, and as JSON.
+const DRAFTS: (&str, Text, Text) = ("cases/requirements/drafts.yaml", packed!("drafts.yaml"), packed!("drafts.json"));
 
 /// The names that editions had in earlier versions of this program, in traces and reports.
 const FORMER_NAMES: [(&str, &str); 2] = [("v1@2026-11", "v1@2026-11-02"), ("v2@2026-11", "v2@2026-11-02")];
@@ -220,9 +220,9 @@ impl Bundle {
         let load = || {
             let read = match self.files.base {
                 None => self.lowered(yaml::<Vec<Requirement>>).and_then(|mut entries| {
-                    let (_, _, transports) = TRANSPORTS;
+                    let (_, _, drafts) = DRAFTS;
                     let further: Vec<Requirement> =
-                        serde_json::from_str(&transports()).map_err(|error| error.to_string())?;
+                        serde_json::from_str(&drafts()).map_err(|error| error.to_string())?;
                     entries.extend(further);
                     Catalogue::new(entries).map_err(|error| error.to_string())
                 }),
@@ -270,8 +270,8 @@ impl Bundle {
             catalogues.insert_str(0, &bundle.map_or_else(String::new, line));
             bundle = files.base;
         }
-        let (transports, text, _) = TRANSPORTS;
-        catalogues.insert_str(0, &format!("{}  {transports}\n", sha256(&*text())));
+        let (drafts, text, _) = DRAFTS;
+        catalogues.insert_str(0, &format!("{}  {drafts}\n", sha256(&*text())));
         let cases = self.case_files().into_iter();
         let cases = cases.map(|(path, bytes)| format!("{}  cases/{path}\n", sha256(bytes)));
         sha256(catalogues + &cases.collect::<String>())
@@ -544,7 +544,7 @@ mod tests {
             let written: serde_json::Value = yaml(&(bundle.files.catalogue)()).expect("YAML");
             assert_eq!(lowered(), written.to_string(), "{}", bundle.name());
         }
-        let (file, written, lowered) = TRANSPORTS;
+        let (file, written, lowered) = DRAFTS;
         assert_eq!(lowered(), yaml::<serde_json::Value>(&written()).expect("YAML").to_string(), "{file}");
     }
 

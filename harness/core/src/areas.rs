@@ -37,6 +37,7 @@ mod permission;
 mod plan;
 pub(crate) mod probes;
 mod prompt;
+mod proxy;
 mod remembered;
 mod reported;
 mod resume;
@@ -61,7 +62,7 @@ pub use self::memory::Areas;
 
 /// Returns every check of every area.
 pub(crate) fn all() -> Vec<Check> {
-    let areas: [&[&[Check]]; 39] = [
+    let areas: [&[&[Check]]; 40] = [
         auth::CHECKS,
         &[background::CHECKS],
         cancel::CHECKS,
@@ -101,6 +102,7 @@ pub(crate) fn all() -> Vec<Check> {
         &[plan::CHECKS],
         &[probes::CHECKS, probes::settings::CHECKS, probes::turns::CHECKS],
         prompt::CHECKS,
+        &[proxy::CHECKS, proxy::BOTH.as_flattened()],
         resume::CHECKS,
         &[schema::CHECKS, schema::BOTH.as_flattened()],
         session::CHECKS,

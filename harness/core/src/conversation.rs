@@ -30,6 +30,7 @@ use serde_json::Value;
 pub use self::announced::Child;
 pub(crate) use self::announced::SUBAGENT;
 pub use self::exchange::Exchange;
+pub(crate) use self::exchange::{PROXY_INITIALIZE, opens_connection};
 pub use self::forget::{Holes, Memory};
 pub use self::history::{History, message_of, text_of_content};
 pub(crate) use self::model_log::words_of;

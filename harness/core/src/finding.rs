@@ -69,6 +69,12 @@ impl Fact {
         fact
     }
 
+    /// Returns the note on a probe whose statement holds.
+    #[must_use]
+    pub fn holds() -> Self {
+        fact!("holds", "it holds")
+    }
+
     /// Returns the value of a field.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Value> {

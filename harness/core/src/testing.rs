@@ -53,8 +53,8 @@ pub(crate) fn v2() -> &'static Edition {
 /// Loads an edition with the catalogue of the edition before it and its revision.
 fn load(source: EditionSource<'_>, base: &str, revision: &str) -> Edition {
     let mut entries: Vec<Requirement> = serde_saphyr::from_str(base).expect("a catalogue");
-    let transports = include_str!("../../../cases/requirements/http.yaml");
-    entries.extend(serde_saphyr::from_str::<Vec<Requirement>>(transports).expect("a catalogue"));
+    let drafts = include_str!("../../../cases/requirements/drafts.yaml");
+    entries.extend(serde_saphyr::from_str::<Vec<Requirement>>(drafts).expect("a catalogue"));
     let base = Catalogue::new(entries).expect("no id twice");
     let revision: CatalogueRevision = serde_saphyr::from_str(revision).expect("a revision");
     Edition::load(source, Arc::new(revision.apply(&base).expect("it fits"))).expect("a sound schema")

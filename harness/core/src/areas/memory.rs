@@ -2,7 +2,7 @@
 
 use super::{
     cancel, close, commands, config, content, elicit, ext, http, jsonrpc, list, load, modes, permission, plan, prompt,
-    resume, session, subagent, system_prompt, terminal, tool, toolcancel, transport,
+    proxy, resume, session, subagent, system_prompt, terminal, tool, toolcancel, transport,
 };
 use crate::conversation::{Conversation, Memory};
 use crate::trace::HttpEvent;
@@ -26,6 +26,7 @@ pub struct Areas {
     pub(super) permission: permission::State,
     pub(super) plan: plan::State,
     pub(super) prompt: prompt::State,
+    pub(super) proxy: proxy::State,
     pub(super) resume: resume::State,
     pub(super) session: session::State,
     pub(super) subagent: subagent::State,

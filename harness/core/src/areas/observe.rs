@@ -26,6 +26,7 @@ impl Areas {
                 self.modes.call(event, call);
                 self.plan.call(event, call);
                 self.prompt.call(event, call);
+                self.proxy.call(call);
                 self.resume.call(event, call);
                 self.subagent.call(event, call);
                 self.system_prompt.call(event, call);
@@ -58,6 +59,7 @@ impl Areas {
                 self.list.response(event, answer);
                 self.modes.response(event, answer);
                 self.prompt.response(event, answer);
+                self.proxy.response(answer);
                 self.session.response(event, answer);
                 self.system_prompt.response(answer);
                 self.terminal.response(event, answer);

@@ -8,11 +8,10 @@ pub use self::state::State;
 use self::state::{entries, items, texts};
 use super::support::{Finish, fail_in_case};
 use crate::areas::common::{decide_absolute, decide_replaced};
-use crate::areas::probes::holds;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, UpdateSeen};
 use crate::fact;
-use crate::finding::Ruling;
+use crate::finding::{Fact, Ruling};
 use crate::protocol::Feature;
 use crate::wire::Members;
 
@@ -81,7 +80,7 @@ fn kind_of_plan(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
         _ => return,
     };
     if ctx.conversation.client_lacks(Feature::Update("plan_update")) == is_plain {
-        ruling.note(holds());
+        ruling.note(Fact::holds());
     } else if is_plain {
         ruling.note(fact!(
             "plain-plan-with-capability",

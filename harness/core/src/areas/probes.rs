@@ -41,19 +41,9 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::agent("transport.children-end", On::Process(children_end)),
 ];
 
-/// Notes that the statement of the probe holds, or the fact that contradicts it.
-fn note(ruling: &mut Ruling<'_>, good: bool, otherwise: impl FnOnce() -> Fact) {
-    ruling.note(if good { holds() } else { otherwise() });
-}
-
-/// Returns the note on a probe whose statement holds.
-pub(crate) fn holds() -> Fact {
-    fact!("holds", "it holds")
-}
-
 fn children_end(_: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     let ProcessEvent::Left(commands) = process else { return };
-    note(ruling, commands.is_empty(), || {
+    ruling.note_whether(commands.is_empty(), || {
         fact!(
             "processes-left",
             "the agent exited and left {count} running: {commands}",
@@ -70,7 +60,7 @@ fn delete_implies_list(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let has = |name: &str| result.pointer(&format!("/agentCapabilities/sessionCapabilities/{name}")).is_some();
     if has("delete") {
-        note(ruling, has("list"), || {
+        ruling.note_whether(has("list"), || {
             fact!("delete-without-list", "the agent advertises session/delete and not session/list")
         });
     }
@@ -81,7 +71,7 @@ fn load_returns_state(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut 
     let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
     for (name, known) in [("modes", session.modes.is_some()), ("configOptions", session.options.is_some())] {
         if known {
-            note(ruling, result.member(name).is_some_and(|state| !state.is_null()), || {
+            ruling.note_whether(result.member(name).is_some_and(|state| !state.is_null()), || {
                 fact!("state-not-returned", "the agent answered session/load without {member}", member = name)
             });
         }
@@ -90,7 +80,7 @@ fn load_returns_state(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut 
 
 fn load_reruns_nothing(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if answer.result_of("session/load").is_some() {
-        ruling.note(holds());
+        ruling.note(Fact::holds());
     }
 }
 
@@ -115,13 +105,13 @@ fn permission_offers(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rul
         true => fact!("no-options", "the agent requested permission without options"),
         false => fact!("no-reject-option", "the agent requested permission without an option to reject"),
     };
-    note(ruling, refuses, fact);
+    ruling.note_whether(refuses, fact);
 }
 
 fn permission_in_turn(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = call.text("sessionId").and_then(|id| ctx.conversation.session(id));
     if let Some(session) = session.filter(|_| call.method == "session/request_permission") {
-        note(ruling, session.turn.is_some(), || {
+        ruling.note_whether(session.turn.is_some(), || {
             fact!("permission-outside-turn", "the agent requested permission while no turn was running")
         });
     }
@@ -130,7 +120,7 @@ fn permission_in_turn(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut 
 fn command_split(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(command) = call.text_of("terminal/create", "command") else { return };
     let args = call.params.and_then(|params| params.member("args")?.as_array()).is_some_and(|args| !args.is_empty());
-    note(ruling, args || !command.contains(' '), || {
+    ruling.note_whether(args || !command.contains(' '), || {
         fact!("command-with-blanks", "the agent sent the command `{command}` with blanks and without args", command)
     });
 }
@@ -152,7 +142,7 @@ fn chunk_in_window(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     let id = update.body.member("compactionId").and_then(Value::as_str);
     let (Some(session), Some(id)) = (session, id) else { return };
     match session.compactions.get(id).map(String::as_str) {
-        Some("in_progress") => ruling.note(holds()),
+        Some("in_progress") => ruling.note(Fact::holds()),
         Some(status) => ruling.note(fact!(
             "chunk-outside-compaction",
             "the agent sent a chunk for a compaction that was {status}",
@@ -165,7 +155,7 @@ fn chunk_in_window(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
 
 fn tool_id(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = update.body.member("toolCallId").and_then(Value::as_str) {
-        note(ruling, !id.is_empty(), || fact!("empty-tool-call-id", "the agent sent an empty toolCallId"));
+        ruling.note_whether(!id.is_empty(), || fact!("empty-tool-call-id", "the agent sent an empty toolCallId"));
     }
 }
 
@@ -174,7 +164,7 @@ fn command_names(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
     let mut seen = BTreeSet::new();
     for name in commands.iter().filter_map(|command| command.member("name")?.as_str()) {
         let plain = !name.starts_with('/') && !name.contains(' ');
-        note(ruling, plain, || {
+        ruling.note_whether(plain, || {
             fact!(
                 "unusual-command-name",
                 "the agent sent the command name `{name}` with a leading slash or a blank",
@@ -191,7 +181,7 @@ fn values_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Rulin
     for (_, option) in payload.places("SessionConfigSelect") {
         let mut seen = BTreeSet::new();
         let doubled = option_values(option).find(|value| !seen.insert(*value));
-        note(ruling, doubled.is_none(), || {
+        ruling.note_whether(doubled.is_none(), || {
             fact!("duplicate-value", "the agent sent two option values `{value}`", value = doubled)
         });
     }
@@ -204,6 +194,8 @@ fn uri_absolute(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling
         // A single letter is the drive of a path.
         let named =
             scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
-        note(ruling, named, || fact!("uri-without-scheme", "the agent sent the URI `{uri}` without a scheme", uri));
+        ruling.note_whether(named, || {
+            fact!("uri-without-scheme", "the agent sent the URI `{uri}` without a scheme", uri)
+        });
     }
 }

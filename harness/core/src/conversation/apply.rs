@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use super::exchange::opens_connection;
 use super::permission::{Decision, Permission};
 use super::session::{Ended, ModeSet, Opening, Session, ToolCall, Turn};
 use super::work::EndedBy;
@@ -116,7 +117,9 @@ impl Conversation {
         }
         match exchange.method.as_str() {
             method if self.is_misdirected(exchange.from, method) => {}
-            "initialize" => self.initialize = self.initialize.take().or(Some((n, exchange.params.clone()))),
+            method if opens_connection(method) => {
+                self.initialize = self.initialize.take().or(Some((n, exchange.params.clone())))
+            }
             "session/prompt" => self.apply_prompt(&exchange),
             "session/load" | "session/resume" => self.apply_reopening(&exchange),
             "session/close" => {
@@ -256,12 +259,12 @@ impl Conversation {
         }
         match (exchange.method.as_str(), outcome) {
             (method, _) if self.is_misdirected(exchange.from, method) => {}
-            ("initialize", Outcome::Result(result)) if self.initialized.is_none() => {
+            (method, Outcome::Result(result)) if opens_connection(method) && self.initialized.is_none() => {
                 self.version = result.member("protocolVersion").and_then(Value::as_u64);
                 self.other_version = exchange.other_version(self.edition, outcome);
                 self.initialized = Some((n, result.clone()));
             }
-            ("initialize", Outcome::Error(_)) if self.initialized.is_none() => {
+            (method, Outcome::Error(_)) if opens_connection(method) && self.initialized.is_none() => {
                 self.other_version = exchange.other_version(self.edition, outcome);
             }
             ("session/new", Outcome::Result(result)) => {

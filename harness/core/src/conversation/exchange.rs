@@ -7,6 +7,14 @@ use crate::protocol::Edition;
 use crate::requirement::Party;
 use crate::wire::{Members, RpcId};
 
+/// What a conductor sends to a proxy instead of `initialize`, with the same params and the same response.
+pub(crate) const PROXY_INITIALIZE: &str = "proxy/initialize";
+
+/// Whether a request of this method opens a connection.
+pub(crate) fn opens_connection(method: &str) -> bool {
+    method == "initialize" || method == PROXY_INITIALIZE
+}
+
 /// A request, from its sending to its answer.
 #[derive(Debug, Clone)]
 pub struct Exchange {
@@ -54,7 +62,7 @@ impl Exchange {
     #[must_use]
     pub fn other_version(&self, edition: &Edition, outcome: Outcome<'_>) -> Option<u64> {
         match outcome {
-            _ if self.method != "initialize" => None,
+            _ if !opens_connection(&self.method) => None,
             Outcome::Result(result) => edition.other_version(result),
             Outcome::Error(error) => edition.refused_for(&self.params, error),
         }

@@ -261,6 +261,11 @@ impl Ruling<'_> {
         }
     }
 
+    /// Notes that the statement of a probe holds, or the fact that contradicts it.
+    pub fn note_whether(&mut self, good: bool, otherwise: impl FnOnce() -> Fact) {
+        self.note(if good { Fact::holds() } else { otherwise() });
+    }
+
     /// Passes when `good`, fails with the fact otherwise.
     pub fn decide(&mut self, good: bool, fact: impl FnOnce() -> Fact) {
         if good { self.pass() } else { self.fail(fact(), &[]) }

@@ -17,6 +17,7 @@ use super::{script, shapes};
 use crate::areas::{self, Areas, Logins, Seen};
 use crate::conversation::{
     Answer, CallSeen, Conversation, Introduction, LineSeen, Memory, Outcome, Payload, SUBAGENT, UpdateSeen,
+    opens_connection,
 };
 use crate::finding::{Tally, Unread};
 use crate::protocol::{Differences, Edition, Kind, Method, OtherRevision, Update};
@@ -385,13 +386,13 @@ impl Judge {
         }
     }
 
-    /// Handles the beginning of a conversation, which is `initialize`. A recording that begins with another message
-    /// began late.
+    /// Handles the beginning of a conversation, which is `initialize` or its twin for proxies. A recording that begins
+    /// with another message began late.
     fn notice_beginning(&mut self, from: Party, envelope: Envelope<'_>) {
         if self.conversation.whole || std::mem::replace(&mut self.conversation.begun, true) {
             return;
         }
-        let opening = matches!(envelope, Envelope::Call(call) if call.method == "initialize" && call.id.is_some());
+        let opening = matches!(envelope, Envelope::Call(call) if opens_connection(call.method) && call.id.is_some());
         let late = !(opening && from == Party::Client);
         self.begins_late |= late && !self.tallies.lacks(Lack::Order);
         // A program that rewrites messages leaves out invalid ones, such as an answer that could not be read.
@@ -413,14 +414,14 @@ impl Judge {
         !self.conversation.whole
             && !self.parties.contains(&from)
             // Separate requirements cover a null or another version in `initialize`.
-            && method != "initialize"
+            && !opens_connection(method)
             && !edition.differences(definition, value).problems.is_empty()
     }
 
     /// Returns the version whose schema applies to a payload. A party that requests another version, or agrees to one,
     /// may use the payload of that version.
     fn version_of(&self, method: &str, value: &Value) -> Option<u64> {
-        let named = value.member("protocolVersion").and_then(Value::as_u64).filter(|_| method == "initialize");
+        let named = value.member("protocolVersion").and_then(Value::as_u64).filter(|_| opens_connection(method));
         named.filter(|&version| version <= u64::from(u16::MAX)).or(self.conversation.version())
     }
 
@@ -587,5 +588,5 @@ impl Judge {
 
 /// Whether a request of this method, or its answer, may decide whether requirements apply.
 fn decides_conditions(method: &str) -> bool {
-    matches!(method, "initialize" | "session/new" | "session/load" | "session/resume")
+    opens_connection(method) || matches!(method, "session/new" | "session/load" | "session/resume")
 }

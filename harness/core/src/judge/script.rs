@@ -1,7 +1,6 @@
 //! The decisions of a case's steps: a step fails only the requirements that it names.
 
 use crate::areas::common::NO_METHOD;
-use crate::areas::probes::holds;
 use crate::areas::support::{asks_first, is_usually_answered, waits_for_others};
 use crate::conversation::{Conversation, Exchange};
 use crate::fact;
@@ -170,5 +169,5 @@ fn outside_cause(conversation: &Conversation, step: &StepEvent) -> Option<Fact> 
 
 /// Returns the observation of a step about something that the specification leaves open.
 fn probe_fact(step: &StepEvent, subject: Party) -> Fact {
-    if step.outcome == Outcome::Done { holds() } else { step_fact(step, subject) }
+    if step.outcome == Outcome::Done { Fact::holds() } else { step_fact(step, subject) }
 }

@@ -51,15 +51,17 @@ impl MethodTable {
     pub fn derive(schema: &Schema) -> Self {
         let mut table = Self::default();
         for sender in [Party::Agent, Party::Client] {
-            let results =
-                schema.methods_at(&format!("/$defs/{}Response/anyOf/0/properties/result/anyOf", title(sender.other())));
-            for (name, params) in call_params(schema, sender, "Request") {
-                let result =
-                    results.iter().find(|(method, _)| *method == name).map(|(_, definition)| definition.clone());
-                table.insert(sender, Kind::Request, Method { name, params, result });
-            }
-            for (name, params) in call_params(schema, sender, "Notification") {
-                table.insert(sender, Kind::Notification, Method { name, params, result: None });
+            // Between a conductor and a proxy, which stand where a client and an agent do, both send such requests.
+            for [calls, answers] in [[title(sender), title(sender.other())], ["Proxy"; 2]] {
+                let results = schema.methods_at(&format!("/$defs/{answers}Response/anyOf/0/properties/result/anyOf"));
+                for (name, params) in call_params(schema, calls, "Request") {
+                    let result =
+                        results.iter().find(|(method, _)| *method == name).map(|(_, definition)| definition.clone());
+                    table.insert(sender, Kind::Request, Method { name, params, result });
+                }
+                for (name, params) in call_params(schema, calls, "Notification") {
+                    table.insert(sender, Kind::Notification, Method { name, params, result: None });
+                }
             }
             for (name, params) in protocol_level(schema) {
                 table.insert(sender, Kind::Notification, Method { name, params, result: None });
@@ -115,8 +117,8 @@ fn title(party: Party) -> &'static str {
     }
 }
 
-fn call_params(schema: &Schema, sender: Party, kind: &str) -> Vec<(String, String)> {
-    schema.methods_at(&format!("/$defs/{}{kind}/properties/params/anyOf/0/anyOf", title(sender)))
+fn call_params(schema: &Schema, sender: &str, kind: &str) -> Vec<(String, String)> {
+    schema.methods_at(&format!("/$defs/{sender}{kind}/properties/params/anyOf/0/anyOf"))
 }
 
 /// Returns the notifications that both parties may send, which the schema keeps in a branch of its root.
@@ -138,8 +140,7 @@ mod tests {
             let known: Vec<&str> =
                 table.iter().flat_map(|(_, _, m)| [Some(m.params.as_str()), m.result.as_deref()]).flatten().collect();
             for (name, definition) in schema.root()["$defs"].as_object().expect("definitions") {
-                let proxied = definition.get("x-side") == Some(&Value::from("proxy"));
-                if definition.get("x-method").is_some() && !proxied {
+                if definition.get("x-method").is_some() {
                     assert!(known.contains(&name.as_str()), "{name} names a method, and the table lacks it");
                 }
             }

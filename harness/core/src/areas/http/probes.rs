@@ -1,11 +1,10 @@
 //! Questions that the draft leaves open or answers in two ways: what programs do is noted, and never decided.
 
 use super::state::{Asked, State};
-use crate::areas::probes::holds;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::Answer;
 use crate::fact;
-use crate::finding::Ruling;
+use crate::finding::{Fact, Ruling};
 use crate::trace::{CONNECTION_ID, HttpEvent};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -82,7 +81,7 @@ fn route_of_resumed(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
 
 fn ends_connection(_: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) {
     if matches!(event, HttpEvent::Request { method, scripted: false, .. } if method == "DELETE") {
-        ruling.note(holds());
+        ruling.note(Fact::holds());
     }
 }
 
@@ -92,7 +91,7 @@ fn names_version(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<
         return;
     }
     match super::state::header(headers, "acp-protocol-version") {
-        Some(_) => ruling.note(holds()),
+        Some(_) => ruling.note(Fact::holds()),
         None => ruling.note(fact!("no-version", "the client sends no Acp-Protocol-Version")),
     }
 }

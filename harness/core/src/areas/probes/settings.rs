@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 
-use super::{holds, note};
 use crate::areas::modes::agent::client_sets;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Session, UpdateSeen, current_values, option_id, option_text};
 use crate::fact;
-use crate::finding::Ruling;
+use crate::finding::{Fact, Ruling};
 use crate::wire::Members;
 
 pub(in crate::areas) const CHECKS: &[Check] = &[
@@ -44,7 +43,7 @@ fn own_change(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
     let session = update.known.filter(|session| session.turn.is_some() && !client_sets(ctx));
     let before = session.and_then(|session| session.options.as_deref());
     if update.variant == OPTIONS && before.is_some_and(|before| changed(before, update.body).is_some()) {
-        ruling.note(holds());
+        ruling.note(Fact::holds());
     }
 }
 
@@ -80,7 +79,7 @@ fn settings_kept(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     let mode = result.pointer("/modes/currentModeId").and_then(Value::as_str);
     let chosen = session.chosen_mode.as_deref();
     if let Some((before, now)) = chosen.or(session.mode()).zip(mode) {
-        note(ruling, before == now, || {
+        ruling.note_whether(before == now, || {
             fact!(
                 "other-mode-after-reopening",
                 "the agent returned the mode `{actual}`; before, the session had `{before}`",
@@ -101,7 +100,7 @@ fn settings_kept(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         let now = now.get(id).filter(|now| **now != before)?;
         Some((id, before, *now))
     });
-    ruling.note(lost.map_or_else(holds, |(id, before, now)| {
+    ruling.note(lost.map_or_else(Fact::holds, |(id, before, now)| {
         fact!(
             "other-value-after-reopening",
             "the agent returned the value {actual} of the option `{config_id}`; before, the session had {before}",
@@ -116,7 +115,7 @@ fn announced_again(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     let opens = |session: &Session| session.loading.or(session.resuming).is_some() && session.commands.is_some();
     let due = update.known.is_some_and(|session| session.commands_due.is_some() || opens(session));
     if due && update.variant == "available_commands_update" {
-        ruling.note(holds());
+        ruling.note(Fact::holds());
     }
 }
 

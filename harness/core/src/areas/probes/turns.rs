@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{holds, note};
 use crate::areas::common::proper;
 use crate::areas::list::entries;
 use crate::areas::support::Finish;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Outcome, Session, UpdateSeen};
 use crate::fact;
-use crate::finding::Ruling;
+use crate::finding::{Fact, Ruling};
 use crate::protocol::Feature;
 use crate::wire::Members;
 
@@ -66,7 +65,7 @@ fn explained(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     let message = error.member("message").and_then(Value::as_str).unwrap_or_default();
     let generic = message.trim_end_matches('.').eq_ignore_ascii_case("internal error") || message.is_empty();
     let has_data = error.member("data").is_some_and(|data| !data.is_null());
-    note(ruling, !generic || has_data, || {
+    ruling.note_whether(!generic || has_data, || {
         fact!(
             "unexplained-error",
             "the agent answered {method} with the error {code}, and with no words or data about its reason",
@@ -86,7 +85,7 @@ fn echo(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) 
 fn within_window(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let number = |name: &str| update.body.member(name).and_then(Value::as_u64);
     if let (Some(used), Some(size), "usage_update") = (number("used"), number("size"), update.variant) {
-        note(ruling, used <= size, || {
+        ruling.note_whether(used <= size, || {
             fact!("more-than-window", "the agent reported {used} used tokens of a context window of {size}", used, size)
         });
     }
@@ -136,7 +135,7 @@ fn all_directories(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
         return;
     }
     let left_out = gone.iter().filter(|_| !has_more).find(|(_, session)| !shown.contains(&*session.cwd));
-    ruling.note(left_out.map_or_else(holds, |(_, session)| {
+    ruling.note(left_out.map_or_else(Fact::holds, |(_, session)| {
         fact!(
             "directory-left-out",
             "the agent answered session/list without a filter, and left out the sessions of `{cwd}`",
@@ -152,7 +151,7 @@ fn metadata(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
         let has = |name: &str| entry.member(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
         let ours = entry.member("sessionId").and_then(Value::as_str).is_some_and(|id| known.contains(id));
         for name in ["title", "updatedAt"].into_iter().filter(|_| ours) {
-            note(ruling, has(name), || {
+            ruling.note_whether(has(name), || {
                 fact!("no-metadata", "the agent listed a session that had a prompt without {member}", member = name)
             });
         }
@@ -167,7 +166,7 @@ fn login_method(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     // A client that declares no support for terminals gets no method of theirs.
     let declared = ctx.conversation.client_has(Feature::Login("terminal"));
     if served || declared {
-        note(ruling, served, || {
+        ruling.note_whether(served, || {
             fact!("no-login-method", "the agent offers no login method of the type `agent` or `terminal`")
         });
     }

@@ -4,12 +4,11 @@ use serde_json::Value;
 
 use super::agent::work_of;
 use super::client::is_cancelled;
-use crate::areas::probes::holds;
 use crate::areas::state::STATE;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, SUBAGENT, UpdateSeen};
 use crate::fact;
-use crate::finding::Ruling;
+use crate::finding::{Fact, Ruling};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -29,7 +28,7 @@ fn cancel_confirmed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mu
         return;
     }
     ruling.note(match work.reason.as_deref() {
-        Some("cancelled") => holds(),
+        Some("cancelled") => Fact::holds(),
         reason => fact!(
             "other-end",
             "the agent reported the cancelled subagent `{session_id}` as {state} with the stop reason {reason}",
@@ -44,7 +43,7 @@ fn cascade(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
     let Some((id, child, work)) = work_of(ctx, update) else { return };
     if child.parent_cancelled.is_some() && child.cancelled.is_none() {
         ruling.note(match (work.state.as_str(), work.reason.as_deref()) {
-            ("idle", Some("cancelled")) => holds(),
+            ("idle", Some("cancelled")) => Fact::holds(),
             (state, reason) => fact!(
                 "child-goes-on",
                 "the agent reported the subagent `{session_id}` as {state} with the stop reason {reason} after the \
@@ -65,7 +64,7 @@ fn unlisted(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let entries = result.member("sessions").and_then(Value::as_array).into_iter().flatten();
     let mut ids = entries.filter_map(|entry| entry.member("sessionId")?.as_str());
     ruling.note(match ids.find(|id| ctx.conversation.children.contains_key(*id)) {
-        None => holds(),
+        None => Fact::holds(),
         Some(id) => {
             fact!("child-listed", "the agent listed the session `{session_id}` of a subagent", session_id = id)
         }
@@ -79,7 +78,7 @@ fn replayed(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let mut reported = known.filter(|(child, _)| ctx.conversation.is_below(child, id)).map(|(_, it)| it.reported);
     let Some(first) = reported.next() else { return };
     ruling.note(match reported.chain([first]).any(|n| n > exchange.n) {
-        true => holds(),
+        true => Fact::holds(),
         false => {
             fact!(
                 "children-not-replayed",
@@ -93,7 +92,7 @@ fn replayed(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 fn links(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for ((session, id), message) in &ctx.areas.subagent.messages {
         ruling.note(match message.is_linked {
-            true => holds(),
+            true => Fact::holds(),
             false => fact!(
                 "no-link",
                 "the agent did not name the other view of the message `{message_id}` between sessions",
@@ -106,7 +105,7 @@ fn links(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 fn without_participants(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for ((session, id), message) in &ctx.areas.subagent.messages {
         ruling.note(match message.is_named {
-            true => holds(),
+            true => Fact::holds(),
             false => fact!(
                 "no-participant",
                 "the agent never named a sender or a recipient of the message `{message_id}` between sessions",
@@ -122,7 +121,7 @@ fn permission_on_cancel(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
     let cancel = child.cancelled.map(|(n, _)| n).or(child.parent_cancelled);
     if cancel.is_some_and(|n| n > exchange.n) {
         ruling.note(match is_cancelled(answer.outcome) {
-            true => holds(),
+            true => Fact::holds(),
             false => fact!(
                 "not-cancelled",
                 "the client did not answer the permission request of a subagent as cancelled after it cancelled its \

@@ -4,12 +4,11 @@ use serde_json::Value;
 
 use super::{CAPABILITY, MEMBER, OPENING, OVERRIDE, blocks_of, mode_of, prompt_in};
 use crate::areas::common::{BAD_PARAMS, LOGIN, WITHDRAWN};
-use crate::areas::probes::holds;
 use crate::areas::support::{Finish, same_path};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Outcome, Payload, Trial};
 use crate::fact;
-use crate::finding::Ruling;
+use crate::finding::{Fact, Ruling};
 use crate::requirement::Party;
 use crate::trace::{MARK, ModelEvent, Precedence};
 use crate::wire::Members;
@@ -175,7 +174,7 @@ fn error_code(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let is_meant = answer.exchange.is_some_and(|exchange| is_inapplicable(ctx, &exchange.params));
     match answer.outcome.error_code().filter(|_| is_meant) {
         None => {}
-        Some(BAD_PARAMS) => ruling.note(holds()),
+        Some(BAD_PARAMS) => ruling.note(Fact::holds()),
         Some(code) => ruling.note(fact!(
             "other-error-code",
             "the agent refused a systemPrompt with the error code {code}; {expected} is usual",
