@@ -69,7 +69,9 @@ pub(crate) const LAYERS: &[Layered] = &[
     // Permission
     messages("permission-clears-all", || Box::new(permission::ClearAll)),
     messages("permission-late-asked", || Box::new(permission::AnswerLate::default())),
+    messages("close-answers-one", || Box::new(permission::CloseAnswersOne::default())),
     // Files
+    messages("read-once", || Box::new(fs::ReadOnce::default())),
     messages("write-no-create", || Box::new(Refuse(fs::creates_file))),
     messages("write-no-truncate", || Box::new(EditInward(fs::leave_rest))),
     messages("write-answers-first", || Box::new(fs::WriteLater)),
