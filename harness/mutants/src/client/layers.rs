@@ -77,6 +77,7 @@ pub(crate) const LAYERS: &[Layered] = &[
     messages("write-answers-first", || Box::new(fs::WriteLater)),
     // Terminals
     messages("create-waits", || Box::new(terminal::CreateWaits::default())),
+    messages("args-composed", || Box::new(EditInward(terminal::compose_args))),
     messages("args-joined", || Box::new(EditInward(terminal::join_args))),
     messages("output-waits", || Box::new(terminal::OutputWaits::default())),
     messages("output-forgotten", || Box::new(Outputs::new(terminal::remove_sent))),
