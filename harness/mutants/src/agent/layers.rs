@@ -67,6 +67,7 @@ pub(crate) const LAYERS: &[Layered] = &[
     // Permission
     messages("act-before-permission", || Box::new(permission::AskedAfterwards::default())),
     messages("report-afterwards", || Box::new(permission::ReportedAfterwards::default())),
+    messages("close-allows", || Box::new(permission::CloseAllows::default())),
     messages("write-outside", || Box::new(permission::WriteOutside::default())),
     // Elicitation
     messages("visited-at-consent", || Box::new(prompt::VisitedAtConsent)),

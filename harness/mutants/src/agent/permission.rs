@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     layer::{Layer, Onward},
-    message::{ToolCall, calls, ends_tool_call, opens_session, result, session, tool_call, update},
+    message::{ToolCall, calls, ends_tool_call, is_response, opens_session, result, session, tool_call, update},
 };
 
 const ASK: &str = "session/request_permission";
@@ -140,5 +140,44 @@ impl Layer for WriteOutside {
         } else {
             onward.outward(message);
         }
+    }
+}
+
+/// Takes the close of a session for the approval of its open permission request.
+#[derive(Default)]
+pub(super) struct CloseAllows {
+    /// The requests to close sessions whose tool call has not ended, by session.
+    held: HashMap<String, Value>,
+    /// The sessions that were closed during a permission request.
+    closed: HashSet<String>,
+}
+
+impl Layer for CloseAllows {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        if is_response(&message) && onward.asked().is_none() {
+            // The layer has already answered the request.
+            return;
+        }
+        let id = session(&message).unwrap_or_default().to_owned();
+        match onward.open_in(ASK, &id).cloned().filter(|_| calls(&message, "session/close")) {
+            Some(request) => {
+                onward.inward(result(&request, allowed(&request)));
+                self.closed.insert(id.clone());
+                self.held.insert(id, message);
+            }
+            None => onward.inward(message),
+        }
+    }
+
+    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
+        let id = session(onward.asked().unwrap_or(&message)).unwrap_or_default().to_owned();
+        let close = if ends_tool_call(&message) { self.held.remove(&id) } else { None };
+        for reason in ["/result/stopReason", "/params/update/stopReason"] {
+            if let Some(reason) = message.pointer_mut(reason).filter(|_| self.closed.contains(&id)) {
+                *reason = "cancelled".into();
+            }
+        }
+        onward.outward(message);
+        close.into_iter().for_each(|close| onward.inward(close));
     }
 }

@@ -1,6 +1,6 @@
 //! Faults in reading and writing files.
 
-use std::{fs, path::Path, thread, time::Duration};
+use std::{collections::HashMap, fs, path::Path, thread, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -48,5 +48,23 @@ impl Layer for WriteLater {
             let _ = fs::write(path, content);
         });
         onward.outward(result(&message, json!({})));
+    }
+}
+
+/// Reads a file once, and returns the same content for every later read.
+#[derive(Default)]
+pub(super) struct ReadOnce {
+    /// The answers, by the params of the read.
+    read: HashMap<String, Value>,
+}
+
+impl Layer for ReadOnce {
+    fn outward(&mut self, mut message: Value, onward: &mut Onward) {
+        if let Some(request) = onward.answers("fs/read_text_file")
+            && let Some(result) = message.get_mut("result")
+        {
+            *result = self.read.entry(request["params"].to_string()).or_insert_with(|| result.take()).clone();
+        }
+        onward.outward(message);
     }
 }

@@ -69,12 +69,15 @@ pub(crate) const LAYERS: &[Layered] = &[
     // Permission
     messages("permission-clears-all", || Box::new(permission::ClearAll)),
     messages("permission-late-asked", || Box::new(permission::AnswerLate::default())),
+    messages("close-answers-one", || Box::new(permission::CloseAnswersOne::default())),
     // Files
+    messages("read-once", || Box::new(fs::ReadOnce::default())),
     messages("write-no-create", || Box::new(Refuse(fs::creates_file))),
     messages("write-no-truncate", || Box::new(EditInward(fs::leave_rest))),
     messages("write-answers-first", || Box::new(fs::WriteLater)),
     // Terminals
     messages("create-waits", || Box::new(terminal::CreateWaits::default())),
+    messages("args-composed", || Box::new(EditInward(terminal::compose_args))),
     messages("args-joined", || Box::new(EditInward(terminal::join_args))),
     messages("output-waits", || Box::new(terminal::OutputWaits::default())),
     messages("output-forgotten", || Box::new(Outputs::new(terminal::remove_sent))),

@@ -81,3 +81,25 @@ impl Layer for AnswerLate {
         onward.outward(message);
     }
 }
+
+/// Answers only the first of the open requests of a session that is closed.
+#[derive(Default)]
+pub(super) struct CloseAnswersOne {
+    cancelled: Cancelled,
+    /// The sessions with a request that was answered as cancelled, though nothing was cancelled.
+    answered: HashSet<String>,
+}
+
+impl Layer for CloseAnswersOne {
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        self.cancelled.note(&message);
+        if calls(&message, "session/close") {
+            self.answered.remove(session(&message).unwrap_or_default());
+        }
+        let request = onward.answers(ASK).filter(|request| !self.cancelled.has_session_of(request));
+        let id = request.as_ref().filter(|_| is_cancelled(&message)).and_then(session);
+        if id.is_none_or(|id| self.answered.insert(id.to_owned())) {
+            onward.outward(message);
+        }
+    }
+}

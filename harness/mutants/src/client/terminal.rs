@@ -26,6 +26,13 @@ pub(super) fn join_args(message: &mut Value) {
     }
 }
 
+/// Composes a letter and its accent in the arguments of a command.
+pub(super) fn compose_args(message: &mut Value) {
+    for arg in message.pointer_mut("/params/args").and_then(Value::as_array_mut).into_iter().flatten() {
+        *arg = arg.as_str().unwrap_or_default().replace("e\u{301}", "\u{e9}").into();
+    }
+}
+
 /// Removes the byte limit from a `terminal/create`.
 fn forget_limit(message: &mut Value) {
     if let Some(params) = message.get_mut("params").and_then(Value::as_object_mut) {
