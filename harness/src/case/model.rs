@@ -488,7 +488,7 @@ pub struct Incoming {
     pub body: IncomingBody,
     /// Whether objects must match member for member, instead of by subset.
     pub exact: bool,
-    /// Whether the line is forbidden only from its place on, under [`Action::Never`].
+    /// Whether it is forbidden only from its place on.
     pub from_here: bool,
 }
 
@@ -591,10 +591,7 @@ impl Bindings {
         let mut bindings = Self::new();
         bindings.set("cwd", json!(cwd));
         bindings.set("home", json!(home));
-        let own = match case.subject {
-            Party::Agent => "client-capabilities",
-            Party::Client => "agent-capabilities",
-        };
+        let own = format!("{}-capabilities", case.subject.other());
         bindings.set(own, case.tester.capabilities.clone());
         bindings
     }

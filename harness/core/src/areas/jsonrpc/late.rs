@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::areas::common::NO_METHOD;
 use crate::conversation::timing::{ANSWER_AFTER_END, HELD_BACK, between, millis};
 use crate::conversation::{Answer, Conversation};
 use crate::fact;
@@ -31,8 +30,8 @@ pub(super) fn is_instant(method: &str) -> bool {
 }
 
 impl Late {
-    /// Returns the answer of this party, if it is late. A party that is always slow with such requests is not delayed by
-    /// the turn.
+    /// Returns the answer of this party, if it is late. A party that is always slow with such requests is not delayed
+    /// by the turn.
     pub(super) fn of(
         conversation: &Conversation,
         from: Party,
@@ -53,7 +52,7 @@ impl Late {
             asked: exchange.n,
             turn_ended,
             waited: waited(us),
-            is_unknown: answer.outcome.error_code() == Some(NO_METHOD),
+            is_unknown: answer.outcome.error_code() == Some(-32601),
             method: exchange.method.clone(),
         })
     }
