@@ -83,7 +83,7 @@ fn held_back(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     let Some((late, exchange)) = late.zip(answer.exchange.filter(|exchange| is_instant(&exchange.method))) else {
         return;
     };
-    if exchange.n < late.answered {
+    if exchange.n < late.turn_ended {
         return;
     }
     let took = ctx.conversation.in_between((exchange.us, exchange.heard), ctx.us);

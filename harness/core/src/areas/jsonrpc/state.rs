@@ -104,7 +104,7 @@ impl State {
         if let Some(exchange) = answer.exchange {
             if is_instant(&exchange.method) {
                 match self.late.get(&event.from) {
-                    Some(late) if exchange.n > late.answered => drop(self.late.remove(&event.from)),
+                    Some(late) if exchange.n > late.turn_ended => drop(self.late.remove(&event.from)),
                     Some(_) => {}
                     None => {
                         let late = Late::of(event.conversation, event.from, (event.n, event.us), answer);
