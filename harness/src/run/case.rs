@@ -192,6 +192,12 @@ impl<'c, C: Channel> RunningCase<'c, C> {
         true
     }
 
+    /// Reads events until this moment, also if nothing more can come.
+    pub(super) async fn pass_time(&mut self, until: Instant) {
+        self.until(until, |_| false).await;
+        tokio::time::sleep_until(until).await;
+    }
+
     /// Returns the limit for something that a person does.
     pub(super) fn for_person(&self, limit: Duration) -> Duration {
         self.subject.person.as_ref().map_or(limit, |person| person.patience().max(limit))

@@ -57,9 +57,7 @@ const BEFORE_ACT: Duration = Duration::from_millis(250);
 /// Makes the user of the client do something.
 pub(super) async fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> StepResult {
     if running.subject.confirms {
-        let until = Instant::now() + BEFORE_ACT;
-        while Instant::now() < until && running.next(until).await {}
-        tokio::time::sleep_until(until).await;
+        running.pass_time(Instant::now() + BEFORE_ACT).await;
     }
     match attempt(running, act) {
         Ok(()) => StepResult::new(StepKind::Act, Outcome::Done),

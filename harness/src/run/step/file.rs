@@ -32,8 +32,7 @@ pub(super) async fn compare<C: Channel>(
 pub(super) async fn pause<C: Channel>(running: &mut RunningCase<'_, C>, deadline: Instant) -> bool {
     let now = Instant::now();
     let until = (now + CHECK_AGAIN).min(deadline);
-    running.until(until, |_| false).await;
-    tokio::time::sleep_until(until).await;
+    running.pass_time(until).await;
     now < deadline
 }
 
