@@ -547,7 +547,10 @@ fn redact_step(step: &mut StepEvent, is_own: bool) {
         _ => {}
     }
     match &mut step.observed {
-        Some(Observed::Mismatch { expected, actual, .. }) => (*expected, *actual) = (mask(expected), mask(actual)),
+        Some(Observed::Mismatch(difference) | Observed::TimedOut { differing: Some(difference), .. }) => {
+            difference.expected = mask(&difference.expected);
+            difference.actual = mask(&difference.actual);
+        }
         Some(Observed::Error(error)) => *error = json!({ "code": error["code"], "message": "x" }),
         Some(Observed::Result(result)) => *result = "x".into(),
         Some(Observed::Reply { text, .. } | Observed::File(text)) => excerpt(text),

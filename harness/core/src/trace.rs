@@ -22,6 +22,6 @@ pub use model::{
     OTHERS, Precedence, intents_in,
 };
 pub use step::{
-    Excerpt, Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, StepKind,
-    SubjectEnd,
+    Difference, Excerpt, Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent,
+    StepKind, SubjectEnd,
 };

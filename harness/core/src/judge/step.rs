@@ -10,7 +10,7 @@ use crate::fact;
 use crate::finding::Fact;
 use crate::requirement::Party;
 use crate::trace::{
-    Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, SubjectEnd,
+    Difference, Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent, SubjectEnd,
 };
 
 /// The reason why the stream of a subject ended.
@@ -83,9 +83,8 @@ fn sentence(step: &StepEvent, subject: Party) -> Option<String> {
     let (expected, observed) = (step.expected.as_ref()?, step.observed.as_ref()?);
     let seconds = |ms: u64| Duration::from_millis(ms).as_secs_f64();
     Some(match (expected, observed) {
-        (Expected::Message(message), Observed::Mismatch { pointer, expected, actual }) => {
-            let place = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
-            format!("the {subject} {} with {actual}{place}; expected {expected}", sent_text(message))
+        (Expected::Message(message), Observed::Mismatch(Difference { pointer, expected, actual })) => {
+            format!("the {subject} {} with {actual}{}; expected {expected}", sent_text(message), place_text(pointer))
         }
         (Expected::Message(ExpectedMessage::Result(answer)), Observed::Error(error)) => {
             format!(
@@ -103,6 +102,12 @@ fn sentence(step: &StepEvent, subject: Party) -> Option<String> {
         (Expected::NoMessageWith { message, params }, Observed::Message) => {
             let with = member_words(params).unwrap_or_else(|| params.to_string());
             format!("the {subject} {} with {with}; expected no such message", sent_text(message))
+        }
+        (Expected::Message(message), Observed::TimedOut { differing: Some(other), after_ms, .. }) => {
+            let Difference { pointer, expected, actual } = other;
+            let (sent, limit) = (sent_text(message), seconds(*after_ms));
+            let place = place_text(pointer);
+            format!("the {subject} {sent} with {actual}{place}, and not with {expected} within {limit} s")
         }
         (Expected::Message(message), Observed::TimedOut { connected: true, after_ms, .. }) => {
             format!("the {subject} {} within {} s", unsent_text(message), seconds(*after_ms))
@@ -197,7 +202,7 @@ pub fn expected_text(step: &StepEvent, subject: Party) -> Option<String> {
 pub fn observed_text(step: &StepEvent, subject: Party) -> String {
     let Some(observed) = &step.observed else { return String::new() };
     match observed {
-        Observed::Mismatch { pointer, expected, actual } => {
+        Observed::Mismatch(Difference { pointer, expected, actual }) => {
             let place = if pointer.is_empty() { "the value" } else { pointer };
             format!("{place}: expected {expected}, found {actual}")
         }
@@ -294,6 +299,11 @@ fn sent_text(message: &ExpectedMessage) -> String {
             format!("answered {}", request_text(answer))
         }
     }
+}
+
+/// Returns where a difference is: ` at /cwd`; empty for the whole.
+fn place_text(pointer: &str) -> String {
+    if pointer.is_empty() { String::new() } else { format!(" at {pointer}") }
 }
 
 /// Returns what a subject does that does not send this message: `did not answer session/new`.
@@ -396,6 +406,12 @@ mod tests {
         );
         let request = r#"{"message":{"request":"session/request_permission"}}"#;
         assert_eq!(text(request, r#""nothing""#, Party::Agent), "the agent did not send session/request_permission");
+        let differing = r#"{"pointer":"/protocolVersion","expected":"2","actual":"3"}"#;
+        let timed_out = r#"{"timed-out":{"afterMs":20000,"connected":true,"byPerson":false,"differing":DIFFERING}}"#;
+        assert_eq!(
+            text(r#"{"message":{"request":"initialize"}}"#, &timed_out.replace("DIFFERING", differing), Party::Client),
+            "the client sent initialize with 3 at /protocolVersion, and not with 2 within 20 s"
+        );
         assert_eq!(
             text(r#""connection-end""#, r#"{"still-connected":{"answers":true}}"#, Party::Client),
             "the client kept the connection open and answered a later request; expected it to close it"

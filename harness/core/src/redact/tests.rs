@@ -3,8 +3,8 @@
 use super::*;
 use crate::requirement::Party;
 use crate::trace::{
-    AgentStart, CaseInfo, Header, McpTransport, ModelCall, ModelEvent, ModelOutput, ModelRequest, ModelText, OTHERS,
-    Outcome, StepKind, Visit,
+    AgentStart, CaseInfo, Difference, Header, McpTransport, ModelCall, ModelEvent, ModelOutput, ModelRequest,
+    ModelText, OTHERS, Outcome, StepKind, Visit,
 };
 use crate::wire::LineEnd;
 
@@ -70,6 +70,8 @@ fn private() -> Trace {
         file: Some("/x/alice/v1/agent/own.yaml".to_owned()),
         requirements: Vec::new(),
     };
+    let difference =
+        || Difference { pointer: String::new(), expected: "secret".to_owned(), actual: "alice".to_owned() };
     let whats = vec![
         What::Case(CaseMark::Begins(case)),
         What::Process(started),
@@ -167,9 +169,10 @@ fn private() -> Trace {
         step(Expected::FenceAnswer, Observed::Result(json!({ "secret": "alice" }))),
         step(Expected::FenceAnswer, Observed::Problem("secret".to_owned())),
         step(Expected::FenceAnswer, Observed::NoProcessId { path: "/x/alice".to_owned() }),
+        step(Expected::FenceAnswer, Observed::Mismatch(difference())),
         step(
             Expected::FenceAnswer,
-            Observed::Mismatch { pointer: String::new(), expected: "secret".to_owned(), actual: "alice".to_owned() },
+            Observed::TimedOut { after_ms: 1, connected: true, by_person: false, differing: Some(difference()) },
         ),
     ];
     let events = whats.into_iter().enumerate();

@@ -205,19 +205,23 @@ pub enum ExpectedText {
     Lacks(Excerpt),
 }
 
+/// Where a message differs from its pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Difference {
+    /// The place in the params, the result or the error, as a JSON pointer; empty for the whole.
+    pub pointer: String,
+    /// The value in the pattern.
+    pub expected: String,
+    /// The actual value, shortened.
+    pub actual: String,
+}
+
 /// The observation of the runner instead of the expectation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Observed {
     /// An answer that differs from the pattern at one place.
-    Mismatch {
-        /// The place in the result or error, as a JSON pointer; empty for the whole.
-        pointer: String,
-        /// The value in the pattern.
-        expected: String,
-        /// The actual value, shortened.
-        actual: String,
-    },
+    Mismatch(Difference),
     /// An error where a result was expected.
     Error(Value),
     /// A result where an error was expected.
@@ -236,6 +240,9 @@ pub enum Observed {
         connected: bool,
         /// Whether a person has to act first.
         by_person: bool,
+        /// How the first request of the expected method differs from the pattern.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        differing: Option<Difference>,
     },
     /// Nothing matched before the time limit, or before the subject's stream ended.
     Nothing,

@@ -154,7 +154,7 @@ pub struct ReviewArgs {
 
 const REVIEW_HELP: &str =
     "A run with --snapshots writes each changed transcript as CASE.snap.new next to CASE.snap. Compare the two files, then accept or \
-reject the change. `cargo insta review --workspace-root DIR` does both for each file.
+reject the change. If the folder is in a Cargo package, `cargo insta review` there does both, one file after another.
 
 Examples:
   acp-conformance agent --snapshots transcripts -- my-agent --acp

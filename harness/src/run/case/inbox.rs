@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::case::Bindings;
 use crate::case::model::{Incoming, IncomingBody};
+use crate::case::{Bindings, Mismatch};
 use crate::run::channel::Message;
-use crate::trace::{ExpectedAnswer, ExpectedMessage, Observed};
+use crate::trace::{Difference, ExpectedAnswer, ExpectedMessage, Observed};
 use crate::wire::{Envelope, RpcId};
 
 /// A message of the subject.
@@ -87,11 +87,12 @@ pub(in crate::run) fn compare_answer(line: &Incoming, answer: &Value, bindings: 
         (_, _, Some(found)) => return Err(Observed::Error(found.clone())),
         (_, found, None) => return Err(Observed::Result(found.cloned().unwrap_or_default())),
     };
-    pattern.matches(found, bindings, line.exact).map_err(|mismatch| Observed::Mismatch {
-        pointer: mismatch.pointer,
-        expected: mismatch.expected,
-        actual: mismatch.found,
-    })
+    pattern.matches(found, bindings, line.exact).map_err(|mismatch| Observed::Mismatch(difference(mismatch)))
+}
+
+/// Returns a difference as a trace stores it.
+fn difference(Mismatch { pointer, expected, found }: Mismatch) -> Difference {
+    Difference { pointer, expected, actual: found }
 }
 
 impl Inbox {
@@ -135,6 +136,19 @@ impl Inbox {
             self.callers.insert(label.clone(), message.connection);
         }
         Some(message)
+    }
+
+    /// Returns how the first request after the cursor that has the method of the line differs from it.
+    pub fn differing_request(&self, line: &Incoming, bindings: &Bindings) -> Option<Difference> {
+        let IncomingBody::Call { label: Some(_), method, params: Some(wanted) } = &line.body else { return None };
+        self.messages.get(self.cursor..)?.iter().filter(|message| message.taken.is_none()).find_map(|message| {
+            let Envelope::Call(call) = Envelope::of(&message.value) else { return None };
+            if call.id.is_none() || call.method != method || self.is_of_fence(&message.value) {
+                return None;
+            }
+            let params = call.params.unwrap_or(&Value::Null);
+            wanted.matches(params, &mut bindings.clone(), line.exact).err().map(difference)
+        })
     }
 
     /// Finds the answer to the request with this label, from position `from` on, and moves the cursor after it.

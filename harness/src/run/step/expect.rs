@@ -389,6 +389,7 @@ impl<C: Channel> RunningCase<'_, C> {
             after_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
             connected: !self.channel.state().connections.is_empty(),
             by_person: self.is_by_hand(),
+            differing: self.inbox.differing_request(line, &self.bindings),
         });
         let result = StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::TimedOut) };
         // Before the handshake the subject cannot answer a fence.

@@ -18,7 +18,7 @@ use crate::run::environment::{CaseEnv, Sandbox, Start, bindings};
 use crate::run::recorder::Recorder;
 use crate::run::tester::Writing;
 use crate::run::timing::AT_REST;
-use crate::trace::{Exit, Observed, Outcome, StepEvent, SubjectEnd, What};
+use crate::trace::{Difference, Exit, Observed, Outcome, StepEvent, SubjectEnd, What};
 use crate::wire::LineEnd;
 
 /// The behaviour after the last line of the list.
@@ -161,7 +161,7 @@ async fn different_answer_is_recorded_with_the_place_of_the_difference() {
     let [answer] = steps.as_slice() else { panic!("{steps:?}") };
     let (pointer, expected, actual) = ("/protocolVersion".to_owned(), "1".to_owned(), "7".to_owned());
     assert_eq!(answer.outcome, Outcome::Contradicted);
-    assert_eq!(answer.observed, Some(Observed::Mismatch { pointer, expected, actual }));
+    assert_eq!(answer.observed, Some(Observed::Mismatch(Difference { pointer, expected, actual })));
 }
 
 #[tokio::test]
@@ -171,7 +171,10 @@ async fn silence_is_recorded_with_the_limit() {
     assert_eq!(answer.outcome, Outcome::TimedOut);
     let start = Subject::agent(Vec::new(), ".".into()).limits.start;
     let after_ms = u64::try_from(start.as_millis()).expect("a short time");
-    assert_eq!(answer.observed, Some(Observed::TimedOut { after_ms, connected: true, by_person: false }));
+    assert_eq!(
+        answer.observed,
+        Some(Observed::TimedOut { after_ms, connected: true, by_person: false, differing: None })
+    );
 }
 
 #[tokio::test]
