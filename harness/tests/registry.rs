@@ -19,6 +19,7 @@ pub fn trials() -> Vec<Trial> {
         "registry":
         entries_are_tested_once_and_changes_are_shown,
         entries_that_cannot_be_tested_have_a_reason,
+        an_entry_without_a_profile_gets_the_settings_that_lead_to_the_model,
         a_limit_keeps_what_was_decided,
         packages_are_installed_by_their_package_managers,
         shards_are_collected,
@@ -187,6 +188,34 @@ fn entries_that_cannot_be_tested_have_a_reason() {
     assert_eq!(fixture.result("silent")["login"]["verdict"], "not-met");
     let board = fs::read_to_string(fixture.path("out/board/index.html")).expect("a board");
     assert!(board.contains("Agent digest") && board.contains("no licence"));
+}
+
+fn an_entry_without_a_profile_gets_the_settings_that_lead_to_the_model() {
+    let mut fixture = Fixture::new();
+    let calls_tool = r#"    case $line in
+    *'"method":"session/new"'*)
+        printf '{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}\n' "$id"
+        continue ;;
+    *'"method":"session/prompt"'*)
+        [ "$OPENAI_BASE_URL" ] && printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"T"}}}\n{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}\n' "$id" && continue ;;
+    esac
+    case $line in"#;
+    let with_model = with_logins(LOGIN).replacen("    case $line in", calls_tool, 1);
+    fixture.script("with-model", "1.0.0", &with_model, None);
+    fixture.script("without", "1.0.0", &with_logins(LOGIN), None);
+    let (said, noted) = fixture.texts(&[]);
+    let result = fixture.result("with-model");
+    assert_eq!(result["profile"], "profiles/with-model.toml", "{said}{noted}{result}");
+    let profile = fs::read_to_string(fixture.path("out/profiles/with-model.toml")).expect("a profile");
+    assert!(profile.contains(r#"OPENAI_BASE_URL = "{model}"#), "{profile}");
+    let report = fs::read_to_string(fixture.path("out/reports/with-model-v1.json")).expect("a report");
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let requirements = report["requirements"].as_array().expect("requirements");
+    let verdict = |id: &str| &requirements.iter().find(|one| one["id"] == id).expect("a requirement")["verdict"];
+    assert_eq!(verdict("tool.title"), "pass");
+    let without = fixture.result("without");
+    assert_eq!((without.get("profile"), &without["outcome"]), (None, &json!("tested")), "{without}");
+    assert!(!fixture.path("out/profiles/without.toml").exists());
 }
 
 /// Memory and processes are known on Linux only.

@@ -198,6 +198,7 @@ impl<'r> EntryRuns<'r> {
             reason: tested.reason,
             stderr: tested.stderr,
             login: tested.login,
+            profile: result.profile.or(tested.profile),
             editions: tested.editions,
             ..result
         }))

@@ -13,7 +13,9 @@ use super::install::Installed;
 use super::results::{EditionResult, EntryOutcome, LoginRule};
 use super::rule::{RULE_CASE, RULE_YAML, login_rule};
 use super::sandbox::EntryFolders;
-use crate::profile::Profile;
+use crate::edition::V1;
+use crate::plan::PROJECT_FILE;
+use crate::profile::{self, Profile};
 use crate::requirement::Party;
 use crate::results::{RequirementReport, RunReport};
 use crate::trace::{Trace, What};
@@ -28,6 +30,12 @@ const TRACES: &str = "traces";
 
 /// The time limit for the response to the first `initialize`: the first start of a program is slower than later ones.
 const FIRST_START: Duration = Duration::from_secs(60);
+
+/// The folder of the profiles there that were found for entries without a built-in one.
+const PROFILES: &str = "profiles";
+
+/// The most time to look for such a profile: an agent that needs a login of its own lets each try wait.
+const SEARCH: Duration = Duration::from_secs(180);
 
 /// How much longer than its time limit a run of cases may take: it confirms its failures and writes its reports.
 const GRACE: Duration = Duration::from_secs(60);
@@ -55,7 +63,7 @@ impl CaseChoice {
         let cases = if self.quick { "a few cases" } else { "all cases" };
         match &self.profile {
             Some(name) => format!("{cases}, with the profile {name} and the scripted model"),
-            None => format!("{cases} that need no login and no model"),
+            None => format!("{cases}, with the settings that `init` finds"),
         }
     }
 }
@@ -113,6 +121,8 @@ pub struct TestResult {
     pub stderr: Vec<String>,
     /// The registry's own rule.
     pub login: LoginRule,
+    /// The profile that was found, from the folder of the results.
+    pub profile: Option<String>,
     /// The results in each version of the protocol.
     pub editions: Vec<EditionResult>,
 }
@@ -127,6 +137,7 @@ pub async fn test_entry(test: &EntryTest<'_>) -> Option<TestResult> {
             reason: Some(reason),
             stderr,
             login: LoginRule::unknown("the harness failed"),
+            profile: None,
             editions: Vec::new(),
         }),
     }
@@ -161,12 +172,41 @@ impl EntryTest<'_> {
                 reason: Some(reason.clone()),
                 stderr: stderr.clone(),
                 login: contact.login,
+                profile: None,
                 editions: Vec::new(),
             });
         }
         drop(folders);
+        let found = match &self.choice.profile {
+            Some(_) => None,
+            None => self.find_profile().await?,
+        };
         let folders = EntryFolders::make().map_err(harness)?;
-        self.cases(&folders, contact).await
+        let result = self.cases(&folders, contact, found.as_deref()).await?;
+        Ok(TestResult { profile: found, ..result })
+    }
+
+    /// Looks for the settings that lead the entry to the scripted model, as `init` does, and returns the place of a
+    /// profile with them in the folder of the results.
+    async fn find_profile(&self) -> Result<Option<String>, Cut> {
+        let harness = |error: std::io::Error| Cut::Harness(error.to_string(), Vec::new());
+        let place = format!("{PROFILES}/{}.toml", self.entry.id);
+        let kept = self.output.join(&place);
+        // The one of an earlier test may be of another version.
+        let _ = fs::remove_file(&kept);
+        let folders = EntryFolders::make().map_err(harness)?;
+        let env = self.installed.env.iter();
+        let environment = env.fold(folders.environment(), |all, (name, value)| all.with(name, value));
+        let args = [OsString::from("init")].into_iter().chain(self.command()).collect();
+        self.child(&folders, args, SEARCH.min(self.limits.time), environment).await?;
+        let found = folders.work().join(PROJECT_FILE);
+        let Ok((Some(profile), _)) = profile::load_file(&found, V1.catalogue()) else { return Ok(None) };
+        if profile.env.is_empty() && profile.home.is_empty() {
+            return Ok(None);
+        }
+        fs::create_dir_all(self.output.join(PROFILES)).map_err(harness)?;
+        fs::copy(&found, &kept).map_err(harness)?;
+        Ok(Some(place))
     }
 
     /// Starts the entry as the registry describes it, and asks for its logins.
@@ -203,7 +243,7 @@ impl EntryTest<'_> {
     }
 
     /// Runs the cases in each version of the protocol that the entry speaks.
-    async fn cases(&self, folders: &EntryFolders, contact: Contact) -> Result<TestResult, Cut> {
+    async fn cases(&self, folders: &EntryFolders, contact: Contact, found: Option<&str>) -> Result<TestResult, Cut> {
         let written = folders.root().join(REPORTS);
         fs::create_dir(&written).map_err(|error| Cut::Harness(error.to_string(), Vec::new()))?;
         let mut args: Vec<OsString> =
@@ -219,9 +259,14 @@ impl EntryTest<'_> {
         args.extend(["--jobs".into(), self.jobs.to_string().into()]);
         args.extend(self.settings());
         let mut environment = folders.environment();
-        if let Some(name) = &self.choice.profile {
-            args.extend(["--profile".into(), name.into()]);
-        }
+        let profile = match found {
+            Some(place) => {
+                let file = std::path::absolute(self.output.join(place));
+                Some(file.map_err(|error| Cut::Harness(error.to_string(), Vec::new()))?.into_os_string())
+            }
+            None => self.choice.profile.as_ref().map(OsString::from),
+        };
+        args.extend(profile.into_iter().flat_map(|profile| ["--profile".into(), profile]));
         // The command of a profile leads the program to the scripted model; the one of the registry does not.
         match self.profile_program.filter(|program| self.installed.bin.join(program).is_file()) {
             Some(_) => environment = environment.with("PATH", path_with(&self.installed.bin)),
@@ -236,7 +281,14 @@ impl EntryTest<'_> {
             .collect();
         if !editions.is_empty() {
             let (outcome, reason) = (EntryOutcome::Tested, ended.limit());
-            return Ok(TestResult { outcome, reason, stderr: Vec::new(), login: contact.login, editions });
+            return Ok(TestResult {
+                outcome,
+                reason,
+                stderr: Vec::new(),
+                login: contact.login,
+                profile: None,
+                editions,
+            });
         }
         if ended.stopped.is_some() {
             return Ok(stopped(&ended, contact.login));
@@ -245,7 +297,14 @@ impl EntryTest<'_> {
             let reason =
                 format!("the time limit of {} s ended before a requirement was decided", self.limits.time.as_secs());
             let (reason, stderr) = (Some(reason), ended.last_lines);
-            return Ok(TestResult { outcome: EntryOutcome::Stopped, reason, stderr, login: contact.login, editions });
+            return Ok(TestResult {
+                outcome: EntryOutcome::Stopped,
+                reason,
+                stderr,
+                login: contact.login,
+                profile: None,
+                editions,
+            });
         }
         // Exit code 3 without a report: the agent speaks no version that this program tests.
         let obstacle = reports.iter().find_map(|(report, _)| report.obstacle.as_deref().map(sentence_of));
@@ -264,6 +323,7 @@ impl EntryTest<'_> {
             reason: Some(reason),
             stderr,
             login: contact.login,
+            profile: None,
             editions,
         })
     }
@@ -331,7 +391,14 @@ fn is_result(report: &RunReport) -> bool {
 fn stopped(ended: &Ended, login: LoginRule) -> TestResult {
     let reason = ended.limit().unwrap_or_else(|| ended.how());
     let stderr = ended.last_lines.clone();
-    TestResult { outcome: EntryOutcome::Stopped, reason: Some(reason), stderr, login, editions: Vec::new() }
+    TestResult {
+        outcome: EntryOutcome::Stopped,
+        reason: Some(reason),
+        stderr,
+        login,
+        profile: None,
+        editions: Vec::new(),
+    }
 }
 
 /// Removes the reports of an earlier test, which may be of versions that the entry no longer speaks.
