@@ -174,7 +174,7 @@ pub struct StartOptions {
     /// An environment variable for the program; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = heading::SUBJECT)]
     pub env: Vec<(String, String)>,
-    /// The directory to start the program in [default: this one]
+    /// The directory to start the program in [default: this one]; for a client, `{cwd}` is that of the case
     #[arg(long, value_name = "DIR", help_heading = heading::SUBJECT, hide_short_help = true)]
     pub cwd: Option<PathBuf>,
     /// Use your own HOME instead of an empty one for each case

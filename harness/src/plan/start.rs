@@ -1,6 +1,6 @@
 //! The start of a subject, and its form on a command line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::PlanError;
 use super::paths::{absolute_path, absolute_program};
@@ -10,6 +10,11 @@ use crate::profile::{Controls, Profile};
 use crate::report::CASE_PLACE;
 use crate::requirement::Party;
 use crate::run::Subject;
+
+/// Returns the folder to start a program in. That of the case is known only when it starts.
+fn start_folder(cwd: &Path, here: &Path) -> PathBuf {
+    if cwd == Path::new("{cwd}") { cwd.to_owned() } else { absolute_path(cwd, here) }
+}
 
 impl RunOptions {
     /// Returns the subject; the options override its profile.
@@ -21,7 +26,7 @@ impl RunOptions {
         let here = std::env::current_dir().map_err(|error| PlanError::io("the current directory is gone", error))?;
         let dir = profile.as_ref().and_then(|profile| profile.dir.clone()).unwrap_or_else(|| here.clone());
         let StartOptions { command, env, cwd, keep_home, login, url, headers, .. } = &self.start;
-        let cwd = cwd.as_ref().map_or(dir, |cwd| here.join(cwd));
+        let cwd = cwd.as_ref().map_or(dir, |cwd| start_folder(cwd, &here));
         let mut subject = match profile {
             Some(profile) => Subject::of_profile(profile, cwd),
             None => Subject { party, ..Subject::agent(Vec::new(), cwd) },
@@ -93,7 +98,7 @@ impl RunOptions {
         // The value of a header is a secret more often than not.
         words.extend(headers.iter().map(|(name, _)| format!("--header {name}=\"$HEADER\"")));
         words.extend(env.iter().map(variable));
-        words.extend(cwd.iter().map(|cwd| with("--cwd", &path(cwd))));
+        words.extend(cwd.iter().map(|cwd| with("--cwd", &start_folder(cwd, &here).display().to_string())));
         words.extend(keep_home.then(|| "--keep-home".to_owned()));
         words.extend(login.iter().map(|method| with("--login", method)));
         words.extend(

@@ -89,12 +89,12 @@ pub(crate) fn of_a_start(kind: Party) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Returns the placeholders of an act: its arguments, each also as JSON and by its name, and the directories and the
-/// agent.
+/// Returns the placeholders of an act: its arguments, each also as JSON, by its name and by its number, and the
+/// directories and the agent.
 pub(crate) fn of_an_act(act: &str) -> Vec<String> {
     let arguments = ACTS.into_iter().find(|(name, _)| *name == act).map_or(&[][..], |(_, arguments)| arguments);
     let arguments = arguments.iter().map(|name| name.trim_start_matches('?'));
-    let places = arguments.flat_map(|name| [name.to_owned(), format!("{name}_json"), format!("{name}_name")]);
+    let places = arguments.flat_map(|name| ["", "_json", "_name", "_number"].map(|form| format!("{name}{form}")));
     places.chain(CWD.into_iter().chain(["home", "agent"]).map(str::to_owned)).collect()
 }
 

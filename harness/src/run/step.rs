@@ -26,7 +26,7 @@ use crate::trace::{Outcome, StepKind};
 pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>, index: usize, step: &Step) -> StepResult {
     match &step.action {
         Action::Send(_) if index == 0 && running.channel.state().goes_on => running.take_over(step),
-        Action::Send(lines) => running.send(lines),
+        Action::Send(lines) => act::send(running, lines).await,
         Action::Raw(raw) => running.raw(raw),
         Action::Http(request) => http::request(running, request).await,
         Action::Binary(message) => http::binary(running, message).await,

@@ -107,7 +107,7 @@ fn sentence(step: &StepEvent, subject: Party) -> Option<String> {
             let Difference { pointer, expected, actual } = other;
             let (sent, limit) = (sent_text(message), seconds(*after_ms));
             let place = place_text(pointer);
-            format!("the {subject} {sent} with {actual}{place}, and not with {expected} within {limit} s")
+            format!("the {subject} {sent} with {actual}{place}; the case waited {limit} s for {expected}")
         }
         (Expected::Message(message), Observed::TimedOut { connected: true, after_ms, .. }) => {
             format!("the {subject} {} within {} s", unsent_text(message), seconds(*after_ms))
@@ -410,7 +410,7 @@ mod tests {
         let timed_out = r#"{"timed-out":{"afterMs":20000,"connected":true,"byPerson":false,"differing":DIFFERING}}"#;
         assert_eq!(
             text(r#"{"message":{"request":"initialize"}}"#, &timed_out.replace("DIFFERING", differing), Party::Client),
-            "the client sent initialize with 3 at /protocolVersion, and not with 2 within 20 s"
+            "the client sent initialize with 3 at /protocolVersion; the case waited 20 s for 2"
         );
         assert_eq!(
             text(r#""connection-end""#, r#"{"still-connected":{"answers":true}}"#, Party::Client),

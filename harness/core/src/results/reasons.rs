@@ -127,8 +127,12 @@ fn sentence(party: Party, cause: &Cause, calls_tools: bool) -> String {
             EndCause::Unexplained => format!("the {party} exited on its own"),
         },
         Cause::NotStarted => format!("the {party} could not be started"),
-        Cause::MessageMissing { timed_out: true, .. } => format!("the {party} did not send the message in time"),
-        Cause::MessageMissing { timed_out: false, .. } => format!("the {party} did not send the message"),
+        Cause::MessageMissing { timed_out: true, .. } => {
+            format!("the {party} did not send the expected message or answer in time")
+        }
+        Cause::MessageMissing { timed_out: false, .. } => {
+            format!("the {party} did not send the expected message or answer")
+        }
         Cause::StepUnmet { .. } => "a step did not go as the case expects".to_owned(),
         Cause::Undecided { .. } => "the observations do not decide the requirement".to_owned(),
         Cause::Unconfirmed { .. } => "a failure was seen after other cases, and no second process showed it".to_owned(),

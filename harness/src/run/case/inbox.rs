@@ -162,6 +162,16 @@ impl Inbox {
         Some((&self.messages[index], request))
     }
 
+    /// Whether the request with this label was answered.
+    pub fn is_answered(&self, label: &str) -> bool {
+        let is_answer = |request: &SentRequest| {
+            self.messages[request.from..]
+                .iter()
+                .any(|it| it.connection == request.connection && answers(&it.value, &request.id))
+        };
+        self.requests.get(label).is_some_and(is_answer)
+    }
+
     /// Whether the answer that the line expects came, from position `from` on and after the tester's last request.
     pub fn has_answer(&self, line: &Incoming, from: usize) -> bool {
         let Some(request) = self.request_of(line) else { return false };

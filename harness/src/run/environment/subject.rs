@@ -252,6 +252,14 @@ impl Subject {
         }
     }
 
+    /// Whether the client asks its user about each request for permission: no setting answers them, and an act does.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        let acts = matches!(self.controls.acts.get("decide"), Some(Means::Line(_) | Means::Keys(_) | Means::Hook(_)));
+        let by_setting = |setting: &Setting| !matches!(setting, Setting::McpServers | Setting::Directories);
+        acts && self.agent_folder.is_none() && !self.controls.settings.keys().any(by_setting)
+    }
+
     /// Checks whether an agent that the harness starts as a server gets its port.
     ///
     /// # Errors
@@ -375,7 +383,7 @@ impl Subject {
         Ok(Launch {
             program: words.next().unwrap_or_default().into(),
             args: words.map(Into::into).collect(),
-            cwd: self.cwd.clone(),
+            cwd: self.cwd.to_str().map_or_else(|| self.cwd.clone(), |cwd| places::fill(cwd, places).into()),
             environment,
         })
     }
@@ -392,7 +400,9 @@ impl Subject {
             UserPermission::Hold => Setting::PermissionHold,
         };
         // A client allows by default, so a profile need not describe it.
-        if permission != Setting::PermissionAllow || self.controls.settings.contains_key(&permission) {
+        if !self.is_asked()
+            && (permission != Setting::PermissionAllow || self.controls.settings.contains_key(&permission))
+        {
             args.extend(self.setting(permission, &Places::new())?);
         }
         if !case.user.mcp_servers.is_empty() {
@@ -413,6 +423,7 @@ impl Subject {
     pub fn has_controls_for(&self, case: &Case) -> bool {
         let has = |setting: Setting| self.controls.settings.contains_key(&setting);
         let permission = match case.user.permission {
+            _ if self.is_asked() => true,
             UserPermission::Allow => true,
             UserPermission::Reject => has(Setting::PermissionReject),
             UserPermission::Hold => has(Setting::PermissionHold),

@@ -10,7 +10,7 @@ mod person;
 
 use super::login;
 use crate::case::ACTS;
-use crate::case::model::{Act, AgentProcess};
+use crate::case::model::{Act, AgentProcess, Body, Outgoing, UserPermission};
 use crate::profile::places::Places;
 use crate::profile::{Means, person as words, places};
 use crate::requirement::Party;
@@ -63,6 +63,42 @@ pub(super) async fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &
         Ok(()) => StepResult::new(StepKind::Act, Outcome::Done),
         Err(why) => StepResult { observed: Some(why), ..StepResult::new(StepKind::Act, Outcome::Missed) },
     }
+}
+
+/// The time in which a client shows a request for permission, and answers one that needs no user, such as in a cancelled
+/// turn.
+const SHOWN: Duration = Duration::from_millis(300);
+
+/// Sends messages. The user of a client without a setting for permissions then decides each request, as the case wants
+/// it.
+pub(super) async fn send<C: Channel>(running: &mut RunningCase<'_, C>, lines: &[Outgoing]) -> StepResult {
+    let sent = running.send(lines);
+    let kinds = match running.case.user.permission {
+        UserPermission::Allow => ["allow_once", "allow_always"],
+        UserPermission::Reject => ["reject_once", "reject_always"],
+        UserPermission::Hold => return sent,
+    };
+    if !running.subject.is_asked() {
+        return sent;
+    }
+    for line in lines {
+        let Body::Request { label, method, .. } = &line.body else { continue };
+        let Some(request) = running.inbox.requests.get(label).filter(|_| method == "session/request_permission") else {
+            continue;
+        };
+        let options = request.params["options"].as_array().into_iter().flatten();
+        let of_kind = |kind: &str| options.clone().find(|option| option["kind"] == kind).map(|it| &it["optionId"]);
+        let Some(option) = kinds.into_iter().find_map(of_kind).cloned() else { continue };
+        running.pass_time(Instant::now() + SHOWN).await;
+        if running.inbox.is_answered(label) {
+            continue;
+        }
+        let act = Act { name: "decide".to_owned(), arguments: Map::from_iter([("optionId".to_owned(), option)]) };
+        if let Err(why) = attempt(running, &act) {
+            return StepResult { observed: Some(why), ..StepResult::new(StepKind::Send, Outcome::Missed) };
+        }
+    }
+    sent
 }
 
 fn attempt<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> Result<(), Observed> {
@@ -120,16 +156,17 @@ fn hook<C: Channel>(running: &mut RunningCase<'_, C>, words: Vec<String>) -> Res
 
 /// Checks that a text has a placeholder for every argument of the act, so that no argument is lost.
 fn check_placeholders(act: &Act, text: &str) -> Result<(), Observed> {
-    let has_place =
-        |argument: &str| ["", "_json", "_name"].iter().any(|form| text.contains(&format!("{{{argument}{form}}}")));
+    let has_place = |argument: &str| {
+        ["", "_json", "_name", "_number"].iter().any(|form| text.contains(&format!("{{{argument}{form}}}")))
+    };
     match act.arguments.keys().find(|argument| !has_place(argument)) {
         Some(argument) => Err(Observed::ActUnknown { act: format!("{} with {{{argument}}}", act.name) }),
         None => Ok(()),
     }
 }
 
-/// Returns the placeholders of an act: each argument by its name, as JSON with `_json` and for people with `_name`, in
-/// addition to those of the case.
+/// Returns the placeholders of an act: each argument by its name, as JSON with `_json`, for people with `_name`, and with
+/// `_number` by its place in the list that the tester sent, in addition to those of the case.
 fn places_of<C: Channel>(running: &RunningCase<'_, C>, act: &Act) -> Places {
     let mut places = running.env.places.clone();
     if let Some(cwd) = places.get("cwd").map(|cwd| Value::from(cwd.as_str())) {
@@ -147,38 +184,36 @@ fn places_of<C: Channel>(running: &RunningCase<'_, C>, act: &Act) -> Places {
         let value = running.bindings.interpolate(value);
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         places.insert(format!("{name}_json"), value.to_string());
-        places.insert(format!("{name}_name"), shown(running, &value).unwrap_or_else(|| text.clone()));
+        let (shown, number) = shown(running, &value);
+        places.insert(format!("{name}_name"), shown.unwrap_or_else(|| text.clone()));
+        places.extend(number.map(|number| (format!("{name}_number"), number.to_string())));
         places.insert(name.clone(), text);
     }
     places
 }
 
-/// Describes an argument for people: by the name that the tester gave to the object with this id, or by words for an
-/// attachment.
-fn shown<C: Channel>(running: &RunningCase<'_, C>, value: &Value) -> Option<String> {
+/// Describes an argument for people: the name that the tester gave to the object with this id, or words for an
+/// attachment; and the number of that object in its list, from 1.
+fn shown<C: Channel>(running: &RunningCase<'_, C>, value: &Value) -> (Option<String>, Option<usize>) {
     if let Some(attached) = value.as_array() {
         let words: Vec<_> = attached.iter().filter_map(|name| words::attachment(name.as_str()?)).collect();
-        return Some(words.join(" and "));
+        return (Some(words.join(" and ")), None);
     }
-    running
-        .channel
-        .state()
-        .recorder
-        .messages_of(Party::Agent)
-        .rev()
-        .find_map(|message| name_in(&message, value.as_str()?))
+    let mut messages = running.channel.state().recorder.messages_of(Party::Agent).rev();
+    let found = value.as_str().and_then(|id| messages.find_map(|message| named(&message, id, None)));
+    found.map_or((None, None), |(name, number)| (Some(name), number))
 }
 
-/// Finds the name of the object with this id in a value.
-fn name_in(value: &Value, id: &str) -> Option<String> {
+/// Finds the object with this id in a value, which has this number in its list; returns its name and number.
+fn named(value: &Value, id: &str, number: Option<usize>) -> Option<(String, Option<usize>)> {
     const IDS: [&str; 6] = ["id", "optionId", "modeId", "value", "sessionId", "methodId"];
     match value {
-        Value::Array(items) => items.iter().find_map(|item| name_in(item, id)),
+        Value::Array(items) => (1..).zip(items).find_map(|(number, item)| named(item, id, Some(number))),
         Value::Object(members) => {
             let has_id = IDS.iter().any(|key| members.get(*key).and_then(Value::as_str) == Some(id));
             let name = ["name", "title"].iter().find_map(|key| members.get(*key)?.as_str());
-            let own = name.filter(|_| has_id).map(str::to_owned);
-            own.or_else(|| members.values().find_map(|member| name_in(member, id)))
+            let own = name.filter(|_| has_id).map(|name| (name.to_owned(), number));
+            own.or_else(|| members.values().find_map(|member| named(member, id, None)))
         }
         _ => None,
     }
@@ -206,4 +241,19 @@ pub(super) fn order<C: Channel>(running: &mut RunningCase<'_, C>, order: &AgentP
     };
     running.channel.send(Order::AgentProcess(connection, order));
     StepResult::new(StepKind::Act, Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_has_its_name_and_its_number_in_the_menu() {
+        let options = json!([{ "optionId": "no", "name": "No" }, { "optionId": "yes", "name": "Yes" }]);
+        let request = json!({ "params": { "sessionId": "yes", "toolCall": { "title": "T" }, "options": options } });
+        assert_eq!(named(&request, "yes", None), Some(("Yes".to_owned(), Some(2))));
+        let info = json!({ "update": { "sessionId": "s", "title": "Work" } });
+        assert_eq!(named(&info, "s", None), Some(("Work".to_owned(), None)));
+        assert_eq!(named(&request, "other", None), None);
+    }
 }
