@@ -24,6 +24,8 @@ pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test("means/keys-are-typed-on-a-terminal", typed),
         Trial::test("means/a-hook-acts-from-outside", hooked),
+        Trial::test("means/a-user-who-is-asked-decides", asked),
+        Trial::test("means/a-client-starts-in-the-folder-of-the-case", started_there),
         Trial::test("means/an-agent-with-a-fixed-name-is-on-the-path", named),
         Trial::test("means/what-a-case-leaves-open-is-answered-at-its-end", left_open),
     ]
@@ -44,6 +46,21 @@ fn hooked() -> Result<(), Failed> {
     let hook = ["sh", "-c", r#"echo '{"act":"cancel"}' > "$0/acts""#, "{cwd}"].map(str::to_owned).to_vec();
     client.controls.acts.insert("cancel".to_owned(), Means::Hook(hook));
     passes(CANCEL, &client)
+}
+
+/// The reference client holds each request for permission until its user decides.
+fn asked() -> Result<(), Failed> {
+    let start = ["--acts", "--permission", "hold", "--cwd", "{cwd}", "--prompt", "{prompt}", "--", "{agent}"];
+    let mut client = client(&[&[reference::CLIENT][..], &start].concat());
+    let decide = Means::Line(r#"{"act":"decide","optionId":{optionId_json}}"#.to_owned());
+    client.controls.acts.insert("decide".to_owned(), decide);
+    passes("v1/client/permission/allowed", &client)?;
+    passes("v1/client/permission/rejected", &client)
+}
+
+fn started_there() -> Result<(), Failed> {
+    let client = client(&[reference::CLIENT, "--prompt", "{prompt}", "--", "{agent}"]);
+    passes("v1/client/init/minimal", &Subject { cwd: "{cwd}".into(), ..client })
 }
 
 fn named() -> Result<(), Failed> {
