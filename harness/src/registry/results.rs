@@ -27,8 +27,8 @@ pub struct EntryResult {
     /// The package, or the address of the archive. Absent if it was not installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
-    /// What led it to the scripted model: the name of its built-in profile, or the file of the settings that were found,
-    /// from the folder of the results.
+    /// What led it to the scripted model: the name of its built-in profile, or the file of the settings that were
+    /// found, from the folder of the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// Which cases ran, in words.

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::case::{RunningCase, StepResult, own_fault};
@@ -20,6 +22,9 @@ enum Next {
     GoOn,
     Stop,
 }
+
+/// The time after the last line in a run that confirms a failure.
+const AFTERMATH: Duration = Duration::from_millis(250);
 
 /// Runs the steps in order, up to the first one that prevents the others.
 pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>) {
@@ -41,6 +46,10 @@ pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>) {
             whole = false;
             break;
         }
+    }
+    if running.subject.confirms && running.unmet.is_none() {
+        // What showed in a longer conversation may come a moment after the last line.
+        running.pass_time(Instant::now() + AFTERMATH).await;
     }
     if whole && case.subject == Party::Client {
         whole = is_alive(running).await;

@@ -14,6 +14,7 @@ use crate::wire::Members;
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("diff.git-patch-format", On::Payload(patch_format)).only(TOOL),
     Check::agent("diff.patch-consistent", On::Payload(patch_consistent)).only(TOOL),
+    Check::agent("diff.patch-consistent", On::Payload(operation_consistent)).only(TOOL),
 ];
 
 const TOOL: &[&str] = &["tool_call_update", "tool_call_content_chunk", "session/request_permission"];
@@ -85,6 +86,32 @@ fn patch_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
             }
             None if !patched.is_empty() => ruling.pass(),
             None => {}
+        }
+    }
+}
+
+/// As above: a patch that makes a new file, or deletes one, is no modification.
+///
+/// Correct but unusual: a rename, a copy, an operation of a later version, and a diff of several files, whose patches
+/// need not come in the order of the changes. These are not compared.
+fn operation_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
+    for (pointer, diff, text) in patches(payload) {
+        let Some([change]) = diff.member("changes").and_then(Value::as_array).map(Vec::as_slice) else { continue };
+        let Some(stated) = change.member("operation").and_then(Value::as_str) else { continue };
+        let header = || text.lines().take_while(|line| !line.starts_with("@@ "));
+        let is_one = text.lines().filter(|line| line.starts_with("diff --git ")).count() == 1;
+        let shown = match (header().any(|line| line == "--- /dev/null"), header().any(|line| line == "+++ /dev/null")) {
+            (true, false) => "add",
+            (false, true) => "delete",
+            _ => continue,
+        };
+        if is_one && matches!(stated, "add" | "delete" | "modify") && stated != shown {
+            let fact = fact!(
+                "patch-of-other-operation",
+                "the agent sent the operation {actual} with a patch of the operation {shown}; expected the same",
+                actual = stated, shown; method = payload.method, pointer = pointer
+            );
+            ruling.fail(fact, &[]);
         }
     }
 }

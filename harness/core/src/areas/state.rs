@@ -16,6 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("state.running-on-start", On::Update(begins)).only(&[STATE]),
     Check::agent("state.custom-needs-standard", On::Update(only_custom)).only(&[STATE]),
     Check::agent("state.idle-ends-turn", On::End(hangs)),
+    Check::agent("state.stop-reason-should", On::Update(stop_reason)).only(&[STATE]),
     Check::agent("state.leaves-requires-action", On::End(stays_blocked)),
     Check::agent("state.leaves-requires-action", On::Update(resumes_in_silence)).only(&[STATE]),
 ];
@@ -73,6 +74,28 @@ fn begins(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
         ruling.fail(fact, &[accepted, output]);
     } else {
         ruling.inconclusive(fact, &[accepted, output]);
+    }
+}
+
+/// An idle that ends work "SHOULD" say why.
+///
+/// Correct but unusual: an idle session that is reported again, and the state of a session that was opened just now.
+/// Work that the client ends has requirements of its own.
+fn stop_reason(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(session), Some(reason)) = (update.known, idle(update)) else { return };
+    let work = &session.work;
+    if !work.is_active() || work.ending.is_some() || session.resuming.is_some() {
+        return;
+    }
+    if reason.is_some() {
+        ruling.pass();
+    } else if ctx.conversation.whole {
+        let fact = fact!(
+            "no-stop-reason",
+            "the agent ended its work without a stop reason; expected one in the state idle";
+            session_id = update.session, pointer = "/params/update/stopReason"
+        );
+        ruling.fail(fact, &[work.state_at]);
     }
 }
 

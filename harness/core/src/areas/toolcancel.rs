@@ -4,7 +4,7 @@ mod state;
 
 use std::collections::BTreeMap;
 
-pub use self::state::State;
+pub use self::state::{CANCEL_ONE, State};
 use self::state::{Cancellable, Cancels};
 use crate::areas::state::{end_of, idle, served, watched};
 use crate::areas::support::fail_in_case;

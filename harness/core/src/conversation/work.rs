@@ -90,6 +90,8 @@ pub struct Ending {
     pub by: EndedBy,
     /// The questions of the agent that waited for the user then.
     pub questions: Vec<usize>,
+    /// The tool calls that were in progress then.
+    pub tools: Vec<String>,
 }
 
 /// The message that asks for the end of the work.
@@ -261,7 +263,9 @@ impl Conversation {
         let questions = questions.map(|open| open.n).collect();
         let since = (us, self.heard);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.work.learn_ending(Ending { n, since, by, questions });
+            let running = session.tools.iter().filter(|(_, tool)| tool.status == "in_progress");
+            let tools = running.map(|(id, _)| id.clone()).collect();
+            session.work.learn_ending(Ending { n, since, by, questions, tools });
         }
     }
 

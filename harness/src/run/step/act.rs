@@ -65,8 +65,8 @@ pub(super) async fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &
     }
 }
 
-/// The time in which a client shows a request for permission, and answers one that needs no user, such as in a cancelled
-/// turn.
+/// The time in which a client shows a request for permission, and answers one that needs no user, such as in a
+/// cancelled turn.
 const SHOWN: Duration = Duration::from_millis(300);
 
 /// Sends messages. The user of a client without a setting for permissions then decides each request, as the case wants
@@ -165,8 +165,8 @@ fn check_placeholders(act: &Act, text: &str) -> Result<(), Observed> {
     }
 }
 
-/// Returns the placeholders of an act: each argument by its name, as JSON with `_json`, for people with `_name`, and with
-/// `_number` by its place in the list that the tester sent, in addition to those of the case.
+/// Returns the placeholders of an act: each argument by its name, as JSON with `_json`, for people with `_name`, and
+/// with `_number` by its place in the list that the tester sent, in addition to those of the case.
 fn places_of<C: Channel>(running: &RunningCase<'_, C>, act: &Act) -> Places {
     let mut places = running.env.places.clone();
     if let Some(cwd) = places.get("cwd").map(|cwd| Value::from(cwd.as_str())) {

@@ -63,6 +63,8 @@ enum Evidence {
     LateAnswer,
     /// The turn waited for an answer of the client, which the client sent after the cancel.
     ClientAnswer,
+    /// The agent withdrew, after the cancel, a question that the turn waited for.
+    QuestionWithdrawn,
     /// A tool call of the turn was in progress.
     ToolInProgress,
 }
@@ -73,12 +75,18 @@ enum Evidence {
 /// Only a case asks for a long one; in a recording both may continue in the background when the turn ends by itself.
 fn had_read_cancel(ctx: &CheckContext<'_>, finish: &Finish<'_>, at: &AtCancel) -> Option<Evidence> {
     let waits_still = |n: usize| ctx.conversation.open_of(Party::Agent).any(|open| open.n == n);
+    let withdrew = |n: usize| {
+        let mut open = ctx.conversation.open_of(Party::Agent).filter(|open| open.n == n);
+        open.any(|open| open.cancel_requested.is_some_and(|withdrawn| withdrawn > at.n))
+    };
     let running = finish.turn.tools.iter().filter_map(|id| finish.session.tools.get(id));
     if since(ctx, at, ctx.us) > CANCEL_CROSSING {
         Some(Evidence::LateAnswer)
     } else if at.waiting.iter().any(|(n, method)| !waits_still(*n) && (ctx.conversation.whole || needs_answer(method)))
     {
         Some(Evidence::ClientAnswer)
+    } else if at.waiting.iter().any(|(n, _)| withdrew(*n)) {
+        Some(Evidence::QuestionWithdrawn)
     } else if ctx.conversation.whole && running.into_iter().any(|tool| tool.status == "in_progress") {
         Some(Evidence::ToolInProgress)
     } else {

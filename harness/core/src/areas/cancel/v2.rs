@@ -3,6 +3,7 @@
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::{DISTINCTIVE, STATE, end_of, idle, served, watched};
 use crate::areas::support::fail_in_case;
+use crate::areas::toolcancel::CANCEL_ONE;
 use crate::areas::{Check, CheckContext, On, background};
 use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, millis};
 use crate::conversation::{Answer, CallSeen, EndedBy, Ending, Session, UpdateSeen, message_of, text_of_content};
@@ -59,7 +60,18 @@ pub(in crate::areas) fn had_read(
     update: &UpdateSeen<'_>,
 ) -> bool {
     let late = ctx.conversation.in_between(ending.since, ctx.us) > CANCEL_CROSSING;
-    late || !ending.questions.is_empty() || ctx.conversation.whole && leaves_tool(session, update)
+    let asked = !ending.questions.is_empty();
+    late || asked
+        || marks_cancelled(ctx, session, ending, update)
+        || ctx.conversation.whole && leaves_tool(session, update)
+}
+
+/// Whether a tool call that was in progress at the message was reported as cancelled since, and the client cancelled
+/// neither a tool call nor a terminal on its own in this session.
+fn marks_cancelled(ctx: &CheckContext<'_>, session: &Session, ending: &Ending, update: &UpdateSeen<'_>) -> bool {
+    let asks = ctx.conversation.open_of(Party::Client).any(|open| CANCEL_ONE.contains(&open.method.as_str()));
+    let is_cancelled = |id: &String| session.tools.get(id).is_some_and(|tool| tool.status == "cancelled");
+    !asks && !ctx.areas.toolcancel.is_used(update.session) && ending.tools.iter().any(is_cancelled)
 }
 
 /// Whether the agent ends its work while a tool call of the foreground is in progress.

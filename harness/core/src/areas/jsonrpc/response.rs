@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use crate::areas::support::{asks_first, waits_for_others};
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::timing::{OPENING_SILENCE, OUTPUT_SILENCE, between};
+use crate::conversation::timing::{LATE_RESPONSE, OPENING_SILENCE, OUTPUT_SILENCE, between};
 use crate::conversation::{Answer, Exchange};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
+use crate::trace::INVENTED;
 use crate::wire::{Envelope, Members, RpcId};
 
 pub(in crate::areas) const CHECKS: &[Check] = &[
@@ -84,7 +85,17 @@ fn response_always(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let has_sent = conversation.last_line.contains_key(&ctx.from);
     for open in conversation.open_of(ctx.from.other()).filter(|open| open.is_sound()).filter(quick) {
         let Some(&verdict) = conversation.timed_out.get(&open.n) else {
-            skipped_in_recording(ctx, open, ruling);
+            if is_dropped(ctx, open) {
+                let fact = fact!(
+                    "dropped",
+                    "the {party} answered later requests, and never {method}",
+                    party = ctx.from,
+                    method = open.method
+                );
+                ruling.fail(fact, &[open.n]);
+            } else {
+                skipped_in_recording(ctx, open, ruling);
+            }
             continue;
         };
         let later = conversation.fence.filter(|&fence| fence > open.n && !asks_first(&open.method));
@@ -193,6 +204,17 @@ fn is_stuck(ctx: &CheckContext<'_>, open: &Exchange) -> bool {
     usual
         .zip(lived)
         .is_some_and(|(usual, lived)| lived >= least && lived.as_micros() >= usual.as_micros() * u128::from(times))
+}
+
+/// Whether a request that the tester invented has no answer at the end, and a later one has. It needs no work and no
+/// user, so parties answer it in the order of such requests, in milliseconds.
+///
+/// Correct but unusual: a busy machine, or a party that does one thing after another; then later requests wait too. A
+/// recording may lack the answer.
+fn is_dropped(ctx: &CheckContext<'_>, open: &Exchange) -> bool {
+    let is_invented = open.method.starts_with(INVENTED) && open.cancel_requested.is_none();
+    let lasted = between(open.us, ctx.us) >= LATE_RESPONSE;
+    ctx.conversation.whole && is_invented && lasted && ctx.conversation.answered_after(ctx.from, open.n)
 }
 
 /// Leaves open whether a request has an answer that is missing in the recording although a later answer is there. A

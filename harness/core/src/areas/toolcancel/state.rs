@@ -13,6 +13,9 @@ use crate::wire::Members;
 /// The most tool calls or terminals of a session that are remembered.
 const MOST: usize = 4096;
 
+/// The requests that cancel a single tool call or terminal.
+pub const CANCEL_ONE: [&str; 2] = ["tool_call/cancel", "terminal/cancel"];
+
 /// The cancels of one session.
 #[derive(Debug, Clone, Default)]
 pub struct Cancels {
@@ -47,6 +50,14 @@ impl State {
         self.0.get(session)
     }
 
+    /// Whether the agent accepted a cancel of a single tool call or terminal in a session.
+    pub(in crate::areas) fn is_used(&self, session: &str) -> bool {
+        self.of(session).is_some_and(|cancels| {
+            let mut known = cancels.tools.values().chain(cancels.terminals.values());
+            cancels.of_tool.is_some() || known.any(|one| one.accepted.is_some())
+        })
+    }
+
     pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
         let Some(session) = update.known.filter(|_| !event.conversation.edition.adapter.response_ends_turn()) else {
             return;
@@ -74,8 +85,7 @@ impl State {
     }
 
     pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
-        let methods = ["tool_call/cancel", "terminal/cancel"];
-        let accepted = methods.into_iter().find_map(|method| Some(answer.result_of(method)?.0));
+        let accepted = CANCEL_ONE.into_iter().find_map(|method| Some(answer.result_of(method)?.0));
         let Some(exchange) = accepted.filter(|_| event.from == Party::Agent) else { return };
         let Some((id, session)) = exchange.session().and_then(|id| Some((id, event.conversation.session(id)?))) else {
             return;
