@@ -90,7 +90,7 @@ fn patch_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
     }
 }
 
-/// As above: a patch that makes a new file, or deletes one, is no modification.
+/// As above: a patch that makes a new file, or deletes one, does not modify it.
 ///
 /// Correct but unusual: a rename, a copy, an operation of a later version, and a diff of several files, whose patches
 /// need not come in the order of the changes. These are not compared.

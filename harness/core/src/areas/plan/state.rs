@@ -19,7 +19,7 @@ pub struct State(BySession<BTreeMap<String, Plan>>);
 pub(super) struct Plan {
     /// The entries of the last update.
     pub(super) entries: Vec<Value>,
-    /// The texts that the last update left out, if it contained only entries of the one before.
+    /// The texts that were left out by the last updates of which each contained only entries of the one before.
     pub(super) dropped: BTreeSet<String>,
 }
 
@@ -60,7 +60,8 @@ impl State {
         if plans.len() < MOST {
             let plan = plans.entry(id.to_owned()).or_default();
             let (before, texts) = (texts(&plan.entries), texts(now));
-            plan.dropped = if texts.is_subset(&before) { &before - &texts } else { BTreeSet::new() };
+            let known = &plan.dropped | &before;
+            plan.dropped = if texts.is_subset(&before) { &known - &texts } else { BTreeSet::new() };
             plan.entries = now.to_vec();
         }
     }
