@@ -206,7 +206,7 @@ fn is_stuck(ctx: &CheckContext<'_>, open: &Exchange) -> bool {
         .is_some_and(|(usual, lived)| lived >= least && lived.as_micros() >= usual.as_micros() * u128::from(times))
 }
 
-/// Whether a request that the tester invented has no answer at the end, and a later one has. It needs no work and no
+/// Whether a request that the tester invented has no answer at the end, and a later fence has. It needs no work and no
 /// user, so parties answer it in the order of such requests, in milliseconds.
 ///
 /// Correct but unusual: a busy machine, or a party that does one thing after another; then later requests wait too. A
@@ -214,7 +214,8 @@ fn is_stuck(ctx: &CheckContext<'_>, open: &Exchange) -> bool {
 fn is_dropped(ctx: &CheckContext<'_>, open: &Exchange) -> bool {
     let is_invented = open.method.starts_with(INVENTED) && open.cancel_requested.is_none();
     let lasted = between(open.us, ctx.us) >= LATE_RESPONSE;
-    ctx.conversation.whole && is_invented && lasted && ctx.conversation.answered_after(ctx.from, open.n)
+    let is_later = ctx.conversation.fence.is_some_and(|fence| fence > open.n);
+    ctx.conversation.whole && is_invented && lasted && is_later
 }
 
 /// Leaves open whether a request has an answer that is missing in the recording although a later answer is there. A
