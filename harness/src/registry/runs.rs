@@ -198,7 +198,7 @@ impl<'r> EntryRuns<'r> {
             reason: tested.reason,
             stderr: tested.stderr,
             login: tested.login,
-            profile: result.profile.or(tested.profile),
+            profile: result.profile.or_else(|| test.found_profile()),
             editions: tested.editions,
             ..result
         }))

@@ -121,8 +121,6 @@ pub struct TestResult {
     pub stderr: Vec<String>,
     /// The registry's own rule.
     pub login: LoginRule,
-    /// The profile that was found, from the folder of the results.
-    pub profile: Option<String>,
     /// The results in each version of the protocol.
     pub editions: Vec<EditionResult>,
 }
@@ -137,7 +135,6 @@ pub async fn test_entry(test: &EntryTest<'_>) -> Option<TestResult> {
             reason: Some(reason),
             stderr,
             login: LoginRule::unknown("the harness failed"),
-            profile: None,
             editions: Vec::new(),
         }),
     }
@@ -160,6 +157,8 @@ impl EntryTest<'_> {
     async fn run(&self) -> Result<TestResult, Cut> {
         let harness = |error: std::io::Error| Cut::Harness(error.to_string(), Vec::new());
         remove_reports(self.output, &self.entry.id);
+        // The one of an earlier test may be of another version.
+        let _ = fs::remove_file(self.output.join(self.profile_place()));
         let folders = EntryFolders::make().map_err(harness)?;
         let contact = match self.contact(&folders).await? {
             Ok(contact) => contact,
@@ -172,7 +171,6 @@ impl EntryTest<'_> {
                 reason: Some(reason.clone()),
                 stderr: stderr.clone(),
                 login: contact.login,
-                profile: None,
                 editions: Vec::new(),
             });
         }
@@ -182,18 +180,24 @@ impl EntryTest<'_> {
             None => self.find_profile().await?,
         };
         let folders = EntryFolders::make().map_err(harness)?;
-        let result = self.cases(&folders, contact, found.as_deref()).await?;
-        Ok(TestResult { profile: found, ..result })
+        self.cases(&folders, contact, found).await
     }
 
-    /// Looks for the settings that lead the entry to the scripted model, as `init` does, and returns the place of a
-    /// profile with them in the folder of the results.
-    async fn find_profile(&self) -> Result<Option<String>, Cut> {
+    /// Returns the place of the profile that the test found, in the folder of the results.
+    pub fn found_profile(&self) -> Option<String> {
+        let place = self.profile_place();
+        self.output.join(&place).is_file().then_some(place)
+    }
+
+    fn profile_place(&self) -> String {
+        format!("{PROFILES}/{}.toml", self.entry.id)
+    }
+
+    /// Searches the settings that lead the entry to the scripted model, as `init` does, and returns the file of a
+    /// profile with them.
+    async fn find_profile(&self) -> Result<Option<PathBuf>, Cut> {
         let harness = |error: std::io::Error| Cut::Harness(error.to_string(), Vec::new());
-        let place = format!("{PROFILES}/{}.toml", self.entry.id);
-        let kept = self.output.join(&place);
-        // The one of an earlier test may be of another version.
-        let _ = fs::remove_file(&kept);
+        let kept = std::path::absolute(self.output.join(self.profile_place())).map_err(harness)?;
         let folders = EntryFolders::make().map_err(harness)?;
         let env = self.installed.env.iter();
         let environment = env.fold(folders.environment(), |all, (name, value)| all.with(name, value));
@@ -206,7 +210,7 @@ impl EntryTest<'_> {
         }
         fs::create_dir_all(self.output.join(PROFILES)).map_err(harness)?;
         fs::copy(&found, &kept).map_err(harness)?;
-        Ok(Some(place))
+        Ok(Some(kept))
     }
 
     /// Starts the entry as the registry describes it, and asks for its logins.
@@ -243,7 +247,7 @@ impl EntryTest<'_> {
     }
 
     /// Runs the cases in each version of the protocol that the entry speaks.
-    async fn cases(&self, folders: &EntryFolders, contact: Contact, found: Option<&str>) -> Result<TestResult, Cut> {
+    async fn cases(&self, folders: &EntryFolders, contact: Contact, found: Option<PathBuf>) -> Result<TestResult, Cut> {
         let written = folders.root().join(REPORTS);
         fs::create_dir(&written).map_err(|error| Cut::Harness(error.to_string(), Vec::new()))?;
         let mut args: Vec<OsString> =
@@ -259,13 +263,7 @@ impl EntryTest<'_> {
         args.extend(["--jobs".into(), self.jobs.to_string().into()]);
         args.extend(self.settings());
         let mut environment = folders.environment();
-        let profile = match found {
-            Some(place) => {
-                let file = std::path::absolute(self.output.join(place));
-                Some(file.map_err(|error| Cut::Harness(error.to_string(), Vec::new()))?.into_os_string())
-            }
-            None => self.choice.profile.as_ref().map(OsString::from),
-        };
+        let profile = found.map(OsString::from).or_else(|| self.choice.profile.as_ref().map(OsString::from));
         args.extend(profile.into_iter().flat_map(|profile| ["--profile".into(), profile]));
         // The command of a profile leads the program to the scripted model; the one of the registry does not.
         match self.profile_program.filter(|program| self.installed.bin.join(program).is_file()) {
@@ -281,14 +279,7 @@ impl EntryTest<'_> {
             .collect();
         if !editions.is_empty() {
             let (outcome, reason) = (EntryOutcome::Tested, ended.limit());
-            return Ok(TestResult {
-                outcome,
-                reason,
-                stderr: Vec::new(),
-                login: contact.login,
-                profile: None,
-                editions,
-            });
+            return Ok(TestResult { outcome, reason, stderr: Vec::new(), login: contact.login, editions });
         }
         if ended.stopped.is_some() {
             return Ok(stopped(&ended, contact.login));
@@ -297,14 +288,7 @@ impl EntryTest<'_> {
             let reason =
                 format!("the time limit of {} s ended before a requirement was decided", self.limits.time.as_secs());
             let (reason, stderr) = (Some(reason), ended.last_lines);
-            return Ok(TestResult {
-                outcome: EntryOutcome::Stopped,
-                reason,
-                stderr,
-                login: contact.login,
-                profile: None,
-                editions,
-            });
+            return Ok(TestResult { outcome: EntryOutcome::Stopped, reason, stderr, login: contact.login, editions });
         }
         // Exit code 3 without a report: the agent speaks no version that this program tests.
         let obstacle = reports.iter().find_map(|(report, _)| report.obstacle.as_deref().map(sentence_of));
@@ -323,7 +307,6 @@ impl EntryTest<'_> {
             reason: Some(reason),
             stderr,
             login: contact.login,
-            profile: None,
             editions,
         })
     }
@@ -391,14 +374,7 @@ fn is_result(report: &RunReport) -> bool {
 fn stopped(ended: &Ended, login: LoginRule) -> TestResult {
     let reason = ended.limit().unwrap_or_else(|| ended.how());
     let stderr = ended.last_lines.clone();
-    TestResult {
-        outcome: EntryOutcome::Stopped,
-        reason: Some(reason),
-        stderr,
-        login,
-        profile: None,
-        editions: Vec::new(),
-    }
+    TestResult { outcome: EntryOutcome::Stopped, reason: Some(reason), stderr, login, editions: Vec::new() }
 }
 
 /// Removes the reports of an earlier test, which may be of versions that the entry no longer speaks.
