@@ -281,6 +281,12 @@ impl Setting {
     pub const ALL: [Self; 5] =
         [Self::PermissionAllow, Self::PermissionReject, Self::PermissionHold, Self::McpServers, Self::Directories];
 
+    /// Whether the client answers requests for permission by it.
+    #[must_use]
+    pub const fn is_permission(self) -> bool {
+        matches!(self, Self::PermissionAllow | Self::PermissionReject | Self::PermissionHold)
+    }
+
     /// Returns the name in a profile.
     #[must_use]
     pub const fn name(self) -> &'static str {

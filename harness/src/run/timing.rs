@@ -103,3 +103,15 @@ pub(super) const INSTALLED_VERSION: Duration = Duration::from_secs(30);
 /// with the pipe from the agent, within milliseconds; an interpreter under load takes longer.
 pub(super) const CHILDREN_END: Duration = Duration::from_secs(2);
 pub(super) const CHILDREN_POLL: Duration = Duration::from_millis(20);
+
+/// The time before an act in a run that confirms a failure. A client whose reader answers a fence at once may show what
+/// it read a moment later, when its window is drawn again; until then, its user acts on what was there before.
+pub(super) const BEFORE_ACT: Duration = Duration::from_millis(250);
+
+/// The time in which a client shows a request for permission, and answers one that needs no user, such as in a
+/// cancelled turn.
+pub(super) const SHOWN: Duration = Duration::from_millis(300);
+
+/// The time after the last line in a run that confirms a failure. What a subject sends some time after an answer comes
+/// during the next case of a longer conversation.
+pub(super) const AFTERMATH: Duration = Duration::from_millis(250);

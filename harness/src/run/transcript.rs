@@ -3,14 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
 use super::case::{RunningCase, StepResult, own_fault};
 use super::channel::Channel;
 use super::step::{self, act};
-use super::timing::RELEASE_TERMINALS;
+use super::timing::{AFTERMATH, RELEASE_TERMINALS};
 use crate::case::model::{Action, IncomingBody, Step};
 use crate::requirement::Party;
 use crate::run::case::cannot_act;
@@ -22,9 +20,6 @@ enum Next {
     GoOn,
     Stop,
 }
-
-/// The time after the last line in a run that confirms a failure.
-const AFTERMATH: Duration = Duration::from_millis(250);
 
 /// Runs the steps in order, up to the first one that prevents the others.
 pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>) {

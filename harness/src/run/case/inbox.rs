@@ -154,22 +154,22 @@ impl Inbox {
     /// Finds the answer to the request with this label, from position `from` on, and moves the cursor after it.
     pub fn find_answer(&mut self, label: &str, from: usize) -> Option<(&Received, &SentRequest)> {
         let request = self.requests.get(label)?;
-        let from = request.from.max(from);
-        let is_answer =
-            |message: &Received| message.connection == request.connection && answers(&message.value, &request.id);
-        let index = from + self.messages.get(from..)?.iter().position(is_answer)?;
+        let index = self.answer_to(request, from)?;
         self.cursor = self.cursor.max(index + 1);
         Some((&self.messages[index], request))
     }
 
     /// Whether the request with this label was answered.
     pub fn is_answered(&self, label: &str) -> bool {
-        let is_answer = |request: &SentRequest| {
-            self.messages[request.from..]
-                .iter()
-                .any(|it| it.connection == request.connection && answers(&it.value, &request.id))
-        };
-        self.requests.get(label).is_some_and(is_answer)
+        self.requests.get(label).is_some_and(|request| self.answer_to(request, 0).is_some())
+    }
+
+    /// Returns the position of the answer to a request, from position `from` on.
+    fn answer_to(&self, request: &SentRequest, from: usize) -> Option<usize> {
+        let from = request.from.max(from);
+        let is_answer =
+            |message: &Received| message.connection == request.connection && answers(&message.value, &request.id);
+        Some(from + self.messages.get(from..)?.iter().position(is_answer)?)
     }
 
     /// Whether the answer that the line expects came, from position `from` on and after the tester's last request.

@@ -256,8 +256,7 @@ impl Subject {
     #[must_use]
     pub fn is_asked(&self) -> bool {
         let acts = matches!(self.controls.acts.get("decide"), Some(Means::Line(_) | Means::Keys(_) | Means::Hook(_)));
-        let by_setting = |setting: &Setting| !matches!(setting, Setting::McpServers | Setting::Directories);
-        acts && self.agent_folder.is_none() && !self.controls.settings.keys().any(by_setting)
+        acts && self.agent_folder.is_none() && !self.controls.settings.keys().any(|setting| setting.is_permission())
     }
 
     /// Checks whether an agent that the harness starts as a server gets its port.

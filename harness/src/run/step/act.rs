@@ -1,7 +1,6 @@
 //! The acts of a client's user, and of the process that the client takes for its agent.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -16,6 +15,7 @@ use crate::profile::{Means, person as words, places};
 use crate::requirement::Party;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{AgentOrder, Channel, Order};
+use crate::run::timing::{BEFORE_ACT, SHOWN};
 use crate::trace::{Observed, Outcome, StepKind};
 use crate::transport::process::{Launch, MergedProcess};
 
@@ -50,10 +50,6 @@ pub(in crate::run) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) -> Res
     attempt(running, &act)
 }
 
-/// The time before an act in a run that confirms a failure. A client whose reader answers a fence at once may show what
-/// it read a moment later, when its window is drawn again; until then, its user acts on what was there before.
-const BEFORE_ACT: Duration = Duration::from_millis(250);
-
 /// Makes the user of the client do something.
 pub(super) async fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> StepResult {
     if running.subject.confirms {
@@ -64,10 +60,6 @@ pub(super) async fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &
         Err(why) => StepResult { observed: Some(why), ..StepResult::new(StepKind::Act, Outcome::Missed) },
     }
 }
-
-/// The time in which a client shows a request for permission, and answers one that needs no user, such as in a
-/// cancelled turn.
-const SHOWN: Duration = Duration::from_millis(300);
 
 /// Sends messages. The user of a client without a setting for permissions then decides each request, as the case wants
 /// it.
