@@ -278,7 +278,10 @@ impl Conversation {
         }
         // The client may show the children of these sessions again, before the agent announces them again.
         let announced_sessions = self.children.keys().chain(&self.announced_sessions).cloned().collect();
-        Self { earlier_sessions, announced_sessions, passes_history: self.passes_history, ..next }
+        // An agent may have kept one that was still active.
+        let is_gone = |id: &String| self.sessions.get(id).is_none_or(|session| session.closed.is_some());
+        let deleted = self.deleted.iter().filter(|(id, _)| is_gone(id)).map(|(id, n)| (id.clone(), *n)).collect();
+        Self { earlier_sessions, announced_sessions, deleted, passes_history: self.passes_history, ..next }
     }
 
     /// Sets what carries the messages.

@@ -20,6 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.replay-complete", On::Response(tools_as_they_ended)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(replay_order)).only(&[LOAD]),
     Check::agent("load.replay-complete", On::Response(message_cut_off)).only(&[LOAD]),
+    Check::agent("load.replay-complete", On::Response(equal_prompts)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(replayed_once)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(tools_in_their_turns)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(tools_once)).only(&[LOAD]),
@@ -44,6 +45,9 @@ const LOAD: &str = "session/load";
 const USER: &str = "user_message_chunk";
 const AGENT: &str = "agent_message_chunk";
 
+/// The shortest line that decides alone; shorter ones occur by chance.
+const SHORTEST: usize = 24;
+
 /// "Agents that support the `loadSession` capability allow Clients to resume previous conversations."
 ///
 /// Correct but unusual: the agent does not find the session, or requires a login first. Only -32601 fails; any other
@@ -55,15 +59,23 @@ fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 }
 
 /// The session whose successful load this answers, when its whole history happened in this trace, without a turn that
-/// was cut short and without one that is running. It has had no turn since it was reopened either, since an agent may
-/// have reported that twice. "Behavior for `session/load` on a deleted session is implementation-defined."
-fn loaded<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
+/// was cut short and without one that is running. "Behavior for `session/load` on a deleted session is
+/// implementation-defined."
+fn reloaded<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
     let session = ctx.conversation.session(proper(answer, LOAD)?.session()?)?;
     answer.result_of(LOAD)?;
-    let spoke_since = session.was_reopened && session.reopened.is_none();
-    let whole = session.opening == Opening::New && !session.uneven && !session.deleted;
-    let is_whole = whole && session.turn.is_none() && !spoke_since;
-    is_whole.then_some(session).filter(|session| session.spoken.iter().any(|(variant, _)| variant == AGENT))
+    let whole = session.opening == Opening::New && !session.uneven && !session.deleted && session.turn.is_none();
+    Some(session).filter(|_| whole).filter(|session| session.spoken.iter().any(|(variant, _)| variant == AGENT))
+}
+
+/// As [`reloaded`], for a session that has had no turn since it was reopened.
+fn loaded<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
+    reloaded(ctx, answer).filter(|session| !spoke_since(session))
+}
+
+/// Whether the session has had a turn since it was reopened. The agent may have reported its own texts in it twice.
+const fn spoke_since(session: &Session) -> bool {
+    session.was_reopened && session.reopened.is_none()
 }
 
 /// Whether a piece of history appears in a piece of the replay: one of its lines is enough, since agents wrap and trim
@@ -107,16 +119,17 @@ fn has_commands(session: &Session) -> bool {
 ///
 /// Correct but unusual: the agent cuts texts into other chunks, joins them or trims them; one line of each message is
 /// enough. It leaves out slash commands and their replies. A gap is inconclusive after a slash command, and if each
-/// line of the message contains characters that a store may normalise. Two parallel loads, a prompt during the load, a
-/// turn without `end_turn` and a compaction make the requirement not exercised.
+/// line of the message contains characters that a store may normalise. After a turn since the last load, only prompts
+/// count. Parallel loads, a prompt in one, a turn without `end_turn` and a compaction make this not exercised.
 fn replay_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = loaded(ctx, answer) else { return };
+    let Some(session) = reloaded(ctx, answer) else { return };
     let text_of = |variant: &str| {
         let texts = session.replay.iter().filter(|(other, _)| other == variant || variant == USER && other == AGENT);
         texts.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
     };
+    let is_certain = |variant: &str| variant == USER || !spoke_since(session);
     let missing: Vec<(&str, &str)> =
-        history(session).filter(|(variant, text)| !shows(text, &text_of(variant))).collect();
+        history(session).filter(|(variant, text)| is_certain(variant) && !shows(text, &text_of(variant))).collect();
     match missing.as_slice() {
         [] if history(session).next().is_none() => {}
         [] => ruling.pass(),
@@ -155,19 +168,46 @@ fn replay_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
     }
 }
 
+/// As in [`replay_complete`]: the same prompt comes as often as it was sent.
+///
+/// Correct but unusual: an agent that wraps a prompt in other words, joins several or replaces them by a summary. So
+/// only a long line that the replay has counts, wherever it is.
+fn equal_prompts(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(session) = loaded(ctx, answer).filter(|session| !has_commands(session)) else { return };
+    let replayed = replayed(session, USER);
+    let prompts: Vec<&str> = history(session).filter(|(variant, _)| *variant == USER).map(|(_, text)| text).collect();
+    for prompt in &prompts {
+        let lines = prompt.lines().map(plain).filter(|line| line.len() >= SHORTEST && line.is_ascii());
+        let Some(line) = lines.max_by_key(String::len) else { continue };
+        let sent = prompts.iter().filter(|other| *other == prompt).count();
+        let shown = replayed.matches(&line).count();
+        if sent > shown && shown > 0 {
+            let fact = fact!(
+                "equal-prompts-joined",
+                "the agent replayed the prompt `{text}` {shown} times; the user sent it {sent} times",
+                text = beginning(prompt),
+                shown,
+                sent
+            );
+            return ruling.fail(fact, &[]);
+        }
+    }
+}
+
 /// The replay keeps the order of the conversation.
 ///
 /// Correct but unusual: the same short message comes several times, or is a part of a longer one. Each message takes
-/// the first place where it fits, and a message that the replay leaves out ends the comparison.
+/// the first place where it fits, and one that the replay leaves out ends the comparison, also one of equal ones.
 fn replay_order(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = loaded(ctx, answer) else { return };
     let (mut from, mut matched) = (0, 0);
     for (variant, text) in history(session) {
         let here = |(_, (other, replayed)): &(usize, &(String, String))| other == variant && shows(text, replayed);
+        let is_equal = |other: &(&str, &str)| other.0 == variant && plain(other.1) == plain(text);
         let places: Vec<usize> = session.replay.iter().enumerate().filter(here).map(|(place, _)| place).collect();
         match places.iter().find(|place| **place >= from) {
             Some(place) => (from, matched) = (*place, matched + 1),
-            None if places.is_empty() => return,
+            None if places.len() < history(session).filter(|other| is_equal(other)).count() => return,
             None => {
                 let fact = fact!(
                     "replay-out-of-order",
@@ -189,8 +229,6 @@ fn replay_order(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// replays a short line as the heading of something else. So only a message fails of which each longer line that the
 /// other party never wrote comes more often than it was sent.
 fn replayed_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    /// Shorter lines occur by chance.
-    const SHORTEST: usize = 24;
     let Some(session) = loaded(ctx, answer).filter(|session| !has_commands(session)) else { return };
     let of = |pieces: &[(String, String)], variant: &str| {
         let texts = pieces.iter().filter(|(other, _)| other == variant).map(|(_, text)| plain(text));
@@ -217,43 +255,50 @@ fn replayed_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// As in [`replay_complete`]: a message of the agent comes with all of its lines.
+/// As in [`replay_complete`]: a message comes with all of its lines.
 ///
 /// Correct but unusual: an agent that renders or wraps its text, stores only the last part of a turn with tools, or
 /// replaces its history by a summary. So this fails only in a session without tools and slash commands, for a message
-/// of at least four long lines in plain letters whose first line the replay has, and of which it lacks most others and
-/// the last one.
+/// of several long lines in plain letters whose first line the replay has, and of which it lacks most others and the
+/// last one. Of a prompt, two lines are enough, since agents do not reword it.
 fn message_cut_off(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    /// Shorter lines occur by chance.
-    const SHORTEST: usize = 24;
-    const FEWEST: usize = 4;
+    const FEWEST: [(&str, usize); 2] = [(USER, 2), (AGENT, 4)];
     let Some(session) = loaded(ctx, answer).filter(|session| !has_commands(session)) else { return };
     if !session.earlier_tools.is_empty() || !session.tools.is_empty() {
         return;
     }
-    let replayed = session.replay.iter().filter(|(variant, _)| variant == AGENT).map(|(_, text)| text.as_str());
-    let replayed = plain(&replayed.collect::<Vec<_>>().join("\n"));
-    for (_, text) in history(session).filter(|(variant, _)| *variant == AGENT) {
-        let is_usual = |c: char| c.is_ascii_alphanumeric() || " ,.'".contains(c);
-        let lines: Vec<String> =
-            text.lines().map(plain).filter(|line| line.len() >= SHORTEST && line.chars().all(is_usual)).collect();
-        let is_shown: Vec<bool> = lines.iter().map(|line| replayed.contains(line.as_str())).collect();
-        let shown = is_shown.iter().filter(|shown| **shown).count();
-        if let ([true, .., false], [_, .., last]) = (is_shown.as_slice(), lines.as_slice())
-            && lines.len() >= FEWEST
-            && shown * 2 <= lines.len()
-        {
-            let fact = fact!(
-                "message-cut-off",
-                "the agent replayed {shown} of {all} lines of a message, without the last one, `{last}`; expected the \
-                whole message",
-                shown,
-                all = lines.len(),
-                last
-            );
-            return ruling.fail(fact, &[]);
+    for (kind, fewest) in FEWEST {
+        let replayed = replayed(session, kind);
+        for (_, text) in history(session).filter(|(variant, _)| *variant == kind) {
+            let is_usual = |c: char| c.is_ascii_alphanumeric() || " ,.'".contains(c);
+            let lines: Vec<String> =
+                text.lines().map(plain).filter(|line| line.len() >= SHORTEST && line.chars().all(is_usual)).collect();
+            let is_shown: Vec<bool> = lines.iter().map(|line| replayed.contains(line.as_str())).collect();
+            let shown = is_shown.iter().filter(|shown| **shown).count();
+            // Of a prompt that is cut off, a line that is repeated may be most of what is left.
+            let is_cut = kind == USER || shown * 2 <= lines.len();
+            if let ([true, .., false], [_, .., last]) = (is_shown.as_slice(), lines.as_slice())
+                && lines.len() >= fewest
+                && is_cut
+            {
+                let fact = fact!(
+                    "message-cut-off",
+                    "the agent replayed {shown} of {all} lines of a message, without the last one, `{last}`; expected \
+                    the whole message",
+                    shown,
+                    all = lines.len(),
+                    last
+                );
+                return ruling.fail(fact, &[]);
+            }
         }
     }
+}
+
+/// Returns what a party said in the replay, in one line.
+fn replayed(session: &Session, kind: &str) -> String {
+    let said = session.replay.iter().filter(|(variant, _)| variant == kind).map(|(_, text)| text.as_str());
+    plain(&said.collect::<Vec<_>>().join("\n"))
 }
 
 /// As in [`replay_order`]: a tool call comes after the prompt of its turn, and before the next prompt.

@@ -70,6 +70,7 @@ impl Areas {
         Self {
             close: self.close.clone(),
             config: self.config.clone(),
+            list: self.list.on_next_connection(),
             load: self.load.clone(),
             modes: self.modes.clone(),
             plan: self.plan.clone(),

@@ -131,6 +131,11 @@ impl State {
         self.walk = Some(Listing { n, us, filter, next, quiet: true, touched: touched || walk.touched, ..walk });
     }
 
+    /// What is still of use on the next connection: a new process of the agent may have other cursors.
+    pub(in crate::areas) fn on_next_connection(&self) -> Self {
+        Self { listed: self.listed.clone(), ..Self::default() }
+    }
+
     /// Drops the cursors if there are too many.
     pub(in crate::areas) fn forget(&mut self, memory: Memory) -> bool {
         let many = self.cursors.len() > memory.sessions;

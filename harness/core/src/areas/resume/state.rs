@@ -25,8 +25,8 @@ pub(in crate::areas) struct Messages {
     pub markers: Vec<usize>,
     /// Whether another request to resume the session was open then.
     pub overlaps: bool,
-    /// The text of each message outside of replays, by kind and id.
-    pub texts: BTreeMap<(String, String), MessageText>,
+    /// The text of each message outside of replays, by kind and id, with the event that opened it.
+    pub texts: BTreeMap<(String, String), (usize, MessageText)>,
     /// The messages of the last replay, in their order.
     pub replayed: Vec<Replayed>,
 }
@@ -95,7 +95,7 @@ impl State {
         if session.resuming.is_some() {
             messages.learn_replayed(event.n, (kind, id), update);
         } else {
-            messages.learn_text((kind, id), update);
+            messages.learn_text(event.n, (kind, id), update);
         }
     }
 
@@ -131,10 +131,10 @@ impl Messages {
         self.replayed.iter().any(|message| message.kind == kind && message.id == id)
     }
 
-    fn learn_text(&mut self, (kind, id): (&str, &str), update: &UpdateSeen<'_>) {
+    fn learn_text(&mut self, n: usize, (kind, id): (&str, &str), update: &UpdateSeen<'_>) {
         let key = (kind.to_owned(), id.to_owned());
         if self.texts.len() < MOST || self.texts.contains_key(&key) {
-            self.texts.entry(key).or_default().learn(update);
+            self.texts.entry(key).or_insert_with(|| (n, MessageText::default())).1.learn(update);
         }
     }
 

@@ -118,8 +118,10 @@ fn late_replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
     let Some((kind, id)) = message_of(&update.update) else { return };
     let messages = ctx.areas.resume.get(update.session).filter(|messages| messages.replay_asked);
     let Some(messages) = messages else { return };
-    let earlier = session.work.user_messages.get(id).is_some_and(|(n, _)| *n < reopened);
-    if !earlier || messages.opened.contains(&(kind.to_owned(), id.to_owned())) {
+    let key = (kind.to_owned(), id.to_owned());
+    let of_user = session.work.user_messages.get(id).is_some_and(|(n, _)| *n < reopened);
+    let of_agent = messages.texts.get(&key).is_some_and(|(n, _)| *n < reopened);
+    if !(of_user || of_agent) || messages.opened.contains(&key) || messages.has_replayed(kind, id) {
         return;
     }
     let fact = fact!(
@@ -189,8 +191,8 @@ fn replayed_twice(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let Some((session, history)) = replayed(ctx, answer) else { return };
     let messages: Vec<&Replayed> = history.replayed.iter().filter(|message| is_distinctive(&message.text)).collect();
     let live = |message: &Replayed| {
-        let is_same = |(key, text): &(&(String, String), &MessageText)| key.0 == message.kind && **text == message.text;
-        history.texts.iter().filter(is_same).map(|((_, id), _)| id.clone()).collect::<Vec<_>>()
+        let same = history.texts.iter().filter(|(key, (_, text))| key.0 == message.kind && *text == message.text);
+        same.map(|((_, id), _)| id.clone()).collect::<Vec<_>>()
     };
     let mut has_several = false;
     for (at, message) in messages.iter().enumerate() {
@@ -223,7 +225,7 @@ fn replayed_with_other_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &
     let mut seen = BTreeSet::new();
     let messages = history.replayed.iter().filter(|message| is_prompt(&message.kind) && is_distinctive(&message.text));
     for message in messages.filter(|message| seen.insert(&message.id)) {
-        let same = history.texts.iter().filter(|((kind, _), text)| is_prompt(kind) && **text == message.text);
+        let same = history.texts.iter().filter(|((kind, _), (_, text))| is_prompt(kind) && *text == message.text);
         let same: Vec<&String> = same.map(|((_, id), _)| id).collect();
         match same.first() {
             None => {}
