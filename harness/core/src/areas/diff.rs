@@ -90,7 +90,7 @@ fn patch_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
     }
 }
 
-/// As above: a patch that makes a new file, or deletes one, does not modify it.
+/// As above: a patch that makes a new file, or deletes one, does not modify it, and the other way round.
 ///
 /// Correct but unusual: a rename, a copy, an operation of a later version, and a diff of several files, whose patches
 /// need not come in the order of the changes. These are not compared.
@@ -103,6 +103,7 @@ fn operation_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mu
         let shown = match (header().any(|line| line == "--- /dev/null"), header().any(|line| line == "+++ /dev/null")) {
             (true, false) => "add",
             (false, true) => "delete",
+            (false, false) if is_modification(text) => "modify",
             _ => continue,
         };
         if is_one && matches!(stated, "add" | "delete" | "modify") && stated != shown {
@@ -114,6 +115,19 @@ fn operation_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mu
             ruling.fail(fact, &[]);
         }
     }
+}
+
+/// Whether a patch of one file has the header of a modification, and each of its parts has lines before and after the
+/// change. The header of a new or renamed file says so, and tools differ in whether they name `/dev/null`.
+fn is_modification(patch: &str) -> bool {
+    let mut header = patch.lines().take_while(|line| !line.starts_with("@@ ")).skip(1);
+    let is_plain = header.all(|line| ["index ", "--- ", "+++ "].iter().any(|start| line.starts_with(start)));
+    let mut parts = patch.lines().filter_map(|line| line.strip_prefix("@@ ")).peekable();
+    let has_both = |part: &str| {
+        let mut sides = part.split(' ').take(2);
+        sides.all(|side| !side.ends_with(",0") && side != "-0" && side != "+0")
+    };
+    is_plain && parts.peek().is_some() && parts.all(has_both)
 }
 
 /// Returns the unquoted paths in the headers of a patch. A header with different paths, or with blanks in them, has no

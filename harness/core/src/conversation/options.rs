@@ -68,6 +68,20 @@ impl Session {
         }
     }
 
+    /// Whether the request sets the mode or an option to a value that the session lists.
+    pub(super) fn lists_setting(&self, exchange: &Exchange) -> bool {
+        match exchange.method.as_str() {
+            "session/set_mode" => exchange.text("modeId").is_some_and(|mode| self.lists_mode(mode)),
+            "session/set_config_option" => {
+                let mut meant =
+                    self.options.iter().flatten().filter(|option| option_id(option) == exchange.text("configId"));
+                let value = exchange.text("value");
+                value.is_some() && meant.any(|option| option_values(option).any(|offered| Some(offered) == value))
+            }
+            _ => false,
+        }
+    }
+
     /// Records that the client set an option; one of the category mode also sets the mode.
     pub(super) fn learn_option(&mut self, exchange: &Exchange) {
         self.was_set = true;

@@ -29,6 +29,8 @@ pub struct Trial {
     pub was_set: bool,
     /// Whether it sets the mode or an option of its session to the value that it has already.
     pub to_current: bool,
+    /// Whether it sets the mode or an option of its session to a value that the session lists.
+    pub to_listed: bool,
     /// Whether a login came last, or a logout; `None` before both.
     pub logged_in: Option<bool>,
     /// Whether it was sent in an open session that its client has closed, or is closing, since then.
@@ -164,6 +166,7 @@ impl Conversation {
             in_turn: turn.is_some_and(|turn| exchange.turn == Some(turn.n)),
             was_set: session.is_some_and(|session| session.was_set),
             to_current: session.is_some_and(|session| session.has_setting(exchange)),
+            to_listed: session.is_some_and(|session| session.lists_setting(exchange)),
             closed: self.is_closing(exchange),
             logged_in: match &self.login {
                 login if login.done.is_some() => Some(true),

@@ -211,10 +211,16 @@ impl Work {
         }
     }
 
-    /// Reads a request of the client to end the work; the first one counts.
-    pub(super) fn learn_ending(&mut self, ending: Ending) {
+    /// Reads a request of the client to end the work; the first one counts. `is_open` if a prompt has no answer yet.
+    pub(super) fn learn_ending(&mut self, ending: Ending, is_open: bool) {
         if !self.is_active() {
-            self.was_ended_early = true;
+            let is_waiting = is_open || self.accepted.last().is_some_and(|(n, _)| *n > self.state_at);
+            let is_idle = self.state.as_deref() == Some("idle") && !is_waiting && !self.was_ended_early;
+            match ending.by {
+                // It finds nothing to end.
+                EndedBy::Cancel if is_idle => self.last_cancel = Some((ending.n, true)),
+                _ => self.was_ended_early = true,
+            }
             return;
         }
         if ending.by == EndedBy::Cancel {
@@ -262,10 +268,12 @@ impl Conversation {
             self.open_of(Party::Agent).filter(|open| open.session() == Some(id) && is_question(&open.method));
         let questions = questions.map(|open| open.n).collect();
         let since = (us, self.heard);
+        let is_open =
+            self.open_of(Party::Client).any(|open| open.method == "session/prompt" && open.session() == Some(id));
         if let Some(session) = self.sessions.get_mut(id) {
             let running = session.tools.iter().filter(|(_, tool)| tool.status == "in_progress");
             let tools = running.map(|(id, _)| id.clone()).collect();
-            session.work.learn_ending(Ending { n, since, by, questions, tools });
+            session.work.learn_ending(Ending { n, since, by, questions, tools }, is_open);
         }
     }
 

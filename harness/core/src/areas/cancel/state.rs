@@ -27,6 +27,9 @@ pub struct State {
     /// an error, an answer that allows or accepts nothing, and any act but to send a prompt and to open or list
     /// sessions.
     pub(in crate::areas) discouraged: Option<usize>,
+    /// The last `session/cancel` or `session/close`, with its session, and the last other message of that kind.
+    ended: Option<(usize, String, EndedBy)>,
+    discouraged_otherwise: Option<usize>,
 }
 
 impl State {
@@ -34,8 +37,16 @@ impl State {
         if event.from != Party::Client {
             return;
         }
-        if !matches!(call.method, "initialize" | "session/new" | "session/list" | "session/prompt") {
+        let ended = match call.method {
+            "session/cancel" => Some(EndedBy::Cancel),
+            "session/close" => Some(EndedBy::Close),
+            _ => None,
+        };
+        if let Some((by, id)) = ended.zip(call.text("sessionId")) {
+            self.ended = Some((event.n, id.to_owned(), by));
             self.discouraged = Some(event.n);
+        } else if !matches!(call.method, "initialize" | "session/new" | "session/list" | "session/prompt") {
+            self.discourage(event.n);
         }
         let id = call.text("sessionId").unwrap_or_default();
         let session = event.conversation.session(id);
@@ -72,8 +83,19 @@ impl State {
             _ => false,
         };
         if is_declined {
-            self.discouraged = Some(event.n);
+            self.discourage(event.n);
         }
+    }
+
+    fn discourage(&mut self, n: usize) {
+        (self.discouraged, self.discouraged_otherwise) = (Some(n), Some(n));
+    }
+
+    /// Returns the last request to end another session, and that session, if only such requests have come since an
+    /// event, of the messages after which an agent may give up work.
+    pub(in crate::areas) fn end_of_another(&self, session: &str, since: usize) -> Option<(usize, EndedBy, &str)> {
+        let (n, other, by) = self.ended.as_ref().filter(|(n, id, _)| *n > since && id != session)?;
+        self.discouraged_otherwise.is_none_or(|other| other < since).then_some((*n, *by, other.as_str()))
     }
 
     /// Returns the questions of cancelled work of a session that were open when it ended.

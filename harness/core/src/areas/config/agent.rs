@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_refused, proper};
-use crate::areas::modes::agent::{client_sets, decide_anytime, decide_current_refused, decide_refused_in_turns};
+use crate::areas::modes::agent::{
+    client_sets, decide_anytime, decide_current_refused, decide_listed_refused, decide_refused_in_turns,
+};
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{
@@ -57,6 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
     ]),
     Check::agent("config.set-implemented", On::Response(set_implemented)).only(&[SET]),
     Check::agent("config.set-implemented", On::End(|ctx, ruling| decide_current_refused(ctx, SET, "value", ruling))),
+    Check::agent("config.set-implemented", On::End(|ctx, ruling| decide_listed_refused(ctx, SET, "value", ruling))),
     Check::agent("config.set-complete", On::Response(set_complete)).only(&[SET]),
     Check::agent("config.set-effective", On::Response(set_effective)).only(&[SET]),
     Check::agent("config.set-anytime", On::Response(set_anytime)).only(&[SET]),

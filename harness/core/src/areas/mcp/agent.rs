@@ -26,16 +26,10 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     Check::agent("mcp.stdio.args-env", On::Mcp(args_env)),
     Check::agent("mcp.http.honest", On::Mcp(|_, event, ruling| connected(McpTransport::Http, event, ruling))),
-    Check::agent(
-        "mcp.http.honest",
-        On::End(|ctx, ruling| {
-            if ctx.conversation.agent_has(Feature::McpServer("http")) {
-                servers_refused(ctx, |server| text(server, "type") == Some("http"), ruling);
-            }
-        }),
-    ),
+    Check::agent("mcp.http.honest", On::End(|ctx, ruling| offered_refused(ctx, &["http"], ruling))),
     Check::agent("mcp.http.headers", On::Visit(headers)),
     Check::agent("mcp.sse.honest", On::Mcp(|_, event, ruling| connected(McpTransport::Sse, event, ruling))),
+    Check::agent("mcp.sse.honest", On::End(|ctx, ruling| offered_refused(ctx, &["sse"], ruling))),
 ];
 
 /// Passes an agent that connects to a server over this transport, and never fails: the step of a case fails if the
@@ -80,6 +74,13 @@ fn servers_refused(ctx: &CheckContext<'_>, is_meant: impl Fn(&Value) -> bool, ru
             code = trial.error, pointer = "/params/mcpServers"
         );
         ruling.fail(fact, &events);
+    }
+}
+
+/// As [`servers_refused`], for servers of the transports that the agent offers.
+pub(super) fn offered_refused(ctx: &CheckContext<'_>, transports: &[&'static str], ruling: &mut Ruling<'_>) {
+    for transport in transports.iter().filter(|name| ctx.conversation.agent_has(Feature::McpServer(name))) {
+        servers_refused(ctx, |server| text(server, "type") == Some(transport), ruling);
     }
 }
 

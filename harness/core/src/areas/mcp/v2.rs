@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::agent::offered_refused;
 use crate::areas::session::client::{items, opening};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
@@ -12,9 +13,18 @@ use crate::finding::Ruling;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
+    Check::agent("mcp.connect-all", On::End(connect_all)),
     Check::client("mcp.no-sse", On::Call(no_sse)).alone().only(&["session/new", "session/load", "session/resume"]),
     Check::client("mcp.name-unique", On::Call(name_unique)).alone().only(&["session/new", "session/resume"]),
 ];
+
+/// "The Agent SHOULD connect to all MCP servers specified by the Client", of the transports that it offers. Version 1
+/// has a requirement of its own for each transport.
+fn connect_all(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    if ctx.conversation.edition.major == 2 {
+        offered_refused(ctx, &["stdio", "http"], ruling);
+    }
+}
 
 /// Version 2 has no transport `sse`.
 fn no_sse(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {

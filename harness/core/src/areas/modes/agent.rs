@@ -23,6 +23,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("modes.ids-unique", On::Payload(ids_unique)).only(&["session/new", "session/load", "session/resume"]),
     Check::agent("modes.set-implemented", On::Response(set_implemented)).only(&[SET]),
     Check::agent("modes.set-implemented", On::End(current_refused)),
+    Check::agent("modes.set-implemented", On::End(|ctx, ruling| decide_listed_refused(ctx, SET, "modeId", ruling))),
     Check::agent("modes.set-anytime", On::Response(set_anytime)).only(&[SET]),
     Check::agent("modes.set-anytime", On::End(refused_in_turns)),
     Check::agent("modes.set-result", On::Response(set_result)).alone().only(&[SET]),
@@ -142,6 +143,38 @@ pub(in crate::areas) fn decide_current_refused(
             "the agent refused each {method} with the value that was set already, and none that changed it; expected \
             it to accept every listed value",
             method;
+            code = trial.error
+        );
+        ruling.fail(fact, &events);
+    }
+}
+
+/// Fails an agent that calls each request to set one of the listed values invalid, and accepts the others.
+///
+/// Correct but unusual: an agent whose policy forbids a listed value. The params are valid then, so the error has
+/// another code. An agent that forbids several values does not fail either.
+pub(in crate::areas) fn decide_listed_refused(
+    ctx: &CheckContext<'_>,
+    method: &str,
+    member: &str,
+    ruling: &mut Ruling<'_>,
+) {
+    let trials = &ctx.conversation.trials;
+    let is_refused = |trial: &Trial| {
+        let is_meant = trial.exchange.method == method && trial.to_listed && !trial.in_turn;
+        is_meant && trial.error == Some(BAD_PARAMS)
+    };
+    let alike = |one: &Trial, other: &Trial| one.is_like(other, member) && other.to_listed;
+    let proof = trials.of(Party::Client).filter(|trial| is_refused(trial)).find_map(|refused| {
+        let value = refused.exchange.params.member(member);
+        trials.contrast(|trial| trial.exchange.params.member(member) == value, is_refused, alike)
+    });
+    if let Some((trial, events)) = proof {
+        let fact = fact!(
+            "listed-value-refused",
+            "the agent called each {method} with the listed value `{actual}` invalid, and none with another one; \
+            expected it to accept every listed value",
+            method, actual = trial.exchange.text(member);
             code = trial.error
         );
         ruling.fail(fact, &events);

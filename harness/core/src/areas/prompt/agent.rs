@@ -140,18 +140,19 @@ fn taken(ctx: &CheckContext<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mu
     let params = &finish.exchange.params;
     let Some(mut traits) = content(ctx, params).filter(|_| finish.log.disturbed.is_none()) else { return };
     let plain = traits.is_empty();
+    let own = traits.clone();
     traits.extend(place(&finish));
     if traits.is_empty() {
         traits.push(Trait::Text);
     }
     // Most prompts lack most traits, and only those with one are validated.
-    let accepts_plain = plain && matches!(finish.outcome, Outcome::Result(_)) && finish.session.refused.is_some();
+    let accepts = matches!(finish.outcome, Outcome::Result(_)) && finish.session.refused.is_some();
     let shows = traits.contains(&wanted);
-    if !(accepts_plain || shows) || !ctx.conversation.edition.stable.problems("PromptRequest", params).is_empty() {
+    if !(accepts || shows) || !ctx.conversation.edition.stable.problems("PromptRequest", params).is_empty() {
         return;
     }
-    if accepts_plain {
-        refused(ctx, &finish, wanted, ruling);
+    if accepts {
+        refused(ctx, &finish, &own, wanted, ruling);
     }
     if !shows {
         return;
@@ -209,18 +210,23 @@ fn runs_elsewhere(ctx: &CheckContext<'_>, finish: &Finish<'_>) -> bool {
 }
 
 /// A prompt was refused because of its content if the agent accepts a plain one in the same session afterwards, and
-/// needed no choice of the client meanwhile: some agents refuse every prompt until the user chooses a model.
+/// needed no choice of the client meanwhile: some agents refuse every prompt until the user chooses a model. It was
+/// refused because of its nulls if the agent accepts one with all of its other traits.
 ///
 /// Correct but unusual: the model that the client chose reads no images and no audio. So these fail only before a
 /// choice. An agent that refuses a blob of a media type that it cannot read: embedded context promises no types.
-fn refused(ctx: &CheckContext<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &mut Ruling<'_>) {
+fn refused(ctx: &CheckContext<'_>, finish: &Finish<'_>, accepted: &[Trait], wanted: Trait, ruling: &mut Ruling<'_>) {
     let Some(refused) = &finish.session.refused else { return };
     let outcome = Outcome::Error(&refused.error);
     let chosen = finish.session.asked.is_some_and(|asked| asked > refused.n);
     let by_model = matches!(wanted, Trait::Image | Trait::Audio) && finish.session.was_set;
     let of_params = matches!(outcome.error_code(), Some(-32602 | -32600)) && !refused.acted && !chosen && !by_model;
     let valid = ctx.conversation.edition.stable.problems("PromptRequest", &refused.params).is_empty();
-    if of_params && valid && content(ctx, &refused.params).is_some_and(|traits| traits == [wanted]) {
+    let is_due = |traits: Vec<Trait>| match accepted {
+        [] => traits == [wanted],
+        _ => wanted == Trait::Nulls && traits.split_last() == Some((&wanted, accepted)),
+    };
+    if of_params && valid && content(ctx, &refused.params).is_some_and(is_due) {
         if has_blob(&refused.params) {
             let fact = fact!(
                 "blob-refused",
@@ -232,7 +238,7 @@ fn refused(ctx: &CheckContext<'_>, finish: &Finish<'_>, wanted: Trait, ruling: &
         }
         let fact = fact!(
             "valid-prompt-refused",
-            "the agent refused a valid prompt with {answer}, and accepted a plain one after it; expected a turn",
+            "the agent refused a valid prompt with {answer}, and accepted another one after it; expected a turn",
             answer = outcome.describe(); code = outcome.error_code()
         );
         fail_in_case(ctx, fact, &[refused.n], ruling);

@@ -7,7 +7,7 @@ use crate::areas::state::{DISTINCTIVE, STATE, idle};
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CLEAN_UP, HELD_BACK, between, millis};
-use crate::conversation::{Answer, CallSeen, Exchange, Session, UpdateSeen, message_of, text_of_content};
+use crate::conversation::{Answer, CallSeen, EndedBy, Exchange, Session, UpdateSeen, message_of, text_of_content};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
@@ -22,6 +22,13 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.ack-before-completion", On::Response(receipt_at_end)).only(&[PROMPT]),
     Check::agent("prompt.ack-before-completion", On::End(receipt_missing)),
     Check::agent("prompt.cancelled-only-on-cancel", On::Update(cancelled_only_on_cancel)).only(&[STATE]),
+    Check::agent("cancel.scope", On::Update(|ctx, update, ruling| others_go_on(ctx, update, EndedBy::Cancel, ruling)))
+        .only(&[STATE]),
+    Check::agent(
+        "close.other-sessions-unaffected",
+        On::Update(|ctx, update, ruling| others_go_on(ctx, update, EndedBy::Close, ruling)),
+    )
+    .only(&[STATE]),
     Check::agent("prompt.no-error-after-insertion", On::Response(error_after_insertion)).only(&[PROMPT]),
     Check::agent("prompt.user-message-same-id", On::CaseEnd(user_message_seen)),
     Check::agent("prompt.user-message-reported", On::CaseEnd(user_message_seen)),
@@ -76,30 +83,62 @@ fn distinct_ids(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 ///
 /// Correct but unusual: an agent that gives up its work after the user refused a question, or after a second prompt or
 /// another act of the client; and a second client on the same session, of which a trace does not tell. Work after an
-/// earlier cancel of the session has a requirement of its own, `cancel.later-submissions`.
+/// earlier cancel of the session has a requirement of its own, `cancel.later-submissions`, and so has work that ends
+/// after the end of another session.
 fn cancelled_only_on_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some("cancelled"))) = (update.known, idle(update)) else { return };
-    let (conversation, work) = (ctx.conversation, &session.work);
-    if work.ending.is_some() {
+    if session.work.ending.is_some() {
         return ruling.pass();
     }
-    let is_unclear = work.may_be_ended() || work.last_cancel.is_some() || conversation.may_miss_work(session);
-    let Some((begun, _)) = work.begun.filter(|_| work.is_active() && !is_unclear) else { return };
-    let is_disturbed = conversation.deliberate.range(work.history.idle..).next().is_some();
-    if conversation.shutting_down.is_some() || is_disturbed {
-        return;
-    }
+    let Some(begun) = uncancelled(ctx, session) else { return };
     let fact = fact!(
         "work-cancelled-without-cancel",
         "the agent ended its work as {actual}; expected another stop reason, since the client did not cancel",
         actual = "cancelled"; session_id = update.session, pointer = "/params/update/stopReason"
     );
-    let mut prompts = ctx.areas.cancel.prompts(update.session).filter(|(n, _)| *n > work.history.idle);
+    let mut prompts = ctx.areas.cancel.prompts(update.session).filter(|(n, _)| *n > session.work.history.idle);
     let prompt = prompts.next().map(|(n, _)| n);
     let act = ctx.areas.cancel.discouraged.filter(|n| *n > prompt.unwrap_or(begun));
     match act.or_else(|| prompts.next().map(|(n, _)| n)) {
         Some(act) => ruling.inconclusive(fact, &[act]),
         None => fail_in_case(ctx, fact, &[begun], ruling),
+    }
+}
+
+/// Returns the event in which the work of a session began, if the client has not asked for its end and the trace tells
+/// all about it.
+fn uncancelled(ctx: &CheckContext<'_>, session: &Session) -> Option<usize> {
+    let (conversation, work) = (ctx.conversation, &session.work);
+    let is_unclear = work.may_be_ended() || work.last_cancel.is_some() || conversation.may_miss_work(session);
+    let (begun, _) = work.begun.filter(|_| work.is_active() && !is_unclear)?;
+    let is_disturbed = conversation.deliberate.range(work.history.idle..).next().is_some();
+    (conversation.shutting_down.is_none() && !is_disturbed).then_some(begun)
+}
+
+/// "Cancel any ongoing work for that session": the work in other sessions goes on.
+///
+/// Correct but unusual: as in [`cancelled_only_on_cancel`]. This decides only if it is the only act of the client since
+/// the prompt after which an agent may give up its work. Subagents have requirements of their own.
+fn others_go_on(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, by: EndedBy, ruling: &mut Ruling<'_>) {
+    let (Some(session), Some(Some(reason))) = (update.known, idle(update)) else { return };
+    let Some(begun) = uncancelled(ctx, session) else { return };
+    let mut prompts = ctx.areas.cancel.prompts(update.session).filter(|(n, _)| *n > session.work.history.idle);
+    let (Some((prompt, _)), None) = (prompts.next(), prompts.next()) else { return };
+    let Some((act, ended, other)) = ctx.areas.cancel.end_of_another(update.session, prompt) else { return };
+    let is_child = |id: &str| ctx.conversation.children.contains_key(id);
+    if ended != by || is_child(update.session) || is_child(other) {
+        return;
+    }
+    match reason {
+        "cancelled" => {
+            let fact = fact!(
+                "work-of-other-session-cancelled",
+                "the agent ended its work as {actual} after the client ended another session; expected it to go on",
+                actual = reason; session_id = update.session, pointer = "/params/update/stopReason"
+            );
+            fail_in_case(ctx, fact, &[begun, act], ruling);
+        }
+        _ => ruling.pass(),
     }
 }
 
@@ -253,7 +292,7 @@ fn user_message_content(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for (id, messages) in sessions.filter_map(|id| Some((id, ctx.areas.resume.get(id)?))) {
         let prompts = ctx.areas.prompt.inserted(id);
         let shown = |prompt: &Inserted| {
-            let text = messages.texts.get(&("user_message".to_owned(), prompt.id.clone()))?;
+            let (_, text) = messages.texts.get(&("user_message".to_owned(), prompt.id.clone()))?;
             Some(text.text.trim()).filter(|_| !text.is_cut)
         };
         for prompt in prompts.iter().filter(|prompt| ctx.conversation.is_of_case(prompt.n)) {
