@@ -27,8 +27,9 @@ pub struct State {
     /// an error, an answer that allows or accepts nothing, and any act but to send a prompt and to open or list
     /// sessions.
     pub(in crate::areas) discouraged: Option<usize>,
-    /// The last `session/cancel` or `session/close`, with its session, and the last other message of that kind.
+    /// The last `session/cancel` or `session/close`, with its session.
     ended: Option<(usize, String, EndedBy)>,
+    /// As `discouraged`, for the other messages.
     discouraged_otherwise: Option<usize>,
 }
 

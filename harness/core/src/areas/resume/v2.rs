@@ -110,8 +110,9 @@ fn no_replay(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 
 /// "All retained history is replayed before the response."
 ///
-/// Correct but unusual: a message that the agent changes later, after it replayed it. Only an earlier message that the
-/// replay left out fails, and only before the next prompt.
+/// Correct but unusual: a message that the agent changes later, after it replayed it, and one that it is still writing.
+/// Only an earlier message that the replay left out fails, only before the next prompt, and one of the agent only while
+/// the session is idle.
 fn late_replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| HISTORY.contains(&update.variant)) else { return };
     let Some((Opening::Resume, reopened)) = session.reopened else { return };
@@ -120,7 +121,8 @@ fn late_replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
     let Some(messages) = messages else { return };
     let key = (kind.to_owned(), id.to_owned());
     let of_user = session.work.user_messages.get(id).is_some_and(|(n, _)| *n < reopened);
-    let of_agent = messages.texts.get(&key).is_some_and(|(n, _)| *n < reopened);
+    let is_at_rest = session.work.state.as_deref() == Some("idle") && !messages.resumed_at_work;
+    let of_agent = is_at_rest && messages.texts.get(&key).is_some_and(|(n, _)| *n < reopened);
     if !(of_user || of_agent) || messages.opened.contains(&key) || messages.has_replayed(kind, id) {
         return;
     }
