@@ -136,8 +136,9 @@ fn found(program: Program, fault: &str, requirements: &str) -> Result<(), Failed
         args.extend(["--skip", "v1/agent/tool/ids"]);
     }
     if program == V2_OF_AGENT {
-        // These send a prompt after a refused one, or after a replay, so each finds one of the faults alone.
-        args.extend(["--skip", "v2/agent/prompt/key-after-refusal", "--skip", "v2/agent/dirs/not-restored"]);
+        // These prompt after a refused prompt, a replay or a close, so each finds one of the faults alone.
+        let alone = ["v2/agent/prompt/key-after-refusal", "v2/agent/dirs/not-restored", "v2/agent/close/other-session"];
+        args.extend(alone.iter().flat_map(|case| ["--skip", *case]));
     }
     let output = explore_mutant(folder.path(), program, &mutant, &args)?;
     let report: RunReport = serde_json::from_slice(&fs::read(folder.path().join("report.json"))?)?;
