@@ -171,9 +171,11 @@ fn replay_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
 /// As in [`replay_complete`]: the same prompt comes as often as it was sent.
 ///
 /// Correct but unusual: an agent that wraps a prompt in other words, joins several or replaces them by a summary. So
-/// only a long line that the replay has counts, wherever it is.
+/// only a long line that the replay has counts, wherever it is, and only in a case: clients repeat prompts that failed.
 fn equal_prompts(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(session) = loaded(ctx, answer).filter(|session| !has_commands(session)) else { return };
+    let Some(session) = loaded(ctx, answer).filter(|session| ctx.conversation.whole && !has_commands(session)) else {
+        return;
+    };
     let replayed = replayed(session, USER);
     let prompts: Vec<&str> = history(session).filter(|(variant, _)| *variant == USER).map(|(_, text)| text).collect();
     for prompt in &prompts {
@@ -260,14 +262,14 @@ fn replayed_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 /// Correct but unusual: an agent that renders or wraps its text, stores only the last part of a turn with tools, or
 /// replaces its history by a summary. So this fails only in a session without tools and slash commands, for a message
 /// of several long lines in plain letters whose first line the replay has, and of which it lacks most others and the
-/// last one. Of a prompt, two lines are enough, since agents do not reword it.
+/// last one. Of a prompt in a case, two lines are enough; in a recording, a part of it may be for the model alone.
 fn message_cut_off(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const FEWEST: [(&str, usize); 2] = [(USER, 2), (AGENT, 4)];
     let Some(session) = loaded(ctx, answer).filter(|session| !has_commands(session)) else { return };
     if !session.earlier_tools.is_empty() || !session.tools.is_empty() {
         return;
     }
-    for (kind, fewest) in FEWEST {
+    for (kind, fewest) in FEWEST.into_iter().filter(|(kind, _)| *kind == AGENT || ctx.conversation.whole) {
         let replayed = replayed(session, kind);
         for (_, text) in history(session).filter(|(variant, _)| *variant == kind) {
             let is_usual = |c: char| c.is_ascii_alphanumeric() || " ,.'".contains(c);
