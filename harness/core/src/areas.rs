@@ -93,7 +93,7 @@ pub(crate) fn all() -> Vec<Check> {
             jsonrpc::v2::BOTH.as_flattened(),
         ],
         &[list::CHECKS],
-        &[load::CHECKS],
+        load::CHECKS,
         mcp::CHECKS,
         &[message::CHECKS],
         modes::CHECKS,
