@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     errors::invalid_params,
     session::Session,
-    settings::{MODE, MODEL, MODELS, MODES, VERBOSE},
+    settings::{EFFORT, EFFORTS, MODE, MODEL, MODELS, MODES, VERBOSE},
     turn::Turn,
     update::Update,
 };
@@ -46,10 +46,11 @@ pub(super) fn set_config_option(session: &Session, option: &str, value: &Value) 
     match (option, value.as_str(), value.as_bool()) {
         (MODE, Some(mode), _) => set_mode(session, mode)?,
         (MODEL, Some(model), _) => session.record().model = known(&MODELS, model, "unknown model")?,
+        (EFFORT, Some(effort), _) => session.record().effort = known(&EFFORTS, effort, "unknown effort")?,
         (VERBOSE, _, Some(value)) if session.client.capabilities().boolean_options => {
             session.record().verbose = value;
         }
-        (MODE | MODEL | VERBOSE, ..) => return Err(invalid_params("the value does not fit this option")),
+        (MODE | MODEL | EFFORT | VERBOSE, ..) => return Err(invalid_params("the value does not fit this option")),
         _ => return Err(invalid_params("unknown config option")),
     }
     Ok(())

@@ -89,7 +89,12 @@ impl Session {
     pub(super) fn settings(&self) -> Settings {
         let verbose = self.client.capabilities().boolean_options;
         let record = self.record();
-        Settings { mode: record.mode.clone(), model: record.model.clone(), verbose: verbose.then_some(record.verbose) }
+        Settings {
+            mode: record.mode.clone(),
+            model: record.model.clone(),
+            effort: record.effort.clone(),
+            verbose: verbose.then_some(record.verbose),
+        }
     }
 
     /// Makes a path absolute, starting from the session's cwd, and removes `.` and `..`.

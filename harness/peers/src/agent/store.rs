@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     clock,
-    settings::{MODELS, MODES},
+    settings::{EFFORTS, MODELS, MODES},
     update::Update,
 };
 
@@ -33,6 +33,7 @@ pub(super) struct Record {
     pub updated: u64,
     pub mode: String,
     pub model: String,
+    pub effort: String,
     pub verbose: bool,
     pub turns: u64,
     pub last_message: u64,
@@ -58,6 +59,7 @@ impl Record {
             updated: created,
             mode: MODES[0].0.to_owned(),
             model: MODELS[0].0.to_owned(),
+            effort: EFFORTS[0].0.to_owned(),
             verbose: false,
             turns: 0,
             last_message: 0,

@@ -10,7 +10,7 @@ use super::{
     capabilities::Capabilities,
     clock, extension,
     options::Protocol,
-    settings::{COMMANDS, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
+    settings::{COMMANDS, EFFORT, EFFORTS, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
     store::Record,
     update::{Block, Status, Stop, Update},
     wire::{Message, OPTIONS, Question, Reply, Wire, alike, to_reply},
@@ -119,6 +119,7 @@ impl Wire for V1 {
 /// Returns the config options; only some clients support boolean ones.
 fn config_options(settings: &Settings) -> Vec<acp::SessionConfigOption> {
     let modes: Vec<_> = MODES.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).into();
+    let efforts: Vec<_> = EFFORTS.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).into();
     let models = MODELS.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name));
     let groups = vec![acp::SessionConfigSelectGroup::new("echo", "Echo models", models.into())];
     let mut options = vec![
@@ -128,6 +129,10 @@ fn config_options(settings: &Settings) -> Vec<acp::SessionConfigOption> {
             .category(acp::SessionConfigOptionCategory::Model),
     ];
     options.extend(settings.verbose.map(|verbose| acp::SessionConfigOption::boolean(VERBOSE, "Verbose", verbose)));
+    options.push(
+        acp::SessionConfigOption::select(EFFORT, "Effort", settings.effort.clone(), efforts)
+            .category(acp::SessionConfigOptionCategory::ThoughtLevel),
+    );
     options
 }
 

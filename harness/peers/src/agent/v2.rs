@@ -16,7 +16,7 @@ use super::{
     capabilities::Capabilities,
     clock, extension,
     options::Protocol,
-    settings::{COMMANDS, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
+    settings::{COMMANDS, EFFORT, EFFORTS, MODE, MODEL, MODELS, MODES, Settings, VERBOSE},
     store::Record,
     update::{Foreground, State, Status, Stop, ToolCall, ToolEnds, Update, Work},
     wire::{Message, OPTIONS, Question, Reply, Wire, alike, to_reply},
@@ -133,6 +133,7 @@ impl Wire for V2 {
 
 fn config_options(settings: &Settings) -> Vec<acp::SessionConfigOption> {
     let modes: Vec<_> = MODES.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).into();
+    let efforts: Vec<_> = EFFORTS.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).into();
     let group = |(id, name): (&str, &str)| {
         let model = acp::SessionConfigSelectOption::new(id.to_owned(), name.to_owned());
         acp::SessionConfigSelectGroup::new(format!("{id}-models"), format!("{name} models"), vec![model])
@@ -145,6 +146,10 @@ fn config_options(settings: &Settings) -> Vec<acp::SessionConfigOption> {
             .category(acp::SessionConfigOptionCategory::Model),
     ];
     options.extend(settings.verbose.map(|verbose| acp::SessionConfigOption::boolean(VERBOSE, "Verbose", verbose)));
+    options.push(
+        acp::SessionConfigOption::select(EFFORT, "Effort", settings.effort.clone(), efforts)
+            .category(acp::SessionConfigOptionCategory::ThoughtLevel),
+    );
     options
 }
 
