@@ -140,6 +140,8 @@ pub struct Conversation {
     pub fence: Option<usize>,
     /// The time at which that fence was answered, in microseconds.
     pub fence_us: u64,
+    /// Whether the agent took a prompt that had to wait for the end of other work.
+    pub holds_prompts: bool,
     /// Answers that were errors, by event: method and code.
     pub errors: BTreeMap<usize, (String, i64)>,
     /// Session ids that the client used although no agent created them. The client used them first, so its partner may
@@ -239,6 +241,7 @@ impl Conversation {
             timed_out: BTreeMap::new(),
             fence: None,
             fence_us: 0,
+            holds_prompts: false,
             errors: BTreeMap::new(),
             invented_sessions: BTreeSet::new(),
             children: BTreeMap::new(),

@@ -18,12 +18,25 @@ use crate::requirement::Party;
 pub(super) fn command(words: &[String]) -> Option<Party> {
     let is_option =
         |word: &String| word.starts_with('-') && !["-h", "--help", "-V", "--version"].contains(&word.as_str());
-    if !words.first().is_none_or(is_option) {
+    if !own_words(words).first().is_none_or(is_option) {
         return None;
     }
     let file = project_file()?;
     let (profile, _) = read_profile(&file.display().to_string(), Editions::built_in().preferred()).ok()?;
     Some(profile.kind)
+}
+
+/// Returns the words after the options that may stand before every command.
+fn own_words(mut words: &[String]) -> &[String] {
+    const OF_ALL: [&str; 3] = ["--protocol", "--edition", "--color"];
+    while let [first, rest @ ..] = words {
+        let (name, has_value) = first.split_once('=').map_or((first.as_str(), false), |(name, _)| (name, true));
+        if !OF_ALL.contains(&name) {
+            break;
+        }
+        words = if has_value { rest } else { rest.get(1..).unwrap_or_default() };
+    }
+    words
 }
 
 /// Fills in missing options: the subject and the settings of the project, and the settings of a named profile.
@@ -64,4 +77,23 @@ fn fill(run: &mut RunOptions, result: &mut ResultArgs, profile: &Profile) -> any
     let formats: Result<Vec<_>, String> = formats.iter().map(parse).collect();
     result.default_formats(formats.map_err(|error| anyhow::anyhow!("formats: {error}"))?);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_command_behind_options_of_all_commands() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let cases = [
+            ("--protocol v1 client --case x", "client --case x"),
+            ("--protocol=v1 --color always agent", "agent"),
+            ("--case x --protocol v1", "--case x --protocol v1"),
+            ("--protocol", ""),
+        ];
+        for (line, own) in cases {
+            assert_eq!(own_words(&words(line)).join(" "), own, "{line}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::cell::LazyCell;
 
 use serde_json::Value;
 
+use self::state::FileWrite;
 pub use self::state::State;
 use super::common::{decide_absolute, is_probe, proper};
 use super::support::Finish;
@@ -81,8 +82,10 @@ fn known_in<'m>(
     if update.variant == variant { known(ctx, update) } else { None }
 }
 
-/// "When the language model requests a tool invocation, the Agent SHOULD report it": a written file proves the tool
-/// call.
+/// "When the language model requests a tool invocation, the Agent SHOULD report it": a written file that the prompt
+/// names proves the tool call.
+///
+/// Correct but unusual: an agent that writes files of its own in a turn, such as a journal.
 fn reported(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(id) = proper(answer, "session/prompt").and_then(Exchange::session) else { return };
     let session = ctx.conversation.session(id);
@@ -90,19 +93,24 @@ fn reported(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     if turn.overlapped {
         return;
     }
-    let Some(write) = ctx.areas.tool.writes(id, turn).first().filter(|_| matches!(answer.outcome, Outcome::Result(_)))
-    else {
-        return;
+    let prompt = session.spoken.iter().rfind(|(variant, _)| variant == "user_message_chunk");
+    let is_asked_for = |write: &&FileWrite| {
+        let name = write.path.rsplit(['/', '\\']).next();
+        prompt.zip(name).is_some_and(|((_, prompt), name)| prompt.contains(name))
     };
-    if turn.tools.is_empty() && session.tools_of_prompt().next().is_none() {
+    let writes = ctx.areas.tool.writes(id, turn);
+    if !matches!(answer.outcome, Outcome::Result(_)) || writes.is_empty() {
+        return;
+    }
+    if !turn.tools.is_empty() || session.tools_of_prompt().next().is_some() {
+        ruling.pass();
+    } else if let Some(write) = writes.iter().find(is_asked_for) {
         let fact = fact!(
             "tool-call-not-reported",
             "the agent wrote `{path}` in a turn without a tool call; expected it to report one",
             path = write.path
         );
         ruling.fail(fact, &[write.n]);
-    } else {
-        ruling.pass();
     }
 }
 

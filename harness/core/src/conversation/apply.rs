@@ -155,7 +155,7 @@ impl Conversation {
         session.replay.clear();
         session.prompts += 1;
         session.new_tools.clear();
-        session.work.history.begin_prompt();
+        session.work.begin_prompt(exchange.n);
         session.turn = Some(Turn {
             n: exchange.n,
             number: session.prompts,
@@ -334,6 +334,7 @@ impl Conversation {
             return;
         }
         session.work.learn_receipt(n, exchange, outcome);
+        self.holds_prompts |= session.work.held(exchange.n) && matches!(outcome, Outcome::Result(_));
         let (prompt, overlapped) = (turn.n, turn.overlapped);
         let cancelled = session.turn.take().and_then(|turn| turn.cancelled);
         let reason = match outcome {
@@ -478,6 +479,7 @@ impl Conversation {
             }
             (StepKind::Fence, StepOutcome::Done) => {
                 (self.fence, self.fence_us) = (Some(n), us);
+                self.sessions.values_mut().for_each(|session| session.work.learn_fence());
             }
             _ => {}
         }

@@ -60,6 +60,8 @@ pub struct Work {
     pub settled_tool: Option<String>,
     /// The report after that answer that this tool call runs or is completed.
     pub resumed: Option<usize>,
+    /// The last prompt that the client sent while the agent worked on another one.
+    pub waiting: Option<Waiting>,
     /// What single checks remember.
     pub history: History,
     /// Whether something was too much to remember.
@@ -92,6 +94,15 @@ pub struct Ending {
     pub questions: Vec<usize>,
     /// The tool calls that were in progress then.
     pub tools: Vec<String>,
+}
+
+/// A prompt that the client sent while the agent worked on another one.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting {
+    /// The event of the prompt.
+    pub n: usize,
+    /// Whether the agent had read it before that work ended, and had not answered it then: a fence shows it.
+    pub is_held: bool,
 }
 
 /// The message that asks for the end of the work.
@@ -238,6 +249,27 @@ impl Work {
             (self.settled, self.settled_tool, self.resumed) = (Some(n), id.map(str::to_owned), None);
             self.output = None;
         }
+    }
+
+    /// Reads a prompt.
+    pub(super) fn begin_prompt(&mut self, n: usize) {
+        self.history.begin_prompt();
+        self.waiting = self.is_active().then_some(Waiting { n, is_held: false });
+    }
+
+    /// Reads an answered fence.
+    pub(super) fn learn_fence(&mut self) {
+        let (is_active, begun) = (self.is_active(), self.begun);
+        if let Some(waiting) = &mut self.waiting {
+            // Work that began later is that on the prompt itself.
+            waiting.is_held |= is_active && begun.is_some_and(|(begun, _)| begun < waiting.n);
+        }
+    }
+
+    /// Whether the agent had this prompt wait for the end of other work.
+    #[must_use]
+    pub fn held(&self, prompt: usize) -> bool {
+        self.waiting.is_some_and(|waiting| waiting.n == prompt && waiting.is_held)
     }
 
     /// Reads the response to a prompt.

@@ -9,19 +9,48 @@ pub(crate) fn alias_in(id: &str) -> Option<&'static str> {
     ALIASES.into_iter().find(|word| id.contains(word))
 }
 
-/// Whether one id is the other in another spelling, as programs produce it that change ids: in another case, encoded or
-/// decoded as part of a URL, or with only its ASCII letters and digits.
-pub(crate) fn is_respelt(one: &str, other: &str) -> bool {
-    let bare = |bytes: &[u8]| -> String {
-        bytes
-            .iter()
-            .filter(|byte| byte.is_ascii_alphanumeric())
-            .map(|byte| char::from(byte.to_ascii_lowercase()))
-            .collect()
+/// Whether an id is a known one in another spelling, as programs produce it that change ids: in another case, encoded
+/// or decoded as part of a URL, or with other characters than ASCII letters and digits left out or replaced by a usual
+/// one. Two ids that only contain the same letters and digits are two ids.
+pub(crate) fn is_respelt(known: &str, id: &str) -> bool {
+    let [known_forms, forms] = [known, id].map(|id| [pieces(id.as_bytes()), pieces(&url_decoded(id))]);
+    let is_form = |known: &[Piece], form: &[Piece]| {
+        form.len() == known.len() && form.len() > 1 && form.iter().zip(known).all(|(piece, known)| piece.is_of(known))
     };
-    let forms = |id: &str| [bare(id.as_bytes()), bare(&url_decoded(id))];
-    let others = forms(other);
-    one != other && forms(one).iter().any(|form| !form.is_empty() && others.contains(form))
+    known != id && known_forms.iter().any(|known| forms.iter().any(|form| is_form(known, form)))
+}
+
+/// An ASCII letter or digit of an id, in lower case, and the other bytes before it; at the end there is none.
+struct Piece {
+    before: Vec<u8>,
+    letter: Option<u8>,
+}
+
+impl Piece {
+    /// Whether it is a piece of a known id in another spelling.
+    fn is_of(&self, known: &Self) -> bool {
+        let may_be = |byte: &u8| {
+            // A letter that is not ASCII has other bytes in another case.
+            b"-_+ ?".contains(byte)
+                || known.before.iter().any(|known| known == byte || !known.is_ascii() && !byte.is_ascii())
+        };
+        self.letter == known.letter && self.before.iter().all(may_be)
+    }
+}
+
+fn pieces(id: &[u8]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut before = Vec::new();
+    for byte in id {
+        match byte.is_ascii_alphanumeric() {
+            true => {
+                pieces.push(Piece { before: std::mem::take(&mut before), letter: Some(byte.to_ascii_lowercase()) });
+            }
+            false => before.push(*byte),
+        }
+    }
+    pieces.push(Piece { before, letter: None });
+    pieces
 }
 
 fn url_decoded(text: &str) -> Vec<u8> {
@@ -45,9 +74,13 @@ mod tests {
         for other in ["sess%20%2FA%C3%A9%2541", "SESS /AÉ%41", "sess+/a%41", " Sess /Aé%41 ", "Sess /AéA"] {
             assert!(is_respelt("Sess /Aé%41", other), "{other}");
         }
-        for other in ["Sess /Aé%41", "Sess /Bé%41", "Sess /Aé", "", "%"] {
+        for other in ["Sess /Aé%41", "Sess /Bé%41", "Sess /Aé", "", "%", "sess.Aé%41", "Sess /A/41"] {
             assert!(!is_respelt("Sess /Aé%41", other), "{other}");
         }
+        for other in ["sess-a-41", "sess_a_41", "sessa41"] {
+            assert!(is_respelt("Sess /Aé%41", other), "{other}");
+        }
         assert!(!is_respelt("é", "è"));
+        assert!(!is_respelt("Old/1 ä.3", "old.13"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::areas::common::LOGIN;
+use crate::areas::common::{LOGIN, WITHDRAWN};
 use crate::areas::support::{Finish, died_after, fail_in_case, late_for};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, TURN_START, WRONG_CANCEL, between, millis};
@@ -217,7 +217,9 @@ pub(in crate::areas) fn fails_when_stopped<'m>(
     let stop = |trial: &Trial| trial.turn.as_ref().and_then(|turn| turn.stop);
     let is_failed = |trial: &Trial| {
         let soon = stop(trial).is_some_and(|stop| stop.by == by && stop.begun && stop.ago <= WRONG_CANCEL);
-        soon && trial.error.is_some_and(|code| code != LOGIN)
+        // The answer to an earlier `$/cancel_request` for this prompt, which took a while.
+        let by_id = by != StoppedBy::CancelRequest && trial.exchange.cancel_requested.is_some();
+        soon && trial.error.is_some_and(|code| code != LOGIN && !(by_id && code == WITHDRAWN))
     };
     let is_turn = |one: &Trial, other: &Trial| match by {
         // A session has only one turn that its close can end.

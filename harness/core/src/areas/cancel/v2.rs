@@ -332,7 +332,8 @@ fn silent_after_cancel(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// "Prompts that were not inserted yet … are answered with error -32800" after `session/cancel`.
 ///
 /// Correct but unusual: an agent that inserts a prompt at once, or refuses it, while it works on another one. Its
-/// answer may cross the cancel. So only a prompt fails that was still open when a fence before the cancel was answered.
+/// answer may cross the cancel. So only a prompt fails that was still open when a fence before the cancel was answered,
+/// and an error only of an agent that took a prompt before which had to wait.
 /// An agent that inserts such a prompt may have done so just before it read the cancel, unless it has ended the
 /// cancelled work before.
 fn held_prompt(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
@@ -353,7 +354,9 @@ fn held_prompt(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     match code {
         Some(WITHDRAWN) => ruling.pass(),
         Some(LOGIN) => {}
-        Some(_) if held && ctx.conversation.whole => ruling.fail(fact(), &[exchange.n, cancel]),
+        Some(_) if held && ctx.conversation.holds_prompts && ctx.conversation.whole => {
+            ruling.fail(fact(), &[exchange.n, cancel])
+        }
         None if held && ctx.conversation.whole && ended => ruling.fail(fact(), &[exchange.n, cancel]),
         _ => ruling.inconclusive(fact(), &[exchange.n, cancel]),
     }

@@ -79,8 +79,9 @@ fn silent_after_close(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// "If closing prevents a prompt's user message from being inserted, the Agent MUST answer that request with `-32800`.
 /// If the message has already been inserted, the Agent MUST respond successfully with its `messageId`."
 ///
-/// Correct but unusual: a prompt that the agent refuses for another reason while the close is on its way. So another
-/// error fails only for a prompt that was still open when a fence before the close was answered.
+/// Correct but unusual: an agent that refuses prompts while it works, or one prompt for another reason, while the close
+/// is on its way. So another error fails only for a prompt that was still open when a fence before the close was
+/// answered, and of an agent that took a prompt before which had to wait.
 fn prompt_at_close(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, "session/prompt") else { return };
     let Some(id) = exchange.session() else { return };
@@ -99,7 +100,9 @@ fn prompt_at_close(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
     match (answer.outcome.error_code(), id) {
         (Some(WITHDRAWN), _) => ruling.pass(),
         (Some(LOGIN), _) => {}
-        (Some(_), _) if held => fail_in_case(ctx, fact("error -32800"), &[exchange.n, close], ruling),
+        (Some(_), _) if held && ctx.conversation.holds_prompts => {
+            fail_in_case(ctx, fact("error -32800"), &[exchange.n, close], ruling)
+        }
         (None, Some(id)) if session.work.user_messages.contains_key(id) => ruling.pass(),
         // After the response to the close, the agent cannot report the message any more.
         (None, Some(_)) if session.closed.is_some_and(|closed| closed > close) => {

@@ -263,7 +263,8 @@ fn set_effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     let mut open = ctx.conversation.open_of(ctx.from.other()).filter(|open| open.session() == Some(update.session));
     let asked = open.any(|open| open.method == SET && open.text("modeId") == Some(mode));
     let mut open = ctx.conversation.open_of(ctx.from.other()).filter(|open| open.session() == Some(update.session));
-    if open.any(|open| session.is_mode_option(open.text("configId"))) {
+    // "This allows Agents to reflect dependent changes": the mode may depend on any option.
+    if open.any(|open| open.method == "session/set_config_option") {
         return;
     }
     match &session.mode_set {
@@ -365,15 +366,16 @@ fn self_change(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
 
 /// A mode that a turn changed without an update shows when the session is reopened; an earlier reopening must have
 /// shown that it does not change the mode by itself.
+///
+/// Correct but unusual: an agent that resets the mode when the session is reopened, and says so in the response.
 fn silent_change(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let reopened = ["session/load", "session/resume"].iter().find_map(|method| answer.result_of(method));
     let Some((exchange, result)) = reopened.filter(|_| !client_sets(ctx)) else { return };
-    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
-    let (Some(announced), Some(found)) =
-        (session.mode(), result.pointer("/modes/currentModeId").and_then(Value::as_str))
-    else {
-        return;
-    };
+    let Some(id) = exchange.session() else { return };
+    let Some(session) = ctx.conversation.session(id) else { return };
+    let found = result.pointer("/modes/currentModeId").and_then(Value::as_str);
+    let found = found.filter(|found| ctx.areas.modes.first(id) != Some(found));
+    let (Some(announced), Some(found)) = (session.mode(), found) else { return };
     let options = session.options.iter().flatten().filter(|option| option_text(option, "category") == Some("mode"));
     let by_option = options.into_iter().any(|option| option_text(option, "currentValue") == Some(found));
     let turns = session.mode_kept.is_some_and(|prompts| prompts < session.prompts);

@@ -29,6 +29,8 @@ pub struct State {
 struct ModeReports {
     /// Whether an update named the mode.
     by_update: bool,
+    /// The mode with which the session began.
+    first: Option<String>,
     /// The mode state before the last one, with the event that replaced it.
     earlier: Option<(Value, usize)>,
 }
@@ -85,6 +87,11 @@ impl State {
         session.and_then(|id| self.reports.get(id)).is_some_and(|reports| reports.by_update)
     }
 
+    /// Returns the mode with which a session began.
+    pub(super) fn first(&self, session: &str) -> Option<&str> {
+        self.reports.get(session)?.first.as_deref()
+    }
+
     /// Returns the mode state of a session before the last one, with the event that replaced it.
     pub(super) fn earlier(&self, session: Option<&str>) -> Option<&(Value, usize)> {
         self.reports.get(session?)?.earlier.as_ref()
@@ -92,8 +99,12 @@ impl State {
 
     /// Reads a report that may contain the modes of a session.
     fn learn_report(&mut self, event: &Event<'_>, report: Option<(&str, &Session, &Value)>) {
-        if let Some((id, session, _)) = report.filter(|(_, _, it)| it.member("modes").is_some_and(Value::is_object)) {
-            self.reports.entry(id).earlier = session.modes.clone().map(|before| (before, event.n));
+        let modes = report.and_then(|(id, session, it)| Some((id, session, it.member("modes")?.as_object()?)));
+        if let Some((id, session, modes)) = modes {
+            let reports = self.reports.entry(id);
+            let current = modes.get("currentModeId").and_then(Value::as_str).map(str::to_owned);
+            reports.first = reports.first.take().or(current);
+            reports.earlier = session.modes.clone().map(|before| (before, event.n));
         }
     }
 

@@ -1,17 +1,41 @@
 //! Area `session`: the effect of a cancel, and the state of a new session.
 
 use crate::areas::cancel::v2::goes_on;
+use crate::areas::common::decide_implemented;
 use crate::areas::state::{STATE, served};
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{Opening, Session, UpdateSeen};
+use crate::conversation::{Answer, Opening, Session, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
+use crate::protocol::Feature;
 
 pub(super) const CHECKS: &[Check] = &[
+    Check::agent("session.baseline-list", On::Response(|ctx, answer, ruling| baseline(ctx, answer, LIST, ruling)))
+        .alone()
+        .only(&[LIST]),
+    Check::agent("session.baseline-resume", On::Response(|ctx, answer, ruling| baseline(ctx, answer, RESUME, ruling)))
+        .alone()
+        .only(&[RESUME]),
+    Check::agent("session.baseline-close", On::Response(|ctx, answer, ruling| baseline(ctx, answer, CLOSE, ruling)))
+        .alone()
+        .only(&[CLOSE]),
     Check::agent("session.baseline-cancel", On::End(|ctx, ruling| goes_on(ctx, false, ruling))),
     Check::agent("session.new-state-after", On::Update(state_after_new)).only(&[STATE]),
     Check::agent("session.new-state-after", On::End(no_state_after_new)),
 ];
+
+const LIST: &str = "session/list";
+const RESUME: &str = "session/resume";
+const CLOSE: &str = "session/close";
+
+/// "Agents that advertise `session` MUST support" this method.
+///
+/// Correct but unusual: the agent keeps no session that was closed, or has another reason to refuse. Only -32601 fails.
+fn baseline(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
+    if ctx.conversation.agent_has(Feature::Method(method)) {
+        decide_implemented(answer, method, ruling);
+    }
+}
 
 /// Returns the sessions that were not idle before the answer that opened them.
 fn busy<'m>(ctx: &CheckContext<'m>) -> impl Iterator<Item = (&'m str, usize, &'m Session)> {
