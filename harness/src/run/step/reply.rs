@@ -95,7 +95,11 @@ fn text_of_turn<C: Channel>(running: &RunningCase<'_, C>, updates: &[&Value]) ->
 /// Whether an update reports output of the model other than a text: another block, a thought or a tool call.
 fn is_other_output(update: &&Value) -> bool {
     match kind(update) {
-        "agent_message_chunk" | "agent_message" => update.pointer("/content/type").is_some_and(|kind| kind != "text"),
+        "agent_message_chunk" | "agent_message" => {
+            let Some(content) = update.get("content") else { return false };
+            let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
+            blocks.iter().filter_map(|block| block.get("type")).any(|kind| kind != "text")
+        }
         kind => kind.starts_with("agent_thought") || kind.starts_with("tool_call"),
     }
 }
