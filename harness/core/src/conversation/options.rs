@@ -49,8 +49,7 @@ fn choices(options: &[Value]) -> BTreeSet<(String, Option<String>)> {
 
 impl Session {
     /// Whether this is the id of an option that sets the mode.
-    #[must_use]
-    pub fn is_mode_option(&self, id: Option<&str>) -> bool {
+    fn is_mode_option(&self, id: Option<&str>) -> bool {
         let mut options = self.options.iter().flatten().filter(|option| option_id(option) == id);
         id.is_some() && options.any(|option| option_text(option, "category") == Some("mode"))
     }

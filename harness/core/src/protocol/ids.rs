@@ -11,7 +11,7 @@ pub(crate) fn alias_in(id: &str) -> Option<&'static str> {
 
 /// Whether an id is a known one in another spelling, as programs produce it that change ids: in another case, encoded
 /// or decoded as part of a URL, or with other characters than ASCII letters and digits left out or replaced by a usual
-/// one. Two ids that only contain the same letters and digits are two ids.
+/// one. Ids that share nothing but their letters and digits are different ids.
 pub(crate) fn is_respelt(known: &str, id: &str) -> bool {
     let [known_forms, forms] = [known, id].map(|id| [pieces(id.as_bytes()), pieces(&url_decoded(id))]);
     let is_form = |known: &[Piece], form: &[Piece]| {

@@ -90,7 +90,7 @@ fn cancelled_only_on_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, rul
     if session.work.ending.is_some() {
         return ruling.pass();
     }
-    let Some(begun) = uncancelled(ctx, (update.session, session)) else { return };
+    let Some(begun) = uncancelled(ctx, update.session, session) else { return };
     let fact = fact!(
         "work-cancelled-without-cancel",
         "the agent ended its work as {actual}; expected another stop reason, since the client did not cancel",
@@ -107,7 +107,7 @@ fn cancelled_only_on_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, rul
 
 /// Returns the event in which the work of a session began, if the client has not asked for its end and the trace tells
 /// all about it. A request to close the session may have crossed the end of earlier work.
-fn uncancelled(ctx: &CheckContext<'_>, (id, session): (&str, &Session)) -> Option<usize> {
+fn uncancelled(ctx: &CheckContext<'_>, id: &str, session: &Session) -> Option<usize> {
     let (conversation, work) = (ctx.conversation, &session.work);
     let mut open = conversation.open_of(Party::Client);
     let is_closing = open.any(|open| open.method == "session/close" && open.session() == Some(id));
@@ -124,7 +124,7 @@ fn uncancelled(ctx: &CheckContext<'_>, (id, session): (&str, &Session)) -> Optio
 /// the prompt after which an agent may give up its work. Subagents have requirements of their own.
 fn others_go_on(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, by: EndedBy, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(reason))) = (update.known, idle(update)) else { return };
-    let Some(begun) = uncancelled(ctx, (update.session, session)) else { return };
+    let Some(begun) = uncancelled(ctx, update.session, session) else { return };
     let mut prompts = ctx.areas.cancel.prompts(update.session).filter(|(n, _)| *n > session.work.history.idle);
     let (Some((prompt, _)), None) = (prompts.next(), prompts.next()) else { return };
     let Some((act, ended, other)) = ctx.areas.cancel.end_of_another(update.session, prompt) else { return };

@@ -1,4 +1,4 @@
-//! Area `session`: the effect of a cancel, and the state of a new session.
+//! Area `session`: the methods of every agent with sessions, the effect of a cancel, and the state of a new session.
 
 use crate::areas::cancel::v2::goes_on;
 use crate::areas::common::decide_implemented;
@@ -28,7 +28,7 @@ const LIST: &str = "session/list";
 const RESUME: &str = "session/resume";
 const CLOSE: &str = "session/close";
 
-/// "Agents that advertise `session` MUST support" this method.
+/// "Supplying `{}` means the Agent supports the baseline session methods": this is one of them.
 ///
 /// Correct but unusual: the agent keeps no session that was closed, or has another reason to refuse. Only -32601 fails.
 fn baseline(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
