@@ -199,7 +199,7 @@ impl Checker<'_> {
             let help = format!("the {subject} declares {roots}; what the tester declares stands in `{tester}:`");
             return Err(Box::new(problem.help(help)));
         }
-        let members = self.vocabulary.members();
+        let members = &self.vocabulary.edition.member_names;
         let unknown = path.iter().take_while(|word| *word != "_meta").find(|word| !members.contains(word.as_str()));
         if let Some(word) = unknown {
             let problem = spot.error("case::unknown-need", format!("the schema has no member `{word}`"));

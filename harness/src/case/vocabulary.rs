@@ -1,7 +1,5 @@
 //! The vocabulary of a case: the requirements, and the messages of the protocol.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::edition::Editions;
@@ -116,13 +114,6 @@ impl Vocabulary {
         found.map_or_else(Vec::new, |(schema, definition)| {
             edition.unexcused(definition, value, schema.problems(definition, value))
         })
-    }
-
-    /// Returns the names of all members of the stable and the draft schema.
-    #[must_use]
-    pub fn members(&self) -> BTreeSet<&'static str> {
-        let Edition { stable, unstable, .. } = self.edition;
-        stable.member_names().into_iter().chain(unstable.member_names()).collect()
     }
 }
 
