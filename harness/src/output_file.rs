@@ -67,6 +67,18 @@ pub fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<
     }
 }
 
+/// Writes a value as a JSON file.
+///
+/// # Errors
+///
+/// As for [`write_file`].
+pub fn write_json(path: &Path, value: &impl serde::Serialize) -> io::Result<()> {
+    write_file(path, |out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}
+
 /// The target of a file.
 enum Place {
     /// A regular file that may exist, by its path without symbolic links.

@@ -26,6 +26,6 @@ pub use install::{Install, Installation, Installed, NotInstalled, fetch_index};
 pub use lock::{LockedEntry, RegistryLock};
 pub use report::{FORMAT, RegistryReport, schema};
 pub use results::{EditionResult, EntryOutcome, EntryResult, LoginRule, RuleVerdict};
-pub use runs::{ChosenEntry, EntryRuns, EntryStep, block_on, read_entry, write_json};
+pub use runs::{ChosenEntry, EntryRuns, EntryStep, block_on, read_entry};
 pub use source::{REGISTRY_URL, read_registry};
 pub use test::{CaseChoice, EntryTest, TestResult};

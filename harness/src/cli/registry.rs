@@ -17,11 +17,11 @@ use super::exit::ProgramExit;
 use super::output::{say, stdout};
 use super::reports::read;
 use crate::edition::Editions;
-use crate::output_file::write_file;
+use crate::output_file::{write_file, write_json};
 use crate::plan::built_in_profiles;
 use crate::registry::{
     ChosenEntry, EntryOutcome, EntryResult, EntryRuns, EntryStep, FORMAT, Install, RegistryChanges, RegistryEntry,
-    RegistryReport, block_on, changes_between, fetch_index, read_entry, read_registry, write_feed, write_json,
+    RegistryReport, block_on, changes_between, fetch_index, read_entry, read_registry, write_feed,
 };
 use crate::report::rfc3339;
 use crate::results::{ProfileInfo, RunReport};
@@ -59,9 +59,7 @@ pub(super) fn run(args: &RegistryArgs, editions: &Editions) -> anyhow::Result<Pr
     if !args.collect {
         let progress = Progress::default();
         let step = |step: EntryStep<'_>| progress.show(step);
-        let (jobs, again) = (args.jobs, args.again);
-        let runs = EntryRuns::new(&args.output, installs, &limits, &step)?.with_traces(args.traces);
-        runs.all(&selected, jobs, again)?;
+        EntryRuns::new(&args.output, args.traces, installs, &step)?.all(&selected, args.jobs, args.again)?;
         if stopped().is_some() {
             say("interrupted; the same command continues with the other entries");
             return Ok(ProgramExit::Interrupted);
@@ -150,8 +148,8 @@ fn write_results(
     all: &[ChosenEntry],
     editions: &Editions,
 ) -> anyhow::Result<()> {
-    write_json(&output.join(RESULTS), report)?;
-    let feed = output.join(FEED);
+    let [results, feed] = [RESULTS, FEED].map(|name| output.join(name));
+    write_json(&results, report).with_context(|| format!("cannot write {}", results.display()))?;
     write_file(&feed, |out| write_feed(report, out)).with_context(|| format!("cannot write {}", feed.display()))?;
     let entries: BTreeMap<&str, &RegistryEntry> = all.iter().map(|one| (one.entry.id.as_str(), &one.entry)).collect();
     let mut reports = Vec::new();

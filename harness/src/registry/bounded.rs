@@ -156,7 +156,7 @@ impl Bounded<'_> {
         if has_output {
             let _ = drain(&mut process.output, Instant::now() + REST, |bytes| keep(&mut kept, bytes)).await;
         }
-        Ok(Ended { exit, stopped, last_lines: last_lines(&kept) })
+        Ok(Ended { exit, stopped, last_lines: last_lines(String::from_utf8_lossy(&kept).lines()) })
     }
 
     /// Returns the limit of which the program uses more than so many `times`.
@@ -190,11 +190,11 @@ fn keep(kept: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-fn last_lines(kept: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(kept);
-    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+/// Returns the last lines with a text, each cut.
+pub(super) fn last_lines(lines: impl Iterator<Item: AsRef<str>>) -> Vec<String> {
+    let lines: Vec<_> = lines.filter(|line| !line.as_ref().trim_end().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    last.iter().map(|line| line.chars().take(LONGEST_LINE).collect()).collect()
+    last.iter().map(|line| line.as_ref().trim_end().chars().take(LONGEST_LINE).collect()).collect()
 }
 
 /// Returns the bytes on the disk below a folder. Links are not followed.

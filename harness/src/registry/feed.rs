@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use sha2::{Digest, Sha256};
-
 use super::changes::{change_text, title};
 use super::report::RegistryReport;
+use crate::protocol::sha256;
 
 /// Writes the feed of these results.
 ///
@@ -35,9 +34,7 @@ pub fn write_feed(report: &RegistryReport, out: &mut dyn Write) -> io::Result<()
 
 /// Returns the id of the feed of a registry: an address, and so without the characters that a path may have.
 fn feed_id(registry: &str) -> String {
-    let digest = Sha256::digest(registry);
-    let digits: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("urn:acp-conformance:registry:{digits}")
+    format!("urn:acp-conformance:registry:{}", &sha256(registry)[..16])
 }
 
 /// Escapes a text for XML, which has no way to write most control characters.

@@ -6,8 +6,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::output_file::write_file;
-
 const FORMAT: &str = "acp-conformance-registry-lock/1";
 
 /// The installed entries, by id.
@@ -56,18 +54,6 @@ impl RegistryLock {
                 Err(error) => Err(format!("{shown} is not a lock file of a registry: {error}")),
             },
         }
-    }
-
-    /// Writes the file.
-    ///
-    /// # Errors
-    ///
-    /// File system errors.
-    pub fn write(&self, path: &Path) -> std::io::Result<()> {
-        write_file(path, |out| {
-            serde_json::to_writer_pretty(&mut *out, self)?;
-            out.write_all(b"\n")
-        })
     }
 
     /// Records what was installed.
@@ -126,7 +112,7 @@ mod tests {
         let path = folder.path().join("registry.lock");
         let mut lock = RegistryLock::read(&path).expect("no file is an empty lock");
         lock.record("a", &locked("1.0.0", "sha512-x")).expect("new");
-        lock.write(&path).expect("written");
+        crate::output_file::write_json(&path, &lock).expect("written");
         assert_eq!(RegistryLock::read(&path), Ok(lock));
         std::fs::write(&path, "{}").expect("a file");
         assert!(RegistryLock::read(&path).is_err());

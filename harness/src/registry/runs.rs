@@ -13,8 +13,8 @@ use tokio::runtime::Builder;
 use super::install::{Install, Installed, NotInstalled, install};
 use super::results::{EntryOutcome, EntryResult, LoginRule};
 use super::test::{CaseChoice, EntryTest, case_choice, test_entry};
-use super::{RegistryEntry, RegistryLimits, RegistryLock};
-use crate::output_file::write_file;
+use super::{RegistryEntry, RegistryLock};
+use crate::output_file::write_json;
 use crate::profile::Profile;
 use crate::report::rfc3339;
 use crate::run::stopped;
@@ -72,35 +72,27 @@ pub struct EntryRuns<'r> {
     output: &'r Path,
     traces: bool,
     installs: Install<'r>,
-    limits: &'r RegistryLimits,
     locked: Mutex<RegistryLock>,
     begun: AtomicUsize,
     show: &'r (dyn Fn(EntryStep<'_>) + Sync),
 }
 
 impl<'r> EntryRuns<'r> {
-    /// Prepares runs that write into this folder.
+    /// Prepares runs that write into this folder, with the traces of all cases if `traces`.
     ///
     /// # Errors
     ///
     /// The folder cannot be created, or its lock file cannot be read.
     pub fn new(
         output: &'r Path,
+        traces: bool,
         installs: Install<'r>,
-        limits: &'r RegistryLimits,
         show: &'r (dyn Fn(EntryStep<'_>) + Sync),
     ) -> anyhow::Result<Self> {
         std::fs::create_dir_all(output.join(ENTRIES)).with_context(|| format!("cannot create {}", output.display()))?;
         let locked = RegistryLock::read(&output.join(LOCK)).map_err(anyhow::Error::msg)?;
         let (locked, begun) = (Mutex::new(locked), AtomicUsize::new(0));
-        Ok(Self { output, traces: false, installs, limits, locked, begun, show })
-    }
-
-    /// Also keeps the traces of all cases, if `traces`.
-    #[must_use]
-    pub fn with_traces(mut self, traces: bool) -> Self {
-        self.traces = traces;
-        self
+        Ok(Self { output, traces, installs, locked, begun, show })
     }
 
     /// Installs and tests the entries without a result, or all of them `again`, several at once, until the user stops
@@ -137,7 +129,8 @@ impl<'r> EntryRuns<'r> {
             let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
             if let Some(result) = self.entry(chosen, number, agents)? {
                 (self.show)(EntryStep::Ended(number, &result));
-                write_json(&entry_file(self.output, &result.id), &result)?;
+                let file = entry_file(self.output, &result.id);
+                write_json(&file, &result).with_context(|| format!("cannot write {}", file.display()))?;
             }
         }
         Ok(())
@@ -186,7 +179,7 @@ impl<'r> EntryRuns<'r> {
             installed: &installed,
             choice,
             profile_program: program.as_deref(),
-            limits: self.limits,
+            limits: self.installs.limits,
             jobs: agents,
             output: self.output,
             traces: self.traces,
@@ -210,7 +203,7 @@ impl<'r> EntryRuns<'r> {
         let failed = |reason| NotInstalled { reason, last_lines: Vec::new(), is_interrupted: false };
         locked.record(&entry.id, &installed.locked).map_err(failed)?;
         let file = self.output.join(LOCK);
-        let written = locked.write(&file);
+        let written = write_json(&file, &*locked);
         written.map_err(|error| failed(format!("cannot write {}: {error}", file.display())))?;
         Ok(installed)
     }
@@ -234,17 +227,4 @@ pub fn read_entry(output: &Path, id: &str) -> Option<EntryResult> {
 pub fn block_on<F: Future>(future: F) -> anyhow::Result<F::Output> {
     let runtime = Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
     Ok(runtime.block_on(future))
-}
-
-/// Writes a value as a JSON file.
-///
-/// # Errors
-///
-/// The file cannot be written.
-pub fn write_json(file: &Path, value: &impl serde::Serialize) -> anyhow::Result<()> {
-    write_file(file, |out| {
-        serde_json::to_writer_pretty(&mut *out, value)?;
-        out.write_all(b"\n")
-    })
-    .with_context(|| format!("cannot write {}", file.display()))
 }

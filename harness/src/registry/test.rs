@@ -7,7 +7,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::bounded::{Bounded, Ended, RegistryLimits, Stopped};
+use super::bounded::{Bounded, Ended, RegistryLimits, Stopped, last_lines};
 use super::entry::RegistryEntry;
 use super::install::Installed;
 use super::results::{EditionResult, EntryOutcome, LoginRule};
@@ -42,10 +42,6 @@ const GRACE: Duration = Duration::from_secs(60);
 
 /// How long a run may take to write its reports after it was stopped.
 const FAREWELL: Duration = Duration::from_secs(20);
-
-/// The number of last lines of standard error that are reported, and the length to which each is cut.
-const LAST_LINES: usize = 12;
-const LONGEST_LINE: usize = 400;
 
 /// Which cases run on an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,18 +121,22 @@ pub struct TestResult {
     pub editions: Vec<EditionResult>,
 }
 
+impl TestResult {
+    /// Returns that the entry has no verdict, for this reason.
+    fn undecided(outcome: EntryOutcome, reason: String, stderr: Vec<String>, login: LoginRule) -> Self {
+        Self { outcome, reason: Some(reason), stderr, login, editions: Vec::new() }
+    }
+}
+
 /// Tests an entry. Its reports are written below the folder of the results. `None` if the user stopped the run.
 pub async fn test_entry(test: &EntryTest<'_>) -> Option<TestResult> {
     match test.run().await {
         Ok(result) => Some(result),
         Err(Cut::Interrupted) => None,
-        Err(Cut::Harness(reason, stderr)) => Some(TestResult {
-            outcome: EntryOutcome::HarnessError,
-            reason: Some(reason),
-            stderr,
-            login: LoginRule::unknown("the harness failed"),
-            editions: Vec::new(),
-        }),
+        Err(Cut::Harness(reason, stderr)) => {
+            let login = LoginRule::unknown("the harness failed");
+            Some(TestResult::undecided(EntryOutcome::HarnessError, reason, stderr, login))
+        }
     }
 }
 
@@ -144,6 +144,12 @@ pub async fn test_entry(test: &EntryTest<'_>) -> Option<TestResult> {
 enum Cut {
     Interrupted,
     Harness(String, Vec<String>),
+}
+
+impl From<std::io::Error> for Cut {
+    fn from(error: std::io::Error) -> Self {
+        Self::Harness(error.to_string(), Vec::new())
+    }
 }
 
 /// The first contact with an entry.
@@ -155,31 +161,24 @@ struct Contact {
 
 impl EntryTest<'_> {
     async fn run(&self) -> Result<TestResult, Cut> {
-        let harness = |error: std::io::Error| Cut::Harness(error.to_string(), Vec::new());
         remove_reports(self.output, &self.entry.id);
         // The one of an earlier test may be of another version.
         let _ = fs::remove_file(self.output.join(self.profile_place()));
-        let folders = EntryFolders::make().map_err(harness)?;
+        let folders = EntryFolders::make()?;
         let contact = match self.contact(&folders).await? {
             Ok(contact) => contact,
             Err(ended) => return Ok(stopped(&ended, LoginRule::unknown("the agent was stopped"))),
         };
         // The settings of a profile may be what lets an agent start.
-        if let Some((reason, stderr)) = contact.obstacle.as_ref().filter(|_| self.choice.profile.is_none()) {
-            return Ok(TestResult {
-                outcome: EntryOutcome::NotStarted,
-                reason: Some(reason.clone()),
-                stderr: stderr.clone(),
-                login: contact.login,
-                editions: Vec::new(),
-            });
+        if let Some((reason, stderr)) = contact.obstacle.clone().filter(|_| self.choice.profile.is_none()) {
+            return Ok(TestResult::undecided(EntryOutcome::NotStarted, reason, stderr, contact.login));
         }
         drop(folders);
         let found = match &self.choice.profile {
             Some(_) => None,
             None => self.find_profile().await?,
         };
-        let folders = EntryFolders::make().map_err(harness)?;
+        let folders = EntryFolders::make()?;
         self.cases(&folders, contact, found).await
     }
 
@@ -196,9 +195,8 @@ impl EntryTest<'_> {
     /// Searches the settings that lead the entry to the scripted model, as `init` does, and returns the file of a
     /// profile with them.
     async fn find_profile(&self) -> Result<Option<PathBuf>, Cut> {
-        let harness = |error: std::io::Error| Cut::Harness(error.to_string(), Vec::new());
-        let kept = std::path::absolute(self.output.join(self.profile_place())).map_err(harness)?;
-        let folders = EntryFolders::make().map_err(harness)?;
+        let kept = std::path::absolute(self.output.join(self.profile_place()))?;
+        let folders = EntryFolders::make()?;
         let env = self.installed.env.iter();
         let environment = env.fold(folders.environment(), |all, (name, value)| all.with(name, value));
         let args = [OsString::from("init")].into_iter().chain(self.command()).collect();
@@ -208,18 +206,17 @@ impl EntryTest<'_> {
         if profile.env.is_empty() && profile.home.is_empty() {
             return Ok(None);
         }
-        fs::create_dir_all(self.output.join(PROFILES)).map_err(harness)?;
-        fs::copy(&found, &kept).map_err(harness)?;
+        fs::create_dir_all(self.output.join(PROFILES))?;
+        fs::copy(&found, &kept)?;
         Ok(Some(kept))
     }
 
     /// Starts the entry as the registry describes it, and asks for its logins.
     async fn contact(&self, folders: &EntryFolders) -> Result<Result<Contact, Ended>, Cut> {
-        let harness = |error: std::io::Error| Cut::Harness(error.to_string(), Vec::new());
         let [cases, traces] = ["cases", "traces"].map(|name| folders.root().join(name));
         let file = cases.join(format!("{RULE_CASE}.yaml"));
-        fs::create_dir_all(file.parent().unwrap_or(&cases)).map_err(harness)?;
-        fs::write(&file, RULE_YAML).map_err(harness)?;
+        fs::create_dir_all(file.parent().unwrap_or(&cases))?;
+        fs::write(&file, RULE_YAML)?;
         let start = FIRST_START.min(self.limits.time);
         let report = folders.root().join("contact.json");
         let mut args: Vec<OsString> =
@@ -249,14 +246,13 @@ impl EntryTest<'_> {
     /// Runs the cases in each version of the protocol that the entry speaks.
     async fn cases(&self, folders: &EntryFolders, contact: Contact, found: Option<PathBuf>) -> Result<TestResult, Cut> {
         let written = folders.root().join(REPORTS);
-        fs::create_dir(&written).map_err(|error| Cut::Harness(error.to_string(), Vec::new()))?;
+        fs::create_dir(&written)?;
         let mut args: Vec<OsString> =
             ["agent", "--protocol", "all", "--quiet", "--allow-incomplete"].map(OsString::from).to_vec();
         args.extend(["--time-limit".into(), milliseconds(self.limits.time)]);
         args.extend(["--format".into(), json_to(&written.join(format!("{}.json", self.entry.id)))]);
         if self.traces {
-            let traces = self.output.join(TRACES).join(&self.entry.id);
-            let traces = std::path::absolute(traces).map_err(|error| Cut::Harness(error.to_string(), Vec::new()))?;
+            let traces = std::path::absolute(self.output.join(TRACES).join(&self.entry.id))?;
             args.extend(["--trace-dir".into(), traces.into()]);
         }
         args.extend(self.choice.quick.then(|| "--quick".into()));
@@ -287,8 +283,7 @@ impl EntryTest<'_> {
         if reports.iter().any(|(report, _)| report.obstacle.is_none()) {
             let reason =
                 format!("the time limit of {} s ended before a requirement was decided", self.limits.time.as_secs());
-            let (reason, stderr) = (Some(reason), ended.last_lines);
-            return Ok(TestResult { outcome: EntryOutcome::Stopped, reason, stderr, login: contact.login, editions });
+            return Ok(TestResult::undecided(EntryOutcome::Stopped, reason, ended.last_lines, contact.login));
         }
         // Exit code 3 without a report: the agent speaks no version that this program tests.
         let obstacle = reports.iter().find_map(|(report, _)| report.obstacle.as_deref().map(sentence_of));
@@ -302,13 +297,7 @@ impl EntryTest<'_> {
                 return Err(Cut::Harness(format!("the run of the cases {}", ended.how()), ended.last_lines));
             }
         };
-        Ok(TestResult {
-            outcome: EntryOutcome::NotStarted,
-            reason: Some(reason),
-            stderr,
-            login: contact.login,
-            editions,
-        })
+        Ok(TestResult::undecided(EntryOutcome::NotStarted, reason, stderr, contact.login))
     }
 
     /// Runs this program again.
@@ -319,13 +308,10 @@ impl EntryTest<'_> {
         time: Duration,
         environment: Environment,
     ) -> Result<Ended, Cut> {
-        let harness = |error: String| Cut::Harness(error, Vec::new());
-        let program = std::env::current_exe().map_err(|error| harness(error.to_string()))?;
-        let launch = Launch { program: program.into(), args, cwd: folders.work(), environment };
+        let launch = Launch { program: std::env::current_exe()?.into(), args, cwd: folders.work(), environment };
         let (marker, filled) = (folders.marker(), folders.root().to_owned());
-        let farewell = Some(FAREWELL);
-        let bounded = Bounded { launch, marker, time, limits: self.limits, filled, farewell };
-        let ended = bounded.run().await.map_err(harness)?;
+        let bounded = Bounded { launch, marker, time, limits: self.limits, filled, farewell: Some(FAREWELL) };
+        let ended = bounded.run().await.map_err(|error| Cut::Harness(error, Vec::new()))?;
         if ended.stopped == Some(Stopped::Interrupted) { Err(Cut::Interrupted) } else { Ok(ended) }
     }
 
@@ -345,10 +331,8 @@ impl EntryTest<'_> {
 
     /// Moves the reports to the results, and returns each with its path from there.
     fn keep_reports(&self, written: &Path) -> Result<Vec<(RunReport, String)>, Cut> {
-        let harness = |error: std::io::Error| Cut::Harness(error.to_string(), Vec::new());
-        fs::create_dir_all(self.output.join(REPORTS)).map_err(harness)?;
-        let mut files: Vec<PathBuf> =
-            fs::read_dir(written).map_err(harness)?.flatten().map(|entry| entry.path()).collect();
+        fs::create_dir_all(self.output.join(REPORTS))?;
+        let mut files: Vec<PathBuf> = fs::read_dir(written)?.flatten().map(|entry| entry.path()).collect();
         files.sort();
         let mut reports = Vec::new();
         for file in files {
@@ -356,7 +340,7 @@ impl EntryTest<'_> {
             let place = format!("{REPORTS}/{}", name.to_string_lossy());
             if is_result(&report) {
                 // The two folders may be on different disks.
-                fs::copy(&file, self.output.join(&place)).map_err(harness)?;
+                fs::copy(&file, self.output.join(&place))?;
             }
             reports.push((report, place));
         }
@@ -373,8 +357,7 @@ fn is_result(report: &RunReport) -> bool {
 
 fn stopped(ended: &Ended, login: LoginRule) -> TestResult {
     let reason = ended.limit().unwrap_or_else(|| ended.how());
-    let stderr = ended.last_lines.clone();
-    TestResult { outcome: EntryOutcome::Stopped, reason: Some(reason), stderr, login, editions: Vec::new() }
+    TestResult::undecided(EntryOutcome::Stopped, reason, ended.last_lines.clone(), login)
 }
 
 /// Removes the reports of an earlier test, which may be of versions that the entry no longer speaks.
@@ -402,13 +385,10 @@ fn first_trace(folder: &Path) -> Option<Trace> {
 
 /// Returns the last lines of the standard error in a trace.
 fn stderr_of(trace: &Trace) -> Vec<String> {
-    let lines = trace.events.iter().filter_map(|event| match &event.what {
-        What::Stderr(bytes) => Some(String::from_utf8_lossy(bytes).trim_end().to_owned()),
+    last_lines(trace.events.iter().filter_map(|event| match &event.what {
+        What::Stderr(bytes) => Some(String::from_utf8_lossy(bytes)),
         _ => None,
-    });
-    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    last.iter().map(|line| line.chars().take(LONGEST_LINE).collect()).collect()
+    }))
 }
 
 /// Returns the sentence of a diagnosis, which may stand above or below the last lines of standard error.
