@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::broken::examples;
-use super::markdown::{fence, linked};
-use super::visible::{in_markdown, visible};
+use super::markdown::{fenced, linked};
+use super::visible::in_markdown;
 use super::words::{count, level, protocol_of, reproduce, subject};
 use crate::results::{RequirementReport, RunReport};
 
@@ -29,12 +29,11 @@ pub fn write_issue(report: &RunReport, requirement: &RequirementReport, out: &mu
         writeln!(out, "**Found:** {}\n", in_markdown(&first.finding.text))?;
         let lines: Vec<&str> = first.finding.stderr_first().map(String::as_str).collect();
         if !lines.is_empty() {
-            writeln!(out, "The messages that prove it, as sent:\n")?;
-            block("text", &lines.join("\n"), out)?;
+            writeln!(out, "The messages that prove it, as sent:\n\n{}\n", fenced("text", &lines.join("\n")))?;
         }
         if let Some(command) = reproduce(&first.finding.case, &first.finding.after, &command(report)) {
-            writeln!(out, "To reproduce it:\n")?;
-            block("sh", command.trim_start_matches("reproduce: "), out)?;
+            let command = command.trim_start_matches("reproduce: ");
+            writeln!(out, "To reproduce it:\n\n{}\n", fenced("sh", command))?;
         }
     }
     for (language, hint) in &requirement.hints {
@@ -50,12 +49,6 @@ pub fn write_issue(report: &RunReport, requirement: &RequirementReport, out: &mu
     let version = in_markdown(&report.suite.version);
     writeln!(out, "Found by acp-conformance {version}, which tested the {party} as its {}.", party.other())?;
     out.flush()
-}
-
-fn block(kind: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
-    let text = visible(text);
-    let fence = fence(&text);
-    writeln!(out, "{fence}{kind}\n{text}\n{fence}\n")
 }
 
 /// Returns the command that runs a case of the report again; empty if the subject cannot be started.

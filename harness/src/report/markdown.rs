@@ -48,7 +48,8 @@ impl<W: Write> MarkdownReport<W> {
             writeln!(self.out)?;
             failed.iter().try_for_each(|requirement| self.evidence(requirement, report))?;
         }
-        unconfirmed(report).try_for_each(|broken| self.unconfirmed(&broken))?;
+        let seen = " (seen, not confirmed)";
+        unconfirmed(report).try_for_each(|broken| self.details(broken.requirement, seen, &block(&broken)))?;
         if !expected.is_empty() {
             let many = count(expected.len(), "requirement failed as expected", "requirements failed as expected");
             self.list(&many, &expected)?;
@@ -89,13 +90,9 @@ impl<W: Write> MarkdownReport<W> {
             more => format!(" and in {}", count(more, "other case", "other cases")),
         };
         let (party, id) = (report.subject.kind, in_markdown(&first.id));
-        let text = visible(&first.stderr.join("\n"));
-        let fence = fence(&text);
-        writeln!(
-            self.out,
-            "**The {party} exited without being asked to** in {id}{others}. Its standard error ends with:\n"
-        )?;
-        writeln!(self.out, "{fence}text\n{text}\n{fence}\n")
+        let said = fenced("text", &first.stderr.join("\n"));
+        let exited = format!("**The {party} exited without being asked to** in {id}{others}");
+        writeln!(self.out, "{exited}. Its standard error ends with:\n\n{said}\n")
     }
 
     /// Lists the gaps of recordings, and their conversations that this edition does not cover.
@@ -115,18 +112,14 @@ impl<W: Write> MarkdownReport<W> {
         blocks.extend((all.len() > SHOWN).then(|| format!("… and {} more like it", all.len() - SHOWN)));
         let first = all.first().map(|broken| broken.finding);
         blocks.extend(first.and_then(|finding| reproduce(&finding.case, &finding.after, &self.again)));
-        let text = visible(&blocks.join("\n\n"));
-        let fence = fence(&text);
-        writeln!(self.out, "<details><summary>{}</summary>\n", in_markdown(&requirement.id))?;
-        writeln!(self.out, "{}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n", in_markdown(&requirement.text))
+        self.details(requirement, "", &blocks.join("\n\n"))
     }
 
-    fn unconfirmed(&mut self, broken: &Broken<'_>) -> io::Result<()> {
-        let text = visible(&block(broken));
-        let (fence, id) = (fence(&text), in_markdown(&broken.requirement.id));
-        writeln!(self.out, "<details><summary>{id} (seen, not confirmed)</summary>\n")?;
-        let requirement = in_markdown(&broken.requirement.text);
-        writeln!(self.out, "{requirement}\n\n{fence}text\n{text}\n{fence}\n\n</details>\n")
+    /// Writes the evidence against a requirement below its id and this `mark`.
+    fn details(&mut self, requirement: &RequirementReport, mark: &str, evidence: &str) -> io::Result<()> {
+        let (id, text) = (in_markdown(&requirement.id), in_markdown(&requirement.text));
+        writeln!(self.out, "<details><summary>{id}{mark}</summary>\n\n{text}\n")?;
+        writeln!(self.out, "{}\n\n</details>\n", fenced("text", evidence))
     }
 
     fn list(&mut self, heading: &str, all: &[&RequirementReport]) -> io::Result<()> {
@@ -142,12 +135,8 @@ impl<W: Write> Renderer for MarkdownReport<W> {
                 self.again.clone_from(&begin.reproduce);
                 self.whole = begin.whole;
             }
-            SuiteEvent::Start(_)
-            | SuiteEvent::Played(_)
-            | SuiteEvent::First(_)
-            | SuiteEvent::Case(..)
-            | SuiteEvent::Chart(..) => {}
             SuiteEvent::Run(report) => self.report(report)?,
+            _ => {}
         }
         self.out.flush()
     }
@@ -186,8 +175,10 @@ pub(super) fn linked(requirement: &RequirementReport) -> String {
     }
 }
 
-/// Returns a fence that is longer than every fence in the text.
-pub(super) fn fence(text: &str) -> String {
+/// Returns a text as a code block, whose fence is longer than every fence in the text.
+pub(super) fn fenced(kind: &str, text: &str) -> String {
+    let text = visible(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    "`".repeat(longest.max(2) + 1)
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{kind}\n{text}\n{fence}")
 }

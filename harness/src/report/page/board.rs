@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::document::{PageDocument, json};
+use super::document::PageDocument;
 use super::head::class;
 use crate::protocol::edition_label;
 use crate::report::board::{BoardRun, BoardSubject, ListedAgent, broken, date, major, subjects, title, version};
@@ -80,7 +80,7 @@ pub fn write_board(
 ) -> io::Result<()> {
     let subjects = subjects(runs);
     let data = BoardData { subjects: subjects.iter().map(subject).collect(), catalogue: catalogue(&subjects, docs) };
-    let (data, head) = (json(&data)?, head(&subjects, listed, docs));
+    let (data, head) = (serde_json::to_string(&data)?, head(&subjects, listed, docs));
     let document = PageDocument { title: "ACP conformance board", head: &head, script: SCRIPT, data: &data };
     document.write(out, std::iter::empty())?;
     out.flush()

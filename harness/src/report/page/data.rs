@@ -39,9 +39,9 @@ pub(super) struct CatalogueEntry<'c> {
 }
 
 /// Returns the texts of the requirements and probes in these reports, by id.
-pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTreeMap<&'r str, CatalogueEntry<'r>> {
+fn entries(reports: &[Reported]) -> BTreeMap<&str, CatalogueEntry<'_>> {
     let (mut entries, editions) = (BTreeMap::new(), Editions::built_in());
-    for report in reports {
+    for Reported { report, .. } in reports {
         let bundle = editions.named(&report.suite.edition).ok();
         let correct = |id: &str| bundle.map(|bundle| exchange(bundle, id, Verdict::Pass)).unwrap_or_default();
         entries.extend(report.requirements.iter().map(|r| {
@@ -55,17 +55,8 @@ pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTree
             (r.id.as_str(), entry)
         }));
         entries.extend(report.probes.iter().map(|probe| {
-            let level = Level::MayProbe.name();
-            (
-                probe.id.as_str(),
-                CatalogueEntry {
-                    text: &probe.text,
-                    link: probe.link.as_deref(),
-                    applies_when: "",
-                    level,
-                    exchange: Vec::new(),
-                },
-            )
+            let (text, link, level) = (&probe.text, probe.link.as_deref(), Level::MayProbe.name());
+            (probe.id.as_str(), CatalogueEntry { text, link, applies_when: "", level, exchange: Vec::new() })
         }));
     }
     entries
@@ -73,6 +64,6 @@ pub(super) fn entries<'r>(reports: impl Iterator<Item = &'r RunReport>) -> BTree
 
 impl<'p> PageData<'p> {
     pub(super) fn of(reports: &'p [Reported]) -> Self {
-        Self { reports, catalogue: entries(reports.iter().map(|one| &one.report)) }
+        Self { reports, catalogue: entries(reports) }
     }
 }

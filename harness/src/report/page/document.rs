@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::report::visible::visible;
@@ -79,11 +78,6 @@ fn digest(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
 
-/// Returns a value as JSON in one line.
-pub(super) fn json(value: &impl Serialize) -> io::Result<String> {
-    Ok(serde_json::to_string(value)?)
-}
-
 /// Escapes JSON so that it cannot end its element, and so that a script finds no line ends in it.
 fn inert(json: &str) -> PreEscaped<String> {
     let mut safe = String::with_capacity(json.len() + json.len() / 16);
@@ -105,7 +99,7 @@ mod tests {
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)>{{script}}<!--<script>\u{2028}'\"&\u{0}\u{202e}";
 
     fn page() -> String {
-        let data = json(&HOSTILE).expect("a text is JSON");
+        let data = serde_json::to_string(HOSTILE).expect("a text is JSON");
         let document = PageDocument { title: HOSTILE, head: &html! { (HOSTILE) }, script: "", data: &data };
         let mut page = Vec::new();
         document.write(&mut page, [(HOSTILE, data.as_str())].into_iter()).expect("a vector takes everything");
@@ -123,7 +117,8 @@ mod tests {
 
     #[test]
     fn what_is_inert_is_still_the_same() {
-        let read: String = serde_json::from_str(&inert(&json(&HOSTILE).expect("JSON")).0).expect("JSON");
+        let read: String =
+            serde_json::from_str(&inert(&serde_json::to_string(HOSTILE).expect("JSON")).0).expect("JSON");
         assert_eq!(read, HOSTILE);
     }
 

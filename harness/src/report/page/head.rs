@@ -7,15 +7,15 @@ use maud::{Markup, html};
 use super::data::Reported;
 use crate::report::broken::{Broken, examples, unconfirmed, worst_first};
 use crate::report::visible::visible;
-use crate::report::words::{name as bare_name, outcome, partial, protocol_of, unstable_cases};
+use crate::report::words::{outcome, partial, protocol_of, subject as full_name, unstable_cases};
 use crate::report::{count, expected_text};
 use crate::requirement::{Level, Party};
-use crate::results::{Driven, FindingReport, RequirementReport, RunReport, SubjectInfo};
+use crate::results::{Driven, FindingReport, RequirementReport, RunReport};
 use crate::verdict::{Conformance, Verdict};
 
 /// Returns the title of the page.
 pub(super) fn title(reports: &[Reported]) -> String {
-    let one = |Reported { report, .. }: &Reported| format!("{}: {}", name(&report.subject), report.verdict.name());
+    let one = |Reported { report, .. }: &Reported| format!("{}: {}", full_name(report), report.verdict.name());
     let all: Vec<String> = reports.iter().map(one).collect();
     format!("{} – ACP conformance", all.join(", "))
 }
@@ -25,21 +25,16 @@ pub(super) fn head(reports: &[Reported]) -> Markup {
     html! { @for Reported { report, .. } in reports { (section(report)) } }
 }
 
-/// Returns the subject's own name, with its version.
-pub(super) fn name(subject: &SubjectInfo) -> String {
-    let name = bare_name(subject);
-    subject.known_version().map_or_else(|| name.clone(), |version| format!("{name} {version}"))
-}
-
 fn section(report: &RunReport) -> Markup {
     let RunReport { suite, subject, verdict, summary, .. } = report;
     let kind = subject.kind;
     #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
     let seconds = summary.duration_ms as f64 / 1000.0;
     let command: Vec<_> = subject.command.iter().map(|word| shell_words::quote(word)).collect();
+    let name = full_name(report);
     html! {
         section class="subject" aria-label={ "The " (kind.name()) } {
-            h1 { (visible(&name(subject))) " " span class={ "verdict " (class(*verdict)) } { (words(verdict.name())) } }
+            h1 { (visible(&name)) " " span class={ "verdict " (class(*verdict)) } { (words(verdict.name())) } }
             p class="facts" { (outcome(report)) "." }
             @if let Some(cut) = report.partial { p class="facts" { "partial: " (partial(cut)) } }
             @if let Some(expected) = &report.expected {

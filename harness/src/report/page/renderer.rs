@@ -7,7 +7,7 @@ use maud::html;
 
 use super::chart::Chart;
 use super::data::{PageData, Reported};
-use super::document::{PageDocument, json};
+use super::document::PageDocument;
 use super::head;
 use crate::report::event::{Renderer, SuiteEvent};
 use crate::results::RunReport;
@@ -56,7 +56,7 @@ impl<W: Write> PageReport<W> {
     ///
     /// None in practice: a chart can always be written as JSON.
     pub fn chart(&mut self, case: &str, chart: &Chart) -> io::Result<()> {
-        let chart = json(chart)?;
+        let chart = serde_json::to_string(chart)?;
         match self.charts.get_mut(case) {
             Some(known) if known.as_ref() != Some(&chart) => *known = None,
             Some(_) => {}
@@ -78,7 +78,7 @@ impl<W: Write> Renderer for PageReport<W> {
     }
 
     fn close(&mut self) -> io::Result<()> {
-        let data = json(&PageData::of(&self.reports))?;
+        let data = serde_json::to_string(&PageData::of(&self.reports))?;
         let title = head::title(&self.reports);
         let head = html! {
             @if let Some(board) = self.board { p class="facts" { a href=(board) { "All subjects" } } }
