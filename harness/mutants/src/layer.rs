@@ -204,14 +204,16 @@ impl Layer for EditInward {
     }
 }
 
-/// Refuses requests of the other side for the reason that the function returns.
+/// Refuses requests of the other side for the reason that the function returns, and turns such results into errors.
 pub(crate) struct Refuse(pub fn(&Value) -> Option<&'static str>);
 
 impl Layer for Refuse {
     fn inward(&mut self, message: Value, onward: &mut Onward) {
-        match (self.0)(&message).filter(|_| message::is_request(&message)) {
-            Some(reason) => onward.outward(message::error(&message, -32602, "Invalid params", reason)),
-            None => onward.inward(message),
+        let error = |code, text, reason| message::error(&message, code, text, reason);
+        match (self.0)(&message) {
+            Some(reason) if message::is_request(&message) => onward.outward(error(-32602, "Invalid params", reason)),
+            Some(reason) if message::is_response(&message) => onward.inward(error(-32603, "Internal error", reason)),
+            _ => onward.inward(message),
         }
     }
 }

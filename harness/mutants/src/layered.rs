@@ -16,6 +16,16 @@ pub(crate) struct Layered {
     pub(crate) kind: Kind,
 }
 
+/// Creates a layer in the messages.
+pub(crate) const fn messages(name: &'static str, layer: fn() -> Box<dyn Layer>) -> Layered {
+    Layered { name, kind: Kind::Messages(layer) }
+}
+
+/// Creates a layer in the bytes of one `read()`.
+pub(crate) const fn bytes(name: &'static str, read: fn(Vec<u8>) -> Vec<u8>) -> Layered {
+    Layered { name, kind: Kind::Bytes(read) }
+}
+
 /// The place where a layer acts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {

@@ -10,17 +10,9 @@ use super::{cancel, initialize, jsonrpc, mcp, permission, prompt, session};
 use crate::{
     framing,
     jsonrpc::{FifoResponses, OneIdSpace},
-    layer::{EditInward, Layer, Refuse},
-    layered::{Kind, Layered},
+    layer::{EditInward, Refuse},
+    layered::{Kind, Layered, bytes, messages},
 };
-
-const fn messages(name: &'static str, layer: fn() -> Box<dyn Layer>) -> Layered {
-    Layered { name, kind: Kind::Messages(layer) }
-}
-
-const fn bytes(name: &'static str, read: fn(Vec<u8>) -> Vec<u8>) -> Layered {
-    Layered { name, kind: Kind::Bytes(read) }
-}
 
 const fn listen(name: &'static str, break_rule: fn(&mut ListenRules)) -> Layered {
     Layered { name, kind: Kind::Listen(break_rule) }

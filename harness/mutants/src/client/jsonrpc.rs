@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     jsonrpc::has_member,
     layer::{Layer, Onward},
-    message::{ends_turn, error, is_request, is_response},
+    message::{ends_turn, is_request, is_response},
 };
 
 /// Returns the content of a request or a response.
@@ -21,19 +21,6 @@ pub(super) fn has_null(message: &Value) -> Option<&'static str> {
 
 pub(super) fn has_meta(message: &Value) -> Option<&'static str> {
     has_member(message.get("params")?, &|name, _| name == "_meta").then_some("_meta is not accepted")
-}
-
-/// Refuses requests for the reason that the function returns, and turns such results into errors.
-pub(super) struct Reject(pub fn(&Value) -> Option<&'static str>);
-
-impl Layer for Reject {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        match (self.0)(&message) {
-            Some(reason) if is_request(&message) => onward.outward(error(&message, -32602, "Invalid params", reason)),
-            Some(reason) if is_response(&message) => onward.inward(error(&message, -32603, "Internal error", reason)),
-            _ => onward.inward(message),
-        }
-    }
 }
 
 /// Gives responses the ids of a counter.

@@ -3,25 +3,15 @@
 use acp_conformance_peers::client::DialRules;
 
 use super::{
-    cancel, content, elicitation, fs, initialize,
-    jsonrpc::{self, Reject},
-    permission, session,
+    cancel, content, elicitation, fs, initialize, jsonrpc, permission, session,
     terminal::{self, Cut, Outputs},
 };
 use crate::{
     framing,
     jsonrpc::{FifoResponses, OneIdSpace},
-    layer::{EditInward, Layer, Refuse},
-    layered::{Kind, Launch, Layered},
+    layer::{EditInward, Refuse},
+    layered::{Kind, Launch, Layered, bytes, messages},
 };
-
-const fn messages(name: &'static str, layer: fn() -> Box<dyn Layer>) -> Layered {
-    Layered { name, kind: Kind::Messages(layer) }
-}
-
-const fn bytes(name: &'static str, read: fn(Vec<u8>) -> Vec<u8>) -> Layered {
-    Layered { name, kind: Kind::Bytes(read) }
-}
 
 const fn launch(name: &'static str, launch: Launch) -> Layered {
     Layered { name, kind: Kind::Launch(launch) }
@@ -45,8 +35,8 @@ pub(crate) const LAYERS: &[Layered] = &[
     messages("one-id-space", || Box::new(OneIdSpace)),
     messages("blocking", || Box::new(jsonrpc::Blocking::default())),
     messages("serial-requests", || Box::new(jsonrpc::Serial::default())),
-    messages("reject-null", || Box::new(Reject(jsonrpc::has_null))),
-    messages("reject-meta", || Box::new(Reject(jsonrpc::has_meta))),
+    messages("reject-null", || Box::new(Refuse(jsonrpc::has_null))),
+    messages("reject-meta", || Box::new(Refuse(jsonrpc::has_meta))),
     // initialize
     messages("null-is-support", || Box::new(EditInward(initialize::null_is_support))),
     // Logins

@@ -24,28 +24,30 @@ pub const KINDS: &[Kind] = &[
         rule: "schema.json, ContentChunk: \"A streamed item of content\"; nothing says how many chunks a message has",
         how: How::Whole(merge),
     },
-    more("thoughts-added", TURN, Extra::Thought),
-    more("empty-chunks-added", "schema.json, TextContent: `text` is a string without `minLength`", Extra::Empty),
+    more("thoughts-added", TURN, || More::with(Extra::Thought)),
+    more("empty-chunks-added", "schema.json, TextContent: `text` is a string without `minLength`", || {
+        More::with(Extra::Empty)
+    }),
     more(
         "plans-added",
         "agent-plan: the agent \"SHOULD report updates by sending more session/update notifications with the same structure\"",
-        Extra::Plan,
+        || More::with(Extra::Plan),
     ),
-    more(
-        "tool-updates-added",
-        "tool-calls: \"All fields except toolCallId are optional in updates\"",
-        Extra::ToolUpdate,
-    ),
+    more("tool-updates-added", "tool-calls: \"All fields except toolCallId are optional in updates\"", || {
+        More::with(Extra::ToolUpdate)
+    }),
     more(
         "session-infos-added",
         "schema.json, SessionInfoUpdate: \"All fields are optional to support partial updates\"; at any time",
-        Extra::SessionInfo,
+        || More::with(Extra::SessionInfo),
     ),
-    more("usage-added", "schema.json, UsageUpdate: `used` and `size` are whole numbers; at any time", Extra::Usage),
+    more("usage-added", "schema.json, UsageUpdate: `used` and `size` are whole numbers; at any time", || {
+        More::with(Extra::Usage)
+    }),
     more(
         "commands-added",
         "slash-commands: \"The Agent can update the list of available commands at any time during a session\"",
-        Extra::Commands,
+        || More::with(Extra::Commands),
     ),
 ];
 
@@ -54,39 +56,26 @@ pub const OF_V2: &[Kind] = &[
     more(
         "notices-added",
         "schema.json of version 2, Notice: \"Notices are live events rather than session history\"; \"No Client capability is required\"",
-        Extra::Notice,
+        || More::with(Extra::Notice),
     ),
     more(
         "compactions-added",
         "schema.json of version 2, CompactionUpdate: \"The first notification fixes the compaction's timeline position\"; at any time",
-        Extra::Compaction,
+        || More::with(Extra::Compaction),
     ),
     more(
         "unknown-updates-added",
         "schema.json of version 2, SessionUpdate: \"Values beginning with `_` are reserved for implementation-specific extensions\"",
-        Extra::Unknown,
+        || More::with(Extra::Unknown),
     ),
     more(
         "custom-plans-added",
         "schema.json of version 2, PlanUpdateContent: a `type` that begins with `_`, with a `planId`",
-        Extra::CustomPlan,
+        || More::with(Extra::CustomPlan),
     ),
 ];
 
-const fn more(name: &'static str, rule: &'static str, extra: Extra) -> Kind {
-    let make: fn() -> Box<dyn Around> = match extra {
-        Extra::Thought => || Box::new(More::new(Extra::Thought)),
-        Extra::Empty => || Box::new(More::new(Extra::Empty)),
-        Extra::Plan => || Box::new(More::new(Extra::Plan)),
-        Extra::ToolUpdate => || Box::new(More::new(Extra::ToolUpdate)),
-        Extra::SessionInfo => || Box::new(More::new(Extra::SessionInfo)),
-        Extra::Usage => || Box::new(More::new(Extra::Usage)),
-        Extra::Commands => || Box::new(More::new(Extra::Commands)),
-        Extra::Notice => || Box::new(More::new(Extra::Notice)),
-        Extra::Compaction => || Box::new(More::new(Extra::Compaction)),
-        Extra::Unknown => || Box::new(More::new(Extra::Unknown)),
-        Extra::CustomPlan => || Box::new(More::new(Extra::CustomPlan)),
-    };
+const fn more(name: &'static str, rule: &'static str, make: fn() -> Box<dyn Around>) -> Kind {
     Kind { name, rule, how: How::Around(make) }
 }
 
@@ -220,9 +209,9 @@ struct Session {
 }
 
 impl More {
-    fn new(extra: Extra) -> Self {
+    fn with(extra: Extra) -> Box<dyn Around> {
         let (sessions, prompts, opening) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { extra, sessions, prompts, opening, added: 0 }
+        Box::new(Self { extra, sessions, prompts, opening, added: 0 })
     }
 
     fn note(&mut self, message: &Message) {
