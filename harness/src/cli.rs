@@ -42,8 +42,10 @@ pub use output::report_error;
 
 use std::convert::Infallible;
 
+use self::args::ResultArgs;
 use self::versions::Versions;
 use crate::edition::Editions;
+use crate::options::RunOptions;
 use crate::requirement::Party;
 use crate::run::wait_for_signals;
 use crate::transport::process::{Orphans, kill_all};
@@ -81,22 +83,8 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
     }
     match args.command {
         args::Command::Accept(review) => snapshots::accept(&review),
-        args::Command::Agent(agent) => {
-            let (mut options, mut result) = agent.split();
-            project::apply((&mut options, &mut result), Party::Agent, editions.preferred())?;
-            options.exact_edition = editions.chose_exactly(editions.preferred().name());
-            plan::check_filters(&options, Party::Agent)?;
-            driving(|| versions::run(versions, editions, Party::Agent, (&options, &result)))
-        }
-        args::Command::Client(client) => {
-            let (mut options, mut result) = client.split();
-            if !options.manual {
-                project::apply((&mut options, &mut result), Party::Client, editions.preferred())?;
-            }
-            options.exact_edition = editions.chose_exactly(editions.preferred().name());
-            plan::check_filters(&options, Party::Client)?;
-            driving(|| versions::run(versions, editions, Party::Client, (&options, &result)))
-        }
+        args::Command::Agent(agent) => test(Party::Agent, agent.split(), versions, editions),
+        args::Command::Client(client) => test(Party::Client, client.split(), versions, editions),
         args::Command::Check(check) => check::run(&check, editions, option.map(|_| editions.preferred())),
         args::Command::Certify(certify) => driving(|| certify::run(&certify, editions.preferred())),
         args::Command::Verify(verify) => verify::run(&verify, editions),
@@ -122,6 +110,21 @@ pub fn run(args: Args, mut editions: Editions) -> anyhow::Result<ProgramExit> {
         | args::Command::Schema(_)
         | args::Command::Completions(_) => unreachable!("run above"),
     }
+}
+
+/// Runs `agent` or `client`.
+fn test(
+    party: Party,
+    (mut options, mut result): (RunOptions, ResultArgs),
+    versions: Versions,
+    editions: &Editions,
+) -> anyhow::Result<ProgramExit> {
+    if !options.manual {
+        project::apply((&mut options, &mut result), party, editions.preferred())?;
+    }
+    options.exact_edition = editions.chose_exactly(editions.preferred().name());
+    plan::check_filters(&options, party)?;
+    driving(|| versions::run(versions, editions, party, (&options, &result)))
 }
 
 /// Runs a command that starts a subject, and ends the subject's leftover processes.

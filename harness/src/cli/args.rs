@@ -26,7 +26,7 @@ pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 use crate::options::{RunOptions, Shard, heading, variable};
 use crate::plan;
 use crate::profile::{self, Controls, Means, Setting};
-use crate::recording;
+use crate::recording::Format;
 use crate::requirement::{Level, Party, Status};
 
 /// Checks agents and clients against the Agent Client Protocol and shows the messages that prove each violation.
@@ -350,8 +350,8 @@ pub struct CheckArgs {
     #[arg(required_unless_present_any = ["agent", "client"], value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The format of the recordings; by default, `check` detects it
-    #[arg(long, value_name = "NAME", value_parser = recording_format())]
-    pub input_format: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = one_of(&Format::ALL, Format::name))]
+    pub input_format: Option<Format>,
     /// The agent's standard output, if the two parties were recorded separately
     #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "input_format"])]
     pub agent: Option<PathBuf>,
@@ -379,10 +379,6 @@ Examples:
   acp-conformance check session.har
   acpx --format json codex exec 'fix the tests' | acp-conformance check -
   acp-conformance check --agent from-agent.ndjson --client from-client.ndjson";
-
-fn recording_format() -> clap::builder::PossibleValuesParser {
-    recording::Format::ALL.map(recording::Format::name).into()
-}
 
 /// Arguments of `redact`.
 #[derive(Debug, clap::Args)]

@@ -17,7 +17,7 @@ use crate::case::{self, Case, on_all_cores};
 use crate::check::{PartyReport, Reports, Tape};
 use crate::edition::{Bundle, Editions};
 use crate::protocol::edition_label;
-use crate::recording::{Format, Input, Recording};
+use crate::recording::{Input, Recording};
 use crate::report::{Chart, SuiteEvent, protocol};
 use crate::requirement::Party;
 use crate::results::RunReport;
@@ -129,8 +129,7 @@ fn tapes(args: &CheckArgs, editions: &Editions) -> anyhow::Result<Vec<Tape>> {
     let mut files = files_that(&args.files, fits)?;
     // The traces of single cases come first, since they count.
     files.sort_by_key(|path| is_conversation(path));
-    let format = Format::ALL.into_iter().find(|f| args.input_format.as_deref() == Some(f.name()));
-    let subject = args.subject;
+    let (format, subject) = (args.input_format, args.subject);
     for path in files {
         let name = path.display().to_string();
         tapes.push(if path == Path::new("-") {
@@ -179,7 +178,7 @@ pub(super) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Returns the named files, and those in named folders that fit.
-fn files_that(paths: &[PathBuf], fits: impl Fn(&Path) -> bool) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn files_that(paths: &[PathBuf], fits: impl Fn(&Path) -> bool) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -199,7 +198,7 @@ fn files_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// Whether the name is that of a trace of this program.
-fn is_trace(path: &Path) -> bool {
+pub(super) fn is_trace(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl")
 }
 

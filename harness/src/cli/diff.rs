@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{DiffArgs, OutputFormat};
-use super::check::{files, read};
+use super::check::{files, is_trace, read};
 use super::exit::ProgramExit;
 use super::output::stdout;
 use crate::compare::{Side, compare, write};
@@ -41,7 +41,6 @@ pub(super) fn run(args: &DiffArgs, editions: &Editions) -> anyhow::Result<Progra
 /// Reads the path of a report, a folder with a report and traces, a folder of traces, or a trace.
 fn side(path: &Path, editions: &Editions) -> anyhow::Result<Side> {
     let shown = path.display().to_string();
-    let is_trace = |path: &Path| path.extension().is_some_and(|extension| extension == "jsonl");
     if !path.is_dir() && !is_trace(path) {
         return Ok(Side::new(shown, report(path)?));
     }
@@ -49,15 +48,23 @@ fn side(path: &Path, editions: &Editions) -> anyhow::Result<Side> {
     let inner = path.join(TRACES);
     let folder = if with_report && inner.is_dir() { inner } else { path.to_owned() };
     let found = files(&[folder])?;
-    if with_report {
-        let mut side = Side::new(shown, report(&path.join(REPORT))?);
-        add_traces(&mut side, &found, editions)?;
-        return Ok(side);
-    }
-    if found.is_empty() {
+    let known = with_report.then(|| report(&path.join(REPORT))).transpose()?;
+    if known.is_none() && found.is_empty() {
         bail!("no {REPORT} and no .jsonl files found in {shown}");
     }
-    judged(shown, &found, editions)
+    let traces: Vec<(&PathBuf, Trace)> =
+        found.iter().map(|path| Ok((path, read(path, editions)?))).collect::<anyhow::Result<_>>()?;
+    let (shared, alone): (Vec<_>, Vec<_>) =
+        traces.into_iter().partition(|(_, trace)| trace.header.conversation.is_some());
+    let report = match known {
+        Some(report) => report,
+        // The traces of single cases come first, since they count.
+        None => judged(&shown, alone.iter().chain(&shared), editions)?,
+    };
+    let mut side = Side::new(shown, report);
+    // A case that also has a separate trace counts by that one.
+    shared.iter().chain(&alone).for_each(|(path, trace)| add_cases(&mut side, path, trace));
+    Ok(side)
 }
 
 /// Reads a report.
@@ -70,13 +77,14 @@ fn report(path: &Path) -> anyhow::Result<RunReport> {
 }
 
 /// Checks traces with this program.
-fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Result<Side> {
+fn judged<'t>(
+    shown: &str,
+    traces: impl Iterator<Item = &'t (&'t PathBuf, Trace)>,
+    editions: &Editions,
+) -> anyhow::Result<RunReport> {
     let mut collector: Option<Collector> = None;
     let mut party = None;
-    // The traces of single cases come first, since they count.
-    let (shared, alone): (Vec<_>, Vec<_>) =
-        traces(found, editions)?.into_iter().partition(|(_, trace)| trace.header.conversation.is_some());
-    for (path, trace) in alone.iter().chain(&shared) {
+    for (path, trace) in traces {
         let subject = trace.header.subject;
         if party.is_some() && party != subject {
             bail!("{shown} has traces of agents and of clients; compare them separately");
@@ -100,28 +108,16 @@ fn judged(shown: String, found: &[PathBuf], editions: &Editions) -> anyhow::Resu
         collector.add(trace, Some(&file));
     }
     let collector = collector.with_context(|| format!("no traces found in {shown}"))?;
-    let mut side = Side::new(shown, collector.finish(Duration::ZERO, false));
-    add_traces(&mut side, found, editions)?;
-    Ok(side)
+    Ok(collector.finish(Duration::ZERO, false))
 }
 
-/// Adds the transcript of every case. A case that also has a separate trace counts by that one.
-fn add_traces(side: &mut Side, found: &[PathBuf], editions: &Editions) -> anyhow::Result<()> {
-    let (shared, alone): (Vec<_>, Vec<_>) =
-        traces(found, editions)?.into_iter().partition(|(_, trace)| trace.header.conversation.is_some());
-    for (path, trace) in shared.iter().chain(&alone) {
-        let name = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        for mut part in trace.by_case() {
-            // The events after the mark belong to a fence between two cases.
-            let end = part.events.iter().position(|event| event.what == What::Case(CaseMark::Ends));
-            part.events.truncate(end.unwrap_or(part.events.len()));
-            side.add(part.header.case.clone().unwrap_or_else(name), &part);
-        }
+/// Adds the transcript of every case of a trace.
+fn add_cases(side: &mut Side, path: &Path, trace: &Trace) {
+    let name = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    for mut part in trace.by_case() {
+        // The events after the mark belong to a fence between two cases.
+        let end = part.events.iter().position(|event| event.what == What::Case(CaseMark::Ends));
+        part.events.truncate(end.unwrap_or(part.events.len()));
+        side.add(part.header.case.clone().unwrap_or_else(name), &part);
     }
-    Ok(())
-}
-
-/// Reads the traces.
-fn traces<'p>(found: &'p [PathBuf], editions: &Editions) -> anyhow::Result<Vec<(&'p Path, Trace)>> {
-    found.iter().map(|path| Ok((path.as_path(), read(path, editions)?))).collect()
 }

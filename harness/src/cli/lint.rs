@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 
 use super::args::LintArgs;
+use super::check::files_that;
 use super::exit::ProgramExit;
 use super::output::{show, stdout};
 use crate::case::model::Case;
@@ -63,7 +64,7 @@ fn lint_file_or_folder(path: &Path, bundle: &'static Bundle) -> anyhow::Result<(
     if path.is_dir() {
         let (cases, mut problems) = load_dir(path, bundle);
         let mut good_files = files(&cases);
-        for file in toml_in(path)? {
+        for file in files_that(&[path.to_owned()], |path| path.extension().is_some_and(|e| e == "toml"))? {
             let (good, found) = lint_toml(&file, &read(&file)?, bundle);
             good_files += good;
             problems.extend(found);
@@ -114,12 +115,4 @@ fn files(cases: &[Case]) -> usize {
 
 fn ids(cases: &[Case]) -> Vec<&str> {
     cases.iter().map(|case| case.id.as_str()).collect()
-}
-
-fn toml_in(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
-    files.sort();
-    Ok(files)
 }

@@ -149,7 +149,7 @@ pub(super) struct Outputs {
     pub(super) charts: bool,
     progress: Option<ProgressLine>,
     /// Whether text for people goes to standard output.
-    has_text: bool,
+    pub(super) has_text: bool,
 }
 
 impl Outputs {
@@ -184,11 +184,6 @@ impl Outputs {
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         self.renderers.push(of_form(output.form, Box::new(anstream::StripStream::new(file)), detail));
         Ok(())
-    }
-
-    /// Whether text for people goes to standard output.
-    pub(super) const fn has_text(&self) -> bool {
-        self.has_text
     }
 
     /// Prints a message on standard error, without the progress line.

@@ -354,10 +354,6 @@ fn estimate(took: Duration, done: usize, all: usize) -> Option<String> {
     })
 }
 
-fn first_case(plan: &RunPlan) -> anyhow::Result<Case> {
-    embedded_case(&plan.bundle.handshake(plan.subject.party), plan.bundle).context("the built-in handshake is missing")
-}
-
 /// The handshake, run alone and first. A program that does not answer it is reported once, not for every case.
 struct FirstContact {
     trace: Trace,
@@ -367,7 +363,8 @@ struct FirstContact {
 
 impl FirstContact {
     fn make(plan: &RunPlan) -> anyhow::Result<Self> {
-        let handshake = first_case(plan)?;
+        let handshake = embedded_case(&plan.bundle.handshake(plan.subject.party), plan.bundle);
+        let handshake = handshake.context("the built-in handshake is missing")?;
         // A lower limit than usual is a wish of the user.
         let is_first_start = plan.subject.limits.start >= Limits::default().start;
         let subject = Subject { is_first_start, ..plan.subject.clone() };

@@ -127,7 +127,7 @@ pub(super) fn run(
         let whole = report.has_all(&known);
         baseline.apply_expected(&mut report, whole)?;
     }
-    let has_text = outputs.has_text();
+    let has_text = outputs.has_text;
     outputs.event(&SuiteEvent::Run(&report))?;
     outputs.close()?;
     if report.obstacle.is_none() {
