@@ -169,12 +169,6 @@ impl Bundle {
         Some(differences)
     }
 
-    /// Returns the published schema, with nothing added.
-    #[must_use]
-    pub fn schema_text(&self) -> Cow<'static, str> {
-        (self.files.stable)()
-    }
-
     /// Returns the edition.
     ///
     /// # Panics
@@ -286,7 +280,8 @@ impl Bundle {
     /// Returns the case files and includes: the path below `cases/` and the content of each, in the order of the paths.
     #[must_use]
     pub fn case_files(&self) -> Vec<(String, &'static [u8])> {
-        below_folder(self.files.folder, self.files.cases)
+        let Files { folder, cases, .. } = self.files;
+        cases().iter().map(|(path, text)| (format!("{folder}/{path}"), text.as_bytes())).collect()
     }
 
     /// Returns the heads of the cases as JSON, if the build made them.
@@ -304,11 +299,6 @@ impl Bundle {
 
 fn yaml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_saphyr::from_str(text).map_err(|error| error.to_string())
-}
-
-/// Lists the files of a folder with their paths below its parent, in order.
-fn below_folder(name: &str, files: Folder) -> Vec<(String, &'static [u8])> {
-    files().iter().map(|(path, text)| (format!("{name}/{path}"), text.as_bytes())).collect()
 }
 
 impl std::fmt::Debug for Bundle {

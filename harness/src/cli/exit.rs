@@ -37,13 +37,6 @@ impl ProgramExit {
         if is_true { exit } else { exit.or_broken() }
     }
 
-    /// Returns the exit code of a run of this program; `None` if a signal ended it.
-    #[must_use]
-    pub fn of_code(code: Option<i32>) -> Self {
-        let all = [Self::Good, Self::NotConformant, Self::Usage, Self::Incomplete, Self::Interrupted];
-        all.into_iter().find(|exit| code == Some(*exit as i32)).unwrap_or(Self::HarnessError)
-    }
-
     /// Returns the code for a difference from an earlier run, unless this code is worse.
     #[must_use]
     pub const fn or_broken(self) -> Self {

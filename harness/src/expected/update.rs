@@ -29,11 +29,10 @@ pub fn update(text: &str, changes: &BaselineChanges) -> Result<String, String> {
     let entries = entries(&mut document)?;
     let mut removed = changes.removed.clone();
     removed.sort_unstable();
-    removed.iter().rev().filter(|&&index| index < entries.len()).copied().collect::<Vec<_>>().into_iter().for_each(
-        |index| {
-            entries.remove(index);
-        },
-    );
+    removed.retain(|index| *index < entries.len());
+    for index in removed.into_iter().rev() {
+        entries.remove(index);
+    }
     for entry in &changes.added {
         entries.push(table(entry));
     }
