@@ -9,16 +9,17 @@ use anyhow::Context;
 use super::args::ModelArgs;
 use super::exit::ProgramExit;
 use super::output::{say, stdout};
+use super::plan;
 use crate::edition::Bundle;
 use crate::model::{Model, ModelExchange, NAME};
-use crate::profile::Hints;
+use crate::requirement::Party;
 use crate::sync::lock;
 use crate::transport::signal::StopRequests;
 
 /// Runs the command.
 pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
-    let hints = |name| super::plan::hints_of(name, bundle);
-    let hints = args.profile.as_deref().map_or_else(|| Ok(Hints::default()), hints)?;
+    let profile = args.profile.as_deref().map(|name| plan::profile(name, Party::Agent, bundle)).transpose()?;
+    let hints = profile.map(|profile| profile.hints).unwrap_or_default();
     let record = args
         .record
         .as_ref()

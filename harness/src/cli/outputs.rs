@@ -147,7 +147,7 @@ pub(super) struct Outputs {
     files: Vec<OutputFile>,
     /// Whether any of them shows charts.
     pub(super) charts: bool,
-    progress: Option<ProgressLine>,
+    pub(super) progress: Option<ProgressLine>,
     /// Whether text for people goes to standard output.
     pub(super) has_text: bool,
 }
@@ -192,11 +192,6 @@ impl Outputs {
             Some(progress) => progress.apart(|| say(text)),
             None => say(text),
         }
-    }
-
-    /// Whether the user sees how far the run is.
-    pub(super) const fn shows_progress(&self) -> bool {
-        self.progress.is_some()
     }
 
     /// Adds the progress line.

@@ -15,7 +15,7 @@ use crate::explore::can_walk;
 use crate::manual::order_for_a_person;
 use crate::options::{RunOptions, Shard};
 use crate::plan::{Checked, PlanError, find_profile, load_cases, select};
-use crate::profile::{Hints, Means, Profile};
+use crate::profile::{Means, Profile};
 use crate::protocol::sha256;
 use crate::report::count;
 use crate::requirement::Party;
@@ -220,15 +220,7 @@ pub(super) fn show_problems<T>(result: Checked<T>) -> Result<T, PlanError> {
     }
 }
 
-fn profile(name: &str, party: Party, bundle: &'static Bundle) -> anyhow::Result<Profile> {
+/// Finds a profile for this party, and shows its mistakes.
+pub(super) fn profile(name: &str, party: Party, bundle: &'static Bundle) -> anyhow::Result<Profile> {
     show_problems(find_profile(name, party, bundle)).with_context(|| format!("--profile {name}"))
-}
-
-/// Returns the hints of a profile for the scripted model.
-///
-/// # Errors
-///
-/// The profile does not exist, has mistakes, or is not for an agent.
-pub(super) fn hints_of(name: &str, bundle: &'static Bundle) -> anyhow::Result<Hints> {
-    Ok(profile(name, Party::Agent, bundle)?.hints)
 }

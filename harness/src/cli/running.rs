@@ -216,7 +216,7 @@ impl Listener<'_> {
     /// enough for the user to begin with them before it ends.
     fn show_failures(&mut self, collector: &Collector) {
         let (begun, seen) = &mut self.seen;
-        if begun.elapsed() < LONG_RUN || !self.outputs.shows_progress() {
+        if begun.elapsed() < LONG_RUN || self.outputs.progress.is_none() {
             return;
         }
         let is_must = |id: &str| collector.edition().catalogue.find(id).is_some_and(|known| known.level == Level::Must);

@@ -1,7 +1,6 @@
 //! The folders and the environment of an entry. They keep programs apart and secrets out of their environment; they do
 //! not confine a hostile program, which still has the user's rights.
 
-use std::ffi::OsStr;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -100,7 +99,7 @@ impl EntryFolders {
     }
 
     fn with(&self, is_kept: impl Fn(&str) -> bool) -> Environment {
-        let dropped = std::env::vars_os().map(|(name, _)| name).filter(|name| !is_kept_name(name, &is_kept));
+        let dropped = std::env::vars_os().map(|(name, _)| name).filter(|name| !name.to_str().is_some_and(&is_kept));
         let environment = dropped.fold(Environment::default(), Environment::without);
         let folders = [("HOME", "home"), ("TMPDIR", "t"), ("XDG_RUNTIME_DIR", "run")];
         let environment = folders.into_iter().fold(environment, |all, (name, it)| all.with(name, self.root.join(it)));
@@ -113,10 +112,6 @@ impl Drop for EntryFolders {
         // A failed removal has no further remedy, and no result depends on it.
         let _ = remove_folder(&self.root);
     }
-}
-
-fn is_kept_name(name: &OsStr, is_kept: &impl Fn(&str) -> bool) -> bool {
-    name.to_str().is_some_and(is_kept)
 }
 
 fn is_common(name: &str) -> bool {
