@@ -1,7 +1,5 @@
 //! A case with an agent that uses the scripted model, and the record of their exchange.
 
-use std::path::Path;
-
 use acp_conformance::case::embedded;
 use acp_conformance::edition::V1;
 use acp_conformance::judge::judge;
@@ -40,16 +38,19 @@ const AGENT: &str = r#"
     while read -r line; do :; done
 "#;
 
-/// Runs the case with that agent, which requests this route, and keeps the exchanges in that folder.
-fn play(route: &str, exchanges: &Path) -> Trace {
+/// Runs the case with that agent, which requests this route, and returns the trace and the exchange that was kept.
+fn play(route: &str) -> (Trace, Value) {
+    let folder = tempfile::tempdir().expect("a folder");
     let (cases, _) = embedded(&V1);
     let case = cases.iter().find(|case| case.id == CASE).expect("the case");
     let here = std::env::current_dir().expect("a current directory");
     let mut subject = Subject::agent(["bash", "-c", AGENT].map(str::to_owned).to_vec(), here);
     let variables = [("MODEL", "{model}"), ("ROUTE", route)];
     subject.env.extend(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    subject.exchanges = Some(exchanges.to_owned());
-    run_case(case, &subject)
+    subject.exchanges = Some(folder.path().to_owned());
+    let trace = run_case(case, &subject);
+    let kept = std::fs::read_to_string(folder.path().join("v1-agent-prompt-output-reported.model.ndjson"));
+    (trace, serde_json::from_str(&kept.expect("the exchanges")).expect("one line of JSON"))
 }
 
 fn asked(trace: &Trace) -> Vec<&ModelEvent> {
@@ -61,16 +62,13 @@ fn asked(trace: &Trace) -> Vec<&ModelEvent> {
 }
 
 fn an_agent_does_what_the_model_says_and_all_of_it_is_kept() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let trace = play("chat/completions", folder.path());
+    let (trace, exchange) = play("chat/completions");
     let events = asked(&trace);
     let [event] = events[..] else { panic!("{events:?}") };
     assert_eq!((event.api.as_deref(), event.did.as_str()), (Some("chat completions"), "say: said"));
     assert!(event.serves_intent());
     let judgement = judge(&trace, V1.edition());
     assert_eq!(judgement.verdict("prompt.output-reported"), Verdict::Pass);
-    let kept = std::fs::read_to_string(folder.path().join("v1-agent-prompt-output-reported.model.ndjson"));
-    let exchange: Value = serde_json::from_str(&kept.expect("the exchanges")).expect("one line of JSON");
     let said = exchange.pointer("/answer/choices/0/message/content").and_then(Value::as_str).expect("a text");
     let passed_on = trace.events.iter().any(|event| {
         matches!(&event.what, What::Line { bytes, .. } if String::from_utf8_lossy(bytes).contains(&format!(r#""text":"{said}""#)))
@@ -79,10 +77,7 @@ fn an_agent_does_what_the_model_says_and_all_of_it_is_kept() {
 }
 
 fn a_route_that_nobody_knows_is_said() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let trace = play("engines/davinci", folder.path());
+    let (trace, exchange) = play("engines/davinci");
     assert_eq!(asked(&trace).iter().map(|asked| asked.did.as_str()).collect::<Vec<_>>(), ["an unknown route"]);
-    let kept = std::fs::read_to_string(folder.path().join("v1-agent-prompt-output-reported.model.ndjson"));
-    let exchange: Value = serde_json::from_str(&kept.expect("the exchanges")).expect("one line of JSON");
     assert_eq!((&exchange["path"], &exchange["status"]), (&"/v1/engines/davinci".into(), &404.into()));
 }

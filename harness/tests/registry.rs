@@ -8,7 +8,6 @@ use std::process::{Command, Output};
 
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::commands::{code, program};
@@ -73,8 +72,7 @@ impl Fixture {
         executable(&folder.join("agent"), script);
         let tar = Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&folder).arg("agent").status();
         assert!(tar.expect("tar").success());
-        let digest: String =
-            Sha256::digest(fs::read(&archive).expect("an archive")).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = acp_conformance::protocol::sha256(&fs::read(&archive).expect("an archive"));
         let target = json!({
             "archive": format!("file://{}", archive.display()), "sha256": sha256.unwrap_or(&digest), "cmd": "./agent",
         });

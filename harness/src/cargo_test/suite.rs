@@ -259,21 +259,22 @@ mod tests {
         let suite = Suite::load(plan);
         let id = suite.plan.bundle.handshake(suite.party());
         let index = suite.cases.iter().position(|case| case.id == id).expect("the case is embedded");
-        match suite.case(index) {
-            Ok(Completion::Completed) => Ok(String::new()),
-            Ok(Completion::Ignored { reason }) => Ok(reason.unwrap_or_default()),
-            Err(failed) => Err(failed.message().unwrap_or_default().to_owned()),
-        }
+        told(suite.case(index))
     }
 
     /// Runs the test of the first expectation.
     fn expectation(agent: Agent) -> Result<String, String> {
         let suite = Suite::load(agent.0);
-        let outcome = suite.expectation(&suite.plan.expected[0].clone());
-        outcome.map_err(|failed| failed.message().unwrap_or_default().to_owned()).map(|completion| match completion {
-            Completion::Completed => String::new(),
-            Completion::Ignored { reason } => reason.unwrap_or_default(),
-        })
+        told(suite.expectation(&suite.plan.expected[0]))
+    }
+
+    /// Returns the reason of an ignored test, or the message of a failed one.
+    fn told(outcome: TestResult) -> Result<String, String> {
+        match outcome {
+            Ok(Completion::Completed) => Ok(String::new()),
+            Ok(Completion::Ignored { reason }) => Ok(reason.unwrap_or_default()),
+            Err(failed) => Err(failed.message().unwrap_or_default().to_owned()),
+        }
     }
 
     #[test]

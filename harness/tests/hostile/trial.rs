@@ -88,11 +88,9 @@ pub fn hold(row: Row) -> ExitCode {
 
 fn case(row: &Row) -> Case {
     let vocabulary = Vocabulary::of(V1.edition());
-    if let Some(id) = &row.case {
+    let asks = || (row.party() == Party::Client).then_some(ASKS);
+    if let Some(id) = row.case.as_deref().or_else(asks) {
         return embedded_case(id, &V1).expect("the case is embedded");
-    }
-    if row.party() == Party::Client {
-        return embedded_case(ASKS, &V1).expect("the case is embedded");
     }
     let text = include_str!("agent.yaml");
     let (mut cases, problems) = load_text("cases/v1/agent/hostile.yaml", text, &vocabulary, &Includes::of(&V1));
