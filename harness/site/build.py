@@ -65,7 +65,7 @@ class CaseFile:
 
 def case_files():
     """Returns all cases; the parts that cases include have no page of their own."""
-    paths = [file.relative_to(ROOT).as_posix() for folder in ["v1", "v2"] for file in sorted((ROOT / "cases" / folder).rglob("*.yaml"))]
+    paths = [file.relative_to(ROOT).as_posix() for folder in MAJORS for file in sorted((ROOT / "cases" / folder).rglob("*.yaml"))]
     return [CaseFile(path) for path in paths if "/include/" not in path]
 
 
@@ -168,12 +168,11 @@ class Site:
 
     def case_section(self, page, case):
         head = case.head
-        major = next((major for major in MAJORS if case.folder.endswith(major)), MAJORS[0])
         script = "".join(line for line in case.text.splitlines(keepends=True) if not line.startswith("# yaml-language-server"))
-        links = ", ".join(self.requirement_link(page, major, id) for id in head.get("requirements", []))
+        links = ", ".join(self.requirement_link(page, case.folder, id) for id in head.get("requirements", []))
         facts = f"- **case** `{case.id}`\n- **requirements** {links}\n"
         command = f"acp-conformance {case.party} --case {case.id} -- COMMAND"
-        if case.folder.endswith("v2"):
+        if case.folder == "v2":
             command = command.replace("acp-conformance", "acp-conformance --protocol v2")
         return f"\n## {escape(head['title'])} {{ #{case.anchor} }}\n\n{facts}\n```yaml\n{script}```\n\n```sh\n{command}\n```\n"
 
