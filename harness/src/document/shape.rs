@@ -1,4 +1,4 @@
-//! Compares a document with a JSON Schemaand reports every difference in the terms of the file.
+//! Compares a document with a JSON Schema and reports every difference in the terms of the file.
 //!
 //! The schemas are generated from the Rust types of a file ([`Shape::of`]), so that the committed schema, the loader
 //! and these messages cannot disagree. They avoid `oneOf` and `anyOf`, whose errors do not help people.

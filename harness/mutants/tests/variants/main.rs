@@ -7,11 +7,9 @@
 //!
 //! ```text
 //! ACP_SEED=7 cargo test -p acp-conformance-mutants --test variants -- agent/chunks-split   # one transformation
-//! ACP_CASE=v1/agent/cancel …                                                             # only cases with that in
-//! their id ACP_ROUNDS=10 …                                                                        # ten times as many
-//! variants ACP_VARIANTS_TABLE=variants.md …                                                       # variants per
-//! requirement, as Markdown,
-//!                                                                                        # and variants-v2.md
+//! ACP_CASE=v1/agent/cancel …          # only cases with that in their id
+//! ACP_ROUNDS=10 …                     # ten times as many variants
+//! ACP_VARIANTS_TABLE=variants.md …    # variants per requirement, as Markdown, and variants-v2.md
 //! ```
 
 mod apply;
