@@ -13,9 +13,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-pub use self::client::{ActFile, AgentProcessFile, AttachFile, ProcessFile, StdoutFile, UserFile, UserPermissionFile};
+pub use self::client::{ActFile, AgentProcessFile, AttachFile, ProcessFile, StdoutFile, UserFile};
 use self::words::present;
 pub use self::words::{ContentFile, DurationText, Label, OneOrMany, ServerName, parse_duration};
+use crate::case::model::{Ids, PermissionPolicy};
 use crate::requirement::Party;
 
 /// Named values of named dimensions, as in `id: { zero: 0, text: a }`; `<matrix.id>` is replaced by the value.
@@ -110,7 +111,7 @@ pub struct SetupFile {
     #[serde(default, deserialize_with = "present")]
     pub info: Option<Value>,
     /// The answer to permission requests; `allow` if absent.
-    pub permission: Option<PermissionFile>,
+    pub permission: Option<PermissionPolicy>,
     /// A fixed answer to every request of a method, instead of the tester's own service.
     #[serde(default)]
     pub answers: BTreeMap<String, AnswerFile>,
@@ -133,39 +134,9 @@ pub struct SetupFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WireFile {
     /// The ids of its requests; `integer` if absent.
-    pub ids: Option<IdsFile>,
+    pub ids: Option<Ids>,
     /// Whether every object that may have a `_meta` has one.
     pub meta: Option<bool>,
-}
-
-/// The ids of the tester's requests.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum IdsFile {
-    /// 0, 1, 2 …
-    Integer,
-    /// -1, -2, -3 …
-    Negative,
-    /// The largest integers that every JSON parser keeps: 9007199254740991, 9007199254740990 …
-    Large,
-    /// Texts with a blank: "request 0", "request 1" …
-    Text,
-    /// Texts that look like numbers: "0", "1" …
-    Digits,
-}
-
-/// The answer to permission requests.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PermissionFile {
-    /// The first option that allows.
-    Allow,
-    /// The first option that rejects.
-    Reject,
-    /// No answer until the turn is cancelled or ends.
-    Hold,
-    /// With the outcome `cancelled`.
-    Cancel,
 }
 
 /// A result or an error.

@@ -11,6 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use self::wire::{Ids, WireSetup};
@@ -210,15 +212,18 @@ impl Default for UserSetup {
     }
 }
 
-/// How the user of a client answers requests for permission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How the user of a client answers requests for permission; elicitations are accepted, declined or left open in the
+/// same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "UserPermissionFile")]
 pub enum UserPermission {
     /// With the first option that allows.
     #[default]
     Allow,
     /// With the first option that rejects.
     Reject,
-    /// Only by an act.
+    /// Only by the acts `decide` and `answer`.
     Hold,
 }
 
@@ -270,17 +275,19 @@ pub struct McpCheck {
     pub presence: Presence,
 }
 
-/// The tester's answer to permission requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The answer to permission requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "PermissionFile")]
 pub enum PermissionPolicy {
-    /// Chooses the first option that allows.
+    /// Selects the first `allow_once` option, else the first `allow_always` one.
     #[default]
     Allow,
-    /// Chooses the first option that rejects.
+    /// Selects the first `reject_once` option, else the first `reject_always` one.
     Reject,
-    /// Does not answer until the turn is cancelled or ends.
+    /// Leaves the request open until the case answers it, or the turn is cancelled or ends.
     Hold,
-    /// Answers with the outcome `cancelled`.
+    /// Answers with the outcome `cancelled`, as a dismissed dialog would.
     Cancel,
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::case::check::Checker;
-use crate::case::file::{AnswerFile, IdsFile, PermissionFile, SetupFile, UserFile, UserPermissionFile, WireFile};
-use crate::case::model::{FixedAnswer, Ids, PermissionPolicy, TesterSetup, UserPermission, UserSetup, WireSetup};
+use crate::case::file::{AnswerFile, SetupFile, UserFile};
+use crate::case::model::{FixedAnswer, TesterSetup, UserSetup, WireSetup};
 use crate::case::template::Template;
 use crate::case::vocabulary::PayloadKind;
 use crate::document::{Spot, child};
@@ -51,14 +51,14 @@ impl Checker<'_> {
         TesterSetup {
             capabilities: self.capabilities.clone(),
             info: own.info,
-            permission: own.permission.map_or_else(PermissionPolicy::default, policy),
+            permission: own.permission.unwrap_or_default(),
             answers: self.answers(&spot.down("answers"), own.answers),
             mcp: self.mcp_servers(&spot.down("mcp"), own.mcp.unwrap_or_default()),
             page: own.page.is_some(),
             by_hand: BTreeSet::new(),
             auth_methods: own.auth_methods.unwrap_or_default(),
             session: own.session.unwrap_or_default(),
-            wire: wire(own.wire),
+            wire: WireSetup { ids: own.wire.ids.unwrap_or_default(), meta: own.wire.meta.unwrap_or(false) },
         }
     }
 
@@ -126,9 +126,9 @@ impl Checker<'_> {
         }
     }
 
-    fn names_in(&mut self, spot: &Spot<'_>, value: &Value) {
-        let problems = self.scope.check_said(spot, value);
-        self.note(problems);
+    /// Checks the names in a value of the tester.
+    pub fn names_in(&mut self, spot: &Spot<'_>, value: &Value) {
+        self.problems.extend(self.scope.check_said(spot, value));
     }
 
     fn answers(&mut self, spot: &Spot<'_>, answers: BTreeMap<String, AnswerFile>) -> BTreeMap<String, FixedAnswer> {
@@ -179,7 +179,7 @@ impl Checker<'_> {
         let usual = UserSetup::default();
         self.user = UserSetup {
             prompt: user.prompt.unwrap_or(usual.prompt),
-            permission: user.permission.map_or(usual.permission, user_permission),
+            permission: user.permission.unwrap_or(usual.permission),
             mcp_servers: user.mcp_servers,
             directories: user.directories.iter().map(|directory| Template::parse(directory)).collect(),
         };
@@ -191,8 +191,7 @@ impl Checker<'_> {
             let problem = spot.error("case::relative-path", format!("`{path}` is not absolute"));
             self.problems.push(problem.help(format!("did you mean `<cwd>/{path}`?")));
         }
-        let problems = self.scope.check_text(spot, path);
-        self.note(problems);
+        self.problems.extend(self.scope.check_text(spot, path));
     }
 }
 
@@ -206,33 +205,5 @@ pub(crate) fn default_capabilities(tester: Party, edition: &Edition) -> Value {
         }
         Party::Agent if serves("session/new") => json!({"session": {}}),
         Party::Client | Party::Agent => json!({}),
-    }
-}
-
-const fn policy(file: PermissionFile) -> PermissionPolicy {
-    match file {
-        PermissionFile::Allow => PermissionPolicy::Allow,
-        PermissionFile::Reject => PermissionPolicy::Reject,
-        PermissionFile::Hold => PermissionPolicy::Hold,
-        PermissionFile::Cancel => PermissionPolicy::Cancel,
-    }
-}
-
-fn wire(file: WireFile) -> WireSetup {
-    let ids = file.ids.map_or_else(Ids::default, |ids| match ids {
-        IdsFile::Integer => Ids::Integer,
-        IdsFile::Negative => Ids::Negative,
-        IdsFile::Large => Ids::Large,
-        IdsFile::Text => Ids::Text,
-        IdsFile::Digits => Ids::Digits,
-    });
-    WireSetup { ids, meta: file.meta.unwrap_or(false) }
-}
-
-const fn user_permission(file: UserPermissionFile) -> UserPermission {
-    match file {
-        UserPermissionFile::Allow => UserPermission::Allow,
-        UserPermissionFile::Reject => UserPermission::Reject,
-        UserPermissionFile::Hold => UserPermission::Hold,
     }
 }

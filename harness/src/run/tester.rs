@@ -22,6 +22,5 @@ mod writing;
 pub use agent::Agent;
 pub use answer::{Answer, code};
 pub(super) use mcp::{McpMessage, McpServers, tool_name};
-pub use permission::Policy;
 pub use services::Services;
 pub(super) use writing::Writing;

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::words::{DurationText, OneOrMany, present};
+use crate::case::model::UserPermission;
 
 /// The user's acts at the start, and the setup of the client for them.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -14,26 +15,13 @@ pub struct UserFile {
     #[schemars(length(min = 1))]
     pub prompt: Option<String>,
     /// How the user answers requests for permission; `allow` if absent.
-    pub permission: Option<UserPermissionFile>,
+    pub permission: Option<UserPermission>,
     /// MCP servers that the user has configured, as in session/new.
     #[serde(default)]
     pub mcp_servers: Vec<Value>,
     /// Additional directories that the user has configured, such as `<cwd>/more`.
     #[serde(default)]
     pub directories: Vec<String>,
-}
-
-/// How the user of a client answers requests for permission; elicitations are accepted, declined or left open in the
-/// same way.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum UserPermissionFile {
-    /// With the first option that allows.
-    Allow,
-    /// With the first option that rejects.
-    Reject,
-    /// Only by the acts `decide` and `answer`.
-    Hold,
 }
 
 /// An act with its arguments, as in `{act: load, sessionId: <session>}`.

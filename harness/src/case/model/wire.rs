@@ -1,26 +1,31 @@
 //! The way in which the tester writes its messages, for the runner.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 /// How the tester writes its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WireSetup {
-    /// The ids of its requests.
+    /// The ids of its requests, unless the transcript chooses them.
     pub ids: Ids,
     /// Whether every object that may have a `_meta` has one.
     pub meta: bool,
 }
 
-/// The ids of the tester's requests, unless the transcript chooses them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The ids of the tester's requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "IdsFile")]
 pub enum Ids {
-    /// Integers from 0 on, which every subject accepts.
+    /// 0, 1, 2 …, which every subject accepts.
     #[default]
     Integer,
-    /// Integers from -1 down.
+    /// -1, -2, -3 …
     Negative,
-    /// Integers from the largest one down that every JSON parser keeps.
+    /// The largest integers that every JSON parser keeps: 9007199254740991, 9007199254740990 …
     Large,
-    /// Texts.
+    /// Texts with a blank: "request 0", "request 1" …
     Text,
-    /// Texts that look like integers.
+    /// Texts that look like numbers: "0", "1" …
     Digits,
 }

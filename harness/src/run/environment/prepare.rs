@@ -8,10 +8,10 @@ use super::sandbox::Sandbox;
 use super::start::Start;
 use super::subject::Subject;
 use crate::case::Bindings;
-use crate::case::model::{Case, PermissionPolicy, TesterSetup};
+use crate::case::model::{Case, TesterSetup};
 use crate::profile::places::Places;
 use crate::protocol::Adapter;
-use crate::run::tester::{McpServers, Policy, Services};
+use crate::run::tester::{McpServers, Services};
 use crate::transport::web::Web;
 
 /// The environment of a process of the subject, which lasts as long as the process. The workspace belongs to the
@@ -80,13 +80,8 @@ pub async fn open_services(
 /// Creates the services that an agent may use in a case.
 #[must_use]
 pub fn services(adapter: &'static dyn Adapter, setup: &TesterSetup, subject: &Subject, sandbox: &Sandbox) -> Services {
-    let policy = match setup.permission {
-        PermissionPolicy::Allow => Policy::Allow,
-        PermissionPolicy::Reject => Policy::Reject,
-        PermissionPolicy::Hold => Policy::Hold,
-        PermissionPolicy::Cancel => Policy::Cancel,
-    };
-    let services = Services::new(sandbox.workspace().to_owned(), &setup.capabilities, policy, adapter);
+    let workspace = sandbox.workspace().to_owned();
+    let services = Services::new(workspace, &setup.capabilities, setup.permission, adapter);
     services.set_environment(subject.surroundings(sandbox));
     services
 }

@@ -6,22 +6,10 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Refusal};
 use super::params::Params;
+use crate::case::model::PermissionPolicy;
 use crate::protocol::Adapter;
 
-/// How the tester answers `session/request_permission`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// Selects the first `allow_once` option, else the first `allow_always` one.
-    Allow,
-    /// Selects the first `reject_once` option, else the first `reject_always` one.
-    Reject,
-    /// Leaves the request open until the case answers it or the turn is cancelled.
-    Hold,
-    /// Answers with the outcome `cancelled`, as a dismissed dialog would.
-    Cancel,
-}
-
-impl Policy {
+impl PermissionPolicy {
     /// Returns the option kinds that carry out this policy, the preferred one first.
     fn kinds(self) -> &'static [&'static str] {
         match self {
@@ -61,7 +49,7 @@ struct Held {
 /// The current policy, the held requests, and the sessions whose turn is being cancelled.
 #[derive(Debug)]
 pub(super) struct Permissions {
-    policy: Policy,
+    policy: PermissionPolicy,
     /// The member that says what a request is about.
     subject: &'static str,
     held: Vec<Held>,
@@ -69,7 +57,7 @@ pub(super) struct Permissions {
 }
 
 impl Permissions {
-    pub(super) fn new(policy: Policy, adapter: &dyn Adapter) -> Self {
+    pub(super) fn new(policy: PermissionPolicy, adapter: &dyn Adapter) -> Self {
         Self { policy, subject: adapter.permission_member(), held: Vec::new(), cancelling: HashSet::new() }
     }
 

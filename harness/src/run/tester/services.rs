@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::answer::{Answer, Refusal};
 use super::elicitation;
 use super::files::Files;
-use super::permission::{Permissions, Policy};
+use super::permission::Permissions;
 use super::terminal::Terminals;
+use crate::case::model::PermissionPolicy;
 use crate::protocol::{Adapter, Feature};
 use crate::requirement::Party;
 use crate::sync::lock;
@@ -42,7 +43,12 @@ impl Services {
     /// Files are read and written below `workspace`, which is also the default directory of terminals. With a relative
     /// or dangling `workspace`, no file is served.
     #[must_use]
-    pub fn new(workspace: PathBuf, capabilities: &Value, permission: Policy, adapter: &'static dyn Adapter) -> Self {
+    pub fn new(
+        workspace: PathBuf,
+        capabilities: &Value,
+        permission: PermissionPolicy,
+        adapter: &'static dyn Adapter,
+    ) -> Self {
         let inner = Inner {
             adapter,
             capabilities: capabilities.clone(),

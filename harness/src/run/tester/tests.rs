@@ -8,7 +8,8 @@ use tokio::time::timeout;
 
 use crate::protocol::V1;
 
-use super::{Answer, Policy, Services, code};
+use super::{Answer, Services, code};
+use crate::case::model::PermissionPolicy as Policy;
 
 mod capabilities;
 mod files;
