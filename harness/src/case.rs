@@ -45,4 +45,4 @@ pub use pattern::{Pattern, PatternError};
 pub use schema::schema;
 pub(crate) use setup::default_capabilities;
 pub use template::{Bindings, Template};
-pub use vocabulary::{ACTS, INTENTS, MARKER, MethodKind, Misfit, PayloadKind, Vocabulary};
+pub use vocabulary::{ACTS, INTENTS, MARKER, PayloadKind, Vocabulary};

@@ -16,9 +16,9 @@ use serde_json::{Map, Value, json};
 use self::exchange::{Exchange, Said, Turn};
 use self::names::Names;
 use self::yaml::{flow, scalar};
-use crate::case::{MARKER, MethodKind, PayloadKind, Template, UserSetup, Vocabulary};
+use crate::case::{MARKER, PayloadKind, Template, UserSetup, Vocabulary};
 use crate::judge::judge;
-use crate::protocol::Edition;
+use crate::protocol::{Edition, Kind};
 use crate::requirement::Party;
 use crate::trace::{Trace, What};
 use crate::verdict::Verdict;
@@ -269,11 +269,11 @@ impl Writer<'_> {
     fn is_legal(&self, turn: &Turn) -> bool {
         let Some((method, params)) = turn.called() else { return true };
         let is_request = matches!(turn.said, Said::Request { .. });
-        let kind = if is_request { MethodKind::Request } else { MethodKind::Notification };
+        let kind = if is_request { Kind::Request } else { Kind::Notification };
         let is_own = method.starts_with('_') || method.starts_with("$/");
         let params = params.unwrap_or(&Value::Null);
         is_own
-            || self.vocabulary.kind_of(turn.from, method) == kind
+            || self.vocabulary.kind_of(turn.from, method) == Some(kind)
                 && self.fits(turn.from, PayloadKind::Params(method), params)
     }
 

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use crate::case::check::Checker;
 use crate::case::file::{AgentProcessFile, PageFile};
 use crate::case::model::{Act, Action, AgentProcess, UserPermission};
-use crate::case::template::Template;
 use crate::case::vocabulary::ACTS;
 use crate::diagnostic::did_you_mean;
 use crate::document::Spot;
@@ -43,8 +42,7 @@ impl Checker<'_> {
         for (name, value) in given {
             let here = spot.down(name);
             if names.contains(&name.as_str()) {
-                let problems = self.scope.check_said(&here, value);
-                self.note(problems);
+                self.names_in(&here, value);
                 continue;
             }
             strange = true;
@@ -78,20 +76,14 @@ impl Checker<'_> {
             return;
         }
         let order = match order {
-            AgentProcessFile { stderr: Some(text), .. } => AgentProcess::Stderr(self.printed(spot, "stderr", &text)),
-            AgentProcessFile { stdout: Some(text), .. } => AgentProcess::Stdout(self.printed(spot, "stdout", &text)),
+            AgentProcessFile { stderr: Some(text), .. } => AgentProcess::Stderr(self.template(spot, "stderr", &text)),
+            AgentProcessFile { stdout: Some(text), .. } => AgentProcess::Stdout(self.template(spot, "stdout", &text)),
             AgentProcessFile { close: Some(_), .. } => AgentProcess::CloseStdout,
             AgentProcessFile { exit: Some(code), .. } => AgentProcess::Exit(code),
             AgentProcessFile { kill: Some(_), .. } => AgentProcess::Kill,
             AgentProcessFile { .. } => AgentProcess::Linger,
         };
         self.push(spot, Action::AgentProcess(order), Vec::new(), None);
-    }
-
-    fn printed(&mut self, spot: &Spot<'_>, key: &str, text: &str) -> Template {
-        let problems = self.scope.check_text(&spot.down(key), text);
-        self.note(problems);
-        Template::parse(text)
     }
 
     /// Lowers the wait for a login in a terminal.

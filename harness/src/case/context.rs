@@ -25,7 +25,7 @@ impl<'a> Checker<'a> {
         let spot = Spot::root(self.document).down("contexts").down(at);
         match self.includes.get(self.subject, &format!("{CONTEXTS}{name}")) {
             Ok(context) => return Some(context),
-            Err(IncludeError::Broken(problems)) => self.note(problems.iter().cloned()),
+            Err(IncludeError::Broken(problems)) => self.problems.extend(problems.iter().cloned()),
             Err(IncludeError::Unknown(names)) => {
                 let names: Vec<_> = names.into_iter().filter_map(|name| name.strip_prefix(CONTEXTS)).collect();
                 let problem = spot.error("case::unknown-context", format!("unknown context `{name}`"));

@@ -8,9 +8,10 @@ use crate::case::model::{Body, Incoming, IncomingBody, Outgoing, Presence};
 use crate::case::pattern::{FORMS, KINDS, Pattern, PatternError};
 use crate::case::scope::narrow;
 use crate::case::template::Bindings;
-use crate::case::vocabulary::{INTENTS, MethodKind, Misfit, PayloadKind};
+use crate::case::vocabulary::{INTENTS, PayloadKind};
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
 use crate::document::Spot;
+use crate::protocol::{Kind, Problem};
 use crate::requirement::Party;
 
 /// The remedy for an invalid message of the tester, unless it is a mistake.
@@ -47,8 +48,7 @@ impl Checker<'_> {
         let body = match said {
             Said::Call { label, method, params } => {
                 let given = if illegal { None } else { Some(label.is_some()) };
-                let problem = self.call(&spot.down("method"), tester, &method, given, illegal);
-                self.note(problem);
+                self.problems.extend(self.call(&spot.down("method"), tester, &method, given, illegal));
                 self.said_value(spot, "params", params.as_ref(), &method);
                 self.said_value(spot, "wire-id", wire_id.as_ref(), "");
                 if !illegal && !is_extension(&method) {
@@ -56,9 +56,7 @@ impl Checker<'_> {
                 }
                 match label {
                     Some(label) => {
-                        let problem =
-                            self.scope.ask(&spot.down("id"), &label, tester, &method).err().map(|problem| *problem);
-                        self.note(problem);
+                        self.ask(spot, &label, tester, &method);
                         Body::Request { label, method, params, wire_id }
                     }
                     None => Body::Notification { method, params },
@@ -85,7 +83,7 @@ impl Checker<'_> {
                 Body::Error { label, error }
             }
             Said::Answer { .. } => {
-                self.note([says_nothing(spot)]);
+                self.problems.push(says_nothing(spot));
                 return None;
             }
         };
@@ -102,12 +100,9 @@ impl Checker<'_> {
         let body = match self.said(spot, line)? {
             Said::Call { label, method, params } => {
                 let given = if never { None } else { Some(label.is_some()) };
-                let problem = self.call(&spot.down("method"), subject, &method, given, false);
-                self.note(problem);
+                self.problems.extend(self.call(&spot.down("method"), subject, &method, given, false));
                 if let Some(label) = &label {
-                    let problem =
-                        self.scope.ask(&spot.down("id"), label, subject, &method).err().map(|problem| *problem);
-                    self.note(problem);
+                    self.ask(spot, label, subject, &method);
                     // The case's answer to an optional request, or a second request with the same id, may follow.
                     self.scope.bind(&format!("{label}-id"));
                 }
@@ -214,28 +209,26 @@ impl Checker<'_> {
         }
         let kind_of = |party| self.vocabulary.kind_of(party, method);
         match (kind_of(sender), has_id) {
-            (MethodKind::Unknown, _) if kind_of(sender.other()) != MethodKind::Unknown => {
+            (None, _) if kind_of(sender.other()).is_some() => {
                 let message = format!("`{method}` is sent by the {}, not by the {sender}", sender.other());
                 let help =
                     format!("this is a line of the {sender}; the other side's begins with `{}:`", sender.other());
                 Some(key_or_value(spot, method, "case::wrong-sender", message).help(help))
             }
-            (MethodKind::Unknown, _) => {
+            (None, _) => {
                 let candidates: Vec<_> = self.vocabulary.methods.iter().map(String::as_str).collect();
-                let sent: Vec<_> = candidates
-                    .into_iter()
-                    .filter(|m| self.vocabulary.kind_of(sender, m) != MethodKind::Unknown)
-                    .collect();
+                let sent: Vec<_> =
+                    candidates.into_iter().filter(|m| self.vocabulary.kind_of(sender, m).is_some()).collect();
                 let help = did_you_mean(method, &format!("the methods of the {sender} are"), &sent);
                 let problem = key_or_value(spot, method, "case::unknown-method", format!("unknown method `{method}`"));
                 Some(problem.label("not a method of ACP v1").maybe_help(help))
             }
-            (MethodKind::Request, Some(false)) => {
+            (Some(Kind::Request), Some(false)) => {
                 let problem =
                     key_or_value(spot, method, "case::missing-id", format!("`{method}` is a request, which has an id"));
                 Some(problem.help("add `id:` with a label, by which the answer can be named"))
             }
-            (MethodKind::Notification, Some(true)) => {
+            (Some(Kind::Notification), Some(true)) => {
                 let message = format!("`{method}` is a notification, which has no id");
                 let help = if illegal {
                     "only a request can be answered"
@@ -246,6 +239,11 @@ impl Checker<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Records a request with its label.
+    fn ask(&mut self, spot: &Spot<'_>, label: &str, by: Party, method: &str) {
+        self.problems.extend(self.scope.ask(&spot.down("id"), label, by, method).err().map(|problem| *problem));
     }
 
     /// Finds the method that a line of `by` answers, and records the answer if it is certain to come.
@@ -259,8 +257,7 @@ impl Checker<'_> {
             }
         };
         if sure {
-            let problem = self.scope.close(&id, label).err().map(|problem| *problem);
-            self.note(problem);
+            self.problems.extend(self.scope.close(&id, label).err().map(|problem| *problem));
         }
         Some(method)
     }
@@ -270,12 +267,11 @@ impl Checker<'_> {
         self.no_intent(spot, value);
         match Pattern::compile(value) {
             Ok(pattern) => {
-                let problems = self.scope.check_uses(spot, &pattern.names(), binds);
-                self.note(problems);
+                self.problems.extend(self.scope.check_uses(spot, &pattern.names(), binds));
                 Some(pattern)
             }
             Err(errors) => {
-                self.note(errors.into_iter().map(|error| not_a_pattern(spot, error)));
+                self.problems.extend(errors.into_iter().map(|error| not_a_pattern(spot, error)));
                 None
             }
         }
@@ -285,8 +281,7 @@ impl Checker<'_> {
     fn said_value(&mut self, spot: &Spot<'_>, key: &str, value: Option<&Value>, method: &str) {
         let Some(value) = value else { return };
         let here = spot.down(key);
-        let problems = self.scope.check_said(&here, value);
-        self.note(problems);
+        self.names_in(&here, value);
         if method != "session/prompt" {
             self.no_intent(&here, value);
             return;
@@ -353,12 +348,12 @@ impl Checker<'_> {
     }
 
     /// Returns the first differences of a payload from the schema, with samples instead of names.
-    pub fn misfits_of(&self, sender: Party, payload: PayloadKind<'_>, value: &Value) -> Vec<Misfit> {
+    pub fn misfits_of(&self, sender: Party, payload: PayloadKind<'_>, value: &Value) -> Vec<Problem> {
         /// More than this for one message does not help.
         const MOST: usize = 4;
         // A name can have any value, so it is enough if one of the samples fits.
         let samples = [json!("/sample"), json!(1), json!({}), json!([]), json!(true)];
-        let mut first: Option<Vec<Misfit>> = None;
+        let mut first: Option<Vec<Problem>> = None;
         for sample in samples {
             let misfits = self.vocabulary.misfits(sender, payload, &self.sampled(value, &sample));
             if misfits.is_empty() {

@@ -201,14 +201,10 @@ impl PatternNode {
                 }
             }
             Self::Not(inner) => inner.names(pointer, false, uses),
-            Self::Array(items) => {
-                for (i, item) in items.iter().enumerate() {
+            Self::Array(items) | Self::Part { items, .. } => {
+                let first = usize::from(matches!(self, Self::Part { before: true, .. }));
+                for (i, item) in (first..).zip(items) {
                     below(pointer, &i.to_string(), |p| item.names(p, binds, uses));
-                }
-            }
-            Self::Part { before, items, .. } => {
-                for (i, item) in items.iter().enumerate() {
-                    below(pointer, &(i + usize::from(*before)).to_string(), |p| item.names(p, binds, uses));
                 }
             }
             Self::Object(members) => {

@@ -15,7 +15,7 @@ use crate::case::model::{
     Action, FileCheck, FileWant, HttpRequest, Incoming, Presence, ProcessCheck, RawBytes, ReplyText, Step,
 };
 use crate::case::template::Template;
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::diagnostic::did_you_mean;
 use crate::document::{Document, Spot};
 use crate::requirement::Party;
 
@@ -114,7 +114,7 @@ impl Checker<'_> {
             self.push(&spot, Action::CloseStdin, Vec::new(), None);
         }
         if step.restart.is_some() {
-            self.restart(&spot);
+            self.of_agents(&spot, Action::Restart, "`restart` cannot stand here: a client is started once");
         }
         if let Some(FenceFile { decides, within }) = step.end {
             let decides = self.decides(&spot, &decides);
@@ -128,14 +128,6 @@ impl Checker<'_> {
         if let Some(name) = step.include {
             self.include(&spot, &name);
         }
-    }
-
-    fn restart(&mut self, spot: &Spot<'_>) {
-        if self.subject == Party::Agent {
-            return self.push(spot, Action::Restart, Vec::new(), None);
-        }
-        let problem = spot.key_error("case::misplaced-step", "`restart` cannot stand here: a client is started once");
-        self.problems.push(problem.help("it is a step of a case with `subject: agent`"));
     }
 
     /// Adds a step, with its place and its text.
@@ -248,17 +240,22 @@ impl Checker<'_> {
         let set = headers.into_iter().map(|(name, text)| (name, Some(Template::parse(&text))));
         let headers = set.chain(without.into_iter().map(|name| (name, None))).collect();
         if let Some(body) = &body {
-            self.problems.extend(self.scope.check_said(&spot.down("body"), body));
+            self.names_in(&spot.down("body"), body);
         }
         self.dialled(spot, Action::Http(HttpRequest { method, headers, body }));
     }
 
     /// Adds a step of the end of a transport that dials, which a tester of clients is not.
     fn dialled(&mut self, spot: &Spot<'_>, action: Action) {
+        self.of_agents(spot, action, "a client connects to the tester, and not the other way");
+    }
+
+    /// Adds a step that only the case of an agent can have; `why` explains that to the author of another one.
+    fn of_agents(&mut self, spot: &Spot<'_>, action: Action, why: &str) {
         if self.subject == Party::Agent {
             return self.push(spot, action, Vec::new(), None);
         }
-        let problem = spot.key_error("case::misplaced-step", "a client connects to the tester, and not the other way");
+        let problem = spot.key_error("case::misplaced-step", why);
         self.problems.push(problem.help("it is a step of a case with `subject: agent`"));
     }
 
@@ -283,9 +280,9 @@ impl Checker<'_> {
         let action = Action::Reply(ReplyText {
             label,
             presence,
-            contains: self.template(spot, "contains", reply.contains),
-            equals: self.template(spot, "equals", reply.equals),
-            lacks: self.template(spot, "lacks", reply.lacks),
+            contains: reply.contains.map(|text| self.template(spot, "contains", &text)),
+            equals: reply.equals.map(|text| self.template(spot, "equals", &text)),
+            lacks: reply.lacks.map(|text| self.template(spot, "lacks", &text)),
             empty: reply.empty,
         });
         let decides = self.decides(spot, &reply.decides);
@@ -296,8 +293,8 @@ impl Checker<'_> {
         const HELP: &str = "give one of `content: …` (the whole text), `contains: …` and `absent: true`";
         self.absolute(&spot.down("path"), &check.path);
         let path = Template::parse(&check.path);
-        let content = self.template(spot, "content", check.content);
-        let contains = self.template(spot, "contains", check.contains);
+        let content = check.content.map(|text| self.template(spot, "content", &text));
+        let contains = check.contains.map(|text| self.template(spot, "contains", &text));
         let decides = self.decides(spot, &check.decides);
         let want = match (content, contains, check.absent) {
             (Some(text), None, None) => FileWant::Content(text),
@@ -328,10 +325,9 @@ impl Checker<'_> {
         self.push(spot, action, decides, check.within.as_ref().map(DurationText::duration));
     }
 
-    fn template(&mut self, spot: &Spot<'_>, key: &str, text: Option<String>) -> Option<Template> {
-        let text = text?;
-        self.problems.extend(self.scope.check_text(&spot.down(key), &text));
-        Some(Template::parse(&text))
+    pub fn template(&mut self, spot: &Spot<'_>, key: &str, text: &str) -> Template {
+        self.problems.extend(self.scope.check_text(&spot.down(key), text));
+        Template::parse(text)
     }
 
     /// Returns the requirements that a step decides: they must exist, be declared and be requirements for the subject.
@@ -370,16 +366,11 @@ impl Checker<'_> {
                     self.open.pop();
                 }
             }
-            Err(IncludeError::Broken(problems)) => self.note(problems.iter().cloned()),
+            Err(IncludeError::Broken(problems)) => self.problems.extend(problems.iter().cloned()),
             Err(IncludeError::Unknown(names)) => {
                 let problem = spot.error("case::unknown-include", format!("unknown include `{name}`"));
                 self.problems.push(problem.maybe_help(did_you_mean(name, "the includes are", &names)));
             }
         }
-    }
-
-    /// Adds mistakes.
-    pub fn note(&mut self, problems: impl IntoIterator<Item = Diagnostic>) {
-        self.problems.extend(problems);
     }
 }

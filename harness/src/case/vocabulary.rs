@@ -6,17 +6,6 @@ use crate::edition::Editions;
 use crate::protocol::{Edition, Kind, Method, Problem, ProblemKind};
 use crate::requirement::Party;
 
-/// The kind of a method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MethodKind {
-    /// It is answered.
-    Request,
-    /// It is not answered.
-    Notification,
-    /// This party has no such method.
-    Unknown,
-}
-
 /// The part of a message that a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadKind<'a> {
@@ -26,15 +15,6 @@ pub enum PayloadKind<'a> {
     Result(&'a str),
     /// An error object.
     Error,
-}
-
-/// The reason why a value does not fit its schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
-    /// The place in the value, as a JSON pointer.
-    pub at: String,
-    /// The mistake at that place.
-    pub message: String,
 }
 
 /// Everything that the cases of one edition may name.
@@ -65,32 +45,27 @@ impl Vocabulary {
         Editions::built_in().are_of_other(&self.edition.name, &self.edition.catalogue, requirements)
     }
 
-    /// Returns the kind of a party's method. Callers handle methods that begin with `_` or `$/`.
+    /// Returns the kind of a party's method; `None` if it has no such method. Callers handle methods that begin with `_`
+    /// or `$/`.
     #[must_use]
-    pub fn kind_of(&self, sender: Party, method: &str) -> MethodKind {
+    pub fn kind_of(&self, sender: Party, method: &str) -> Option<Kind> {
         let Edition { methods, draft_methods, .. } = self.edition;
-        match methods.kind_of(sender, method).or_else(|| draft_methods.kind_of(sender, method)) {
-            Some(Kind::Request) => MethodKind::Request,
-            Some(Kind::Notification) => MethodKind::Notification,
-            None => MethodKind::Unknown,
-        }
+        methods.kind_of(sender, method).or_else(|| draft_methods.kind_of(sender, method))
     }
 
     /// Compares a payload that a party sends with its schema.
     #[must_use]
-    pub fn misfits(&self, sender: Party, payload: PayloadKind<'_>, value: &Value) -> Vec<Misfit> {
-        let problems = self.problems(sender, payload, value);
-        let meant = problems.into_iter().filter(|problem| !problem.is_null_capability(value));
-        meant.map(|problem| Misfit { at: problem.at, message: problem.message }).collect()
+    pub fn misfits(&self, sender: Party, payload: PayloadKind<'_>, value: &Value) -> Vec<Problem> {
+        let problems = self.problems(sender, payload, value).into_iter();
+        problems.filter(|problem| !problem.is_null_capability(value)).collect()
     }
 
     /// Returns the values in a pattern for a party's payload that the schema excludes: words outside a closed set.
     #[must_use]
-    pub fn unknown_values(&self, sender: Party, payload: PayloadKind<'_>, pattern: &Value) -> Vec<Misfit> {
+    pub fn unknown_values(&self, sender: Party, payload: PayloadKind<'_>, pattern: &Value) -> Vec<Problem> {
         let is_word = |at: &str| pattern.pointer(at).and_then(Value::as_str).is_some_and(|word| !word.contains('<'));
         let problems = self.problems(sender, payload, pattern).into_iter();
-        let unknown = problems.filter(|problem| problem.kind == ProblemKind::NotInSet && is_word(&problem.at));
-        unknown.map(|problem| Misfit { at: problem.at, message: problem.message }).collect()
+        problems.filter(|problem| problem.kind == ProblemKind::NotInSet && is_word(&problem.at)).collect()
     }
 
     /// Returns the differences of a payload that a party sends from its schema.

@@ -1,6 +1,8 @@
 //! References to the values of a matrix in texts: `<matrix.id>`, `<matrix.declared.fs>`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::document::child;
 
 /// The regular expression for a text that is one reference, for editors.
 pub(crate) const PATTERN: &str = r"^<matrix\.[a-z0-9.A-Z_-]+>$";
@@ -67,15 +69,13 @@ pub(super) fn texts<'v>(value: &'v Value, pointer: &str, each: &mut impl FnMut(&
     match value {
         Value::String(text) => each(pointer, text),
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(i, item)| texts(item, &crate::document::child(pointer, i), each));
+            items.iter().enumerate().for_each(|(i, item)| texts(item, &child(pointer, i), each));
         }
-        Value::Object(members) => members_of(members, pointer, each),
+        Value::Object(members) => {
+            members.iter().for_each(|(key, member)| texts(member, &child(pointer, key), each));
+        }
         _ => {}
     }
-}
-
-fn members_of<'v>(members: &'v Map<String, Value>, pointer: &str, each: &mut impl FnMut(&str, &'v str)) {
-    members.iter().for_each(|(key, member)| texts(member, &crate::document::child(pointer, key), each));
 }
 
 #[cfg(test)]
