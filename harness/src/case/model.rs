@@ -4,6 +4,7 @@
 //! need not check them again.
 
 mod carried;
+mod outgoing;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -418,26 +419,6 @@ pub struct Outgoing {
     pub illegal: bool,
     /// The size of the pieces in bytes, if it is written in pieces.
     pub split: Option<usize>,
-}
-
-impl Outgoing {
-    /// Returns the label of the request, if the message is one.
-    #[must_use]
-    pub fn request(&self) -> Option<&str> {
-        match &self.body {
-            Body::Request { label, .. } => Some(label.as_str()),
-            _ => None,
-        }
-    }
-
-    /// Returns the intent of the prompt, if the message is one.
-    #[must_use]
-    pub fn intent(&self) -> Option<&str> {
-        let Body::Request { params: Some(params), .. } = &self.body else { return None };
-        let prompt = params.get("prompt")?;
-        let mut blocks = prompt.as_array().map_or(std::slice::from_ref(prompt), Vec::as_slice).iter();
-        blocks.find_map(|block| block.get("intent")?.as_str())
-    }
 }
 
 /// The content of a tester's message. The values may contain names to interpolate.

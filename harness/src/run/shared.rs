@@ -144,12 +144,7 @@ fn needs_own_workspace(case: &Case) -> bool {
     if case.subject == Party::Client {
         return true;
     }
-    let calls = |wanted: &str| {
-        case.sent().any(|line| match &line.body {
-            Body::Request { method, .. } | Body::Notification { method, .. } => method == wanted,
-            Body::Result { .. } | Body::Error { .. } => false,
-        })
-    };
+    let calls = |wanted: &str| case.sent().any(|line| line.method() == Some(wanted));
     let writes = || case.sent().filter_map(Outgoing::intent).any(|intent| WRITING.contains(&intent));
     calls("session/list") || (calls("session/cancel") || calls("$/cancel_request")) && writes()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Action, Body, Case, Outgoing, Step};
+use super::{Action, Case, Outgoing, Step};
 use crate::requirement::{Catalogue, Party, Transport};
 
 impl Case {
@@ -43,25 +43,6 @@ impl Case {
                 };
                 begins && !needs_stdio() && !needs_frames() && self.steps.iter().all(is_plain)
             }
-        }
-    }
-}
-
-impl Outgoing {
-    /// Returns its params or its result.
-    fn value(&self) -> Option<&Value> {
-        match &self.body {
-            Body::Request { params, .. } | Body::Notification { params, .. } => params.as_ref(),
-            Body::Result { result, .. } => Some(result),
-            Body::Error { .. } => None,
-        }
-    }
-
-    /// Returns the method, if the message is a request or a notification.
-    fn method(&self) -> Option<&str> {
-        match &self.body {
-            Body::Request { method, .. } | Body::Notification { method, .. } => Some(method),
-            Body::Result { .. } | Body::Error { .. } => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::case::model::{Body, Incoming};
+use crate::case::model::{Incoming, Outgoing};
 use crate::requirement::Party;
 use crate::run::case::RunningCase;
 use crate::run::case::inbox::{SentRequest, answers};
@@ -21,11 +21,8 @@ impl<C: Channel> RunningCase<'_, C> {
     /// A login may open a browser, so the user or the agent must permit it. A case that logs in or out itself gets no
     /// further login.
     pub(super) async fn log_in_and_repeat(&mut self, line: &Incoming) -> bool {
-        let logs_in = |body: &Body| match body {
-            Body::Request { method, .. } | Body::Notification { method, .. } => LOGINS.contains(&method.as_str()),
-            Body::Result { .. } | Body::Error { .. } => false,
-        };
-        if self.case.sent().any(|sent| logs_in(&sent.body) || sent.illegal) {
+        let logs_in = |sent: &Outgoing| sent.method().is_some_and(|method| LOGINS.contains(&method));
+        if self.case.sent().any(|sent| logs_in(sent) || sent.illegal) {
             return false;
         }
         let Some(label) = line.body.answers().map(str::to_owned) else { return false };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::case::model::{Action, Body, Case, Incoming, IncomingBody, UserPermission};
+use crate::case::model::{Action, Case, Incoming, IncomingBody, Outgoing, UserPermission};
 use crate::protocol::Feature;
 use crate::requirement::{Area, Party};
 use crate::trace::{Event, What};
@@ -122,10 +122,7 @@ fn methods_of(case: &Case) -> BTreeSet<&str> {
     let mut methods: BTreeSet<&str> = case.tester.answers.keys().map(String::as_str).collect();
     for step in &case.steps {
         match &step.action {
-            Action::Send(lines) => methods.extend(lines.iter().filter_map(|line| match &line.body {
-                Body::Request { method, .. } | Body::Notification { method, .. } => Some(method.as_str()),
-                Body::Result { .. } | Body::Error { .. } => None,
-            })),
+            Action::Send(lines) => methods.extend(lines.iter().filter_map(Outgoing::method)),
             Action::Expect { line, .. } | Action::Never(line) => methods.extend(called(line)),
             Action::AnyOrder(lines) => methods.extend(lines.iter().filter_map(called)),
             _ => {}
