@@ -19,21 +19,28 @@ pub(super) async fn compare<C: Channel>(
     check: &FileCheck,
     within: Option<Duration>,
 ) -> StepResult {
-    let deadline = Instant::now() + running.for_check(within.unwrap_or_default());
+    let limit = running.for_check(within.unwrap_or_default());
+    repeat(running, limit, |running| compare_now(running, check)).await
+}
+
+/// Repeats a check until the result is as expected or the time is up; between two checks, processes events.
+pub(super) async fn repeat<'c, C: Channel>(
+    running: &mut RunningCase<'c, C>,
+    limit: Duration,
+    check: impl Fn(&RunningCase<'c, C>) -> StepResult,
+) -> StepResult {
+    let deadline = Instant::now() + limit;
     loop {
-        let result = compare_now(running, check);
-        if result.outcome == Outcome::Done || !pause(running, deadline).await {
+        let result = check(running);
+        if result.outcome == Outcome::Done {
+            return result;
+        }
+        let now = Instant::now();
+        running.pass_time((now + CHECK_AGAIN).min(deadline)).await;
+        if now >= deadline {
             return result;
         }
     }
-}
-
-/// Processes events until it is time to check again; false when no time is left.
-pub(super) async fn pause<C: Channel>(running: &mut RunningCase<'_, C>, deadline: Instant) -> bool {
-    let now = Instant::now();
-    let until = (now + CHECK_AGAIN).min(deadline);
-    running.pass_time(until).await;
-    now < deadline
 }
 
 fn is_absent(path: &Path) -> bool {

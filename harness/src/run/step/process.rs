@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use crate::case::model::ProcessCheck;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::Channel;
@@ -18,13 +16,8 @@ pub(super) async fn check<C: Channel>(
     check: &ProcessCheck,
     within: Option<Duration>,
 ) -> StepResult {
-    let deadline = Instant::now() + running.for_check(within.unwrap_or(running.limits.answer));
-    loop {
-        let result = check_now(running, check);
-        if result.outcome == Outcome::Done || !super::file::pause(running, deadline).await {
-            return result;
-        }
-    }
+    let limit = running.for_check(within.unwrap_or(running.limits.answer));
+    super::file::repeat(running, limit, |running| check_now(running, check)).await
 }
 
 fn check_now<C: Channel>(running: &RunningCase<'_, C>, check: &ProcessCheck) -> StepResult {
