@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::case::model::{Need, NeedRoot};
 use crate::requirement::Party;
-use crate::run::case::RunningCase;
 use crate::run::case::inbox::answers;
+use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::Channel;
 use crate::trace::{Observed, Outcome, StepEvent, StepKind, What};
 
@@ -18,19 +18,11 @@ impl<C: Channel> RunningCase<'_, C> {
             }
             let Some((event, root)) = self.need_root(need.root) else { continue };
             if !is_met(need, &root) {
-                let event = StepEvent {
-                    kind: StepKind::Needs,
-                    line: 0,
-                    include: None,
-                    text: format!("needs: {}{}", if need.unmet { "not " } else { "" }, need.text),
-                    outcome: Outcome::NotApplicable,
-                    decides: Vec::new(),
-                    events: vec![event],
-                    expected: None,
-                    observed: Some(Observed::Capability { need: need.text.clone(), advertised: need.unmet }),
-                    intent: None,
-                };
-                self.channel.record(What::Step(event));
+                let text = format!("needs: {}{}", if need.unmet { "not " } else { "" }, need.text);
+                let observed = Some(Observed::Capability { need: need.text.clone(), advertised: need.unmet });
+                let result = StepResult::new(StepKind::Needs, Outcome::NotApplicable);
+                let result = StepResult { events: vec![event], observed, ..result };
+                self.channel.record(What::Step(StepEvent { text, ..result.event() }));
                 return true;
             }
             self.met[index] = true;
