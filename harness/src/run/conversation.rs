@@ -238,8 +238,9 @@ impl Conversation {
                 self.state.mcp.take_in(server, event, &mut self.state.recorder);
                 true
             }
-            Some(request) = next_visit(&mut self.web) => { self.visited(request); true }
-            Some(asked) = next_of_model(&mut self.model) => { self.model_asked(asked); true }
+            // Without an endpoint or a model, these branches are disabled.
+            Some(request) = async { self.web.as_mut()?.next().await } => { self.visited(request); true }
+            Some(asked) = async { self.model.as_mut()?.next().await } => { self.model_asked(asked); true }
         }
     }
 
@@ -248,8 +249,8 @@ impl Conversation {
         tokio::select! {
             biased;
             (server, event) = self.state.mcp.next() => self.state.mcp.take_in(server, event, &mut self.state.recorder),
-            Some(request) = next_visit(&mut self.web) => self.visited(request),
-            Some(asked) = next_of_model(&mut self.model) => self.model_asked(asked),
+            Some(request) = async { self.web.as_mut()?.next().await } => self.visited(request),
+            Some(asked) = async { self.model.as_mut()?.next().await } => self.model_asked(asked),
             () = ready(()) => return false,
         }
         true
@@ -423,21 +424,5 @@ impl Channel for Conversation {
 
     fn writing(&mut self) -> &mut Writing {
         &mut self.writing
-    }
-}
-
-/// Waits for the next request to a model; without a model, it never returns.
-async fn next_of_model(model: &mut Option<CaseModel>) -> Option<ModelEvent> {
-    match model {
-        Some(model) => model.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for the next request to an endpoint; without an endpoint, it never returns.
-async fn next_visit(web: &mut Option<Web>) -> Option<WebRequest> {
-    match web {
-        Some(web) => web.next().await,
-        None => std::future::pending().await,
     }
 }

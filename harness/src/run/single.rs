@@ -184,7 +184,8 @@ pub(super) async fn run_transcript<C: Channel>(running: &mut RunningCase<'_, C>)
     let ending = tokio::select! {
         biased;
         () = interruption() => Ending::Interrupted,
-        key = decision(subject) => Ending::Key(key),
+        // Without a person, this branch is disabled.
+        Some(key) = async { Some(subject.person.as_ref()?.decision().await) } => Ending::Key(key),
         () = transcript::run(running) => Ending::Over,
     };
     let why = match ending {
@@ -206,14 +207,6 @@ pub(super) async fn finish(mut conversation: Conversation, env: &CaseEnv, closin
     conversation.take_in_model();
     reap_marked(&env.sandbox.marker());
     conversation.state.recorder.finish()
-}
-
-/// Waits until the person presses a key other than the one to continue; without a person, it never returns.
-async fn decision(subject: &Subject) -> Key {
-    match &subject.person {
-        Some(person) => person.decision().await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Starts the subject. If that is impossible, returns the recorder with the reason in it.
