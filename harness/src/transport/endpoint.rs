@@ -25,10 +25,10 @@ use tokio::time::timeout;
 
 use self::hub::{Hub, Served};
 use super::event::LinkEvent;
-use super::http::{recorded, text_of};
+use super::http::text_of;
 use super::http_server::serve_http;
 use crate::requirement::Transport;
-use crate::trace::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID};
+use crate::trace::{CONNECTION_ID, Posted, SESSION_ID};
 
 /// The time for the tester to answer `initialize`, after which the client gets an error.
 const INITIALIZE: Duration = Duration::from_secs(60);
@@ -105,6 +105,7 @@ async fn answer(hub: &Arc<Hub>, request: Request<Incoming>) -> Result<Response<B
     let text = |name: &str| request.headers().get(name).map(text_of);
     let (id, session) = (text(CONNECTION_ID), text(SESSION_ID));
     let known = id.as_deref().and_then(|id| hub.find(id));
+    let unknown = if id.is_some() { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
     let is_upgrade = text(UPGRADE.as_str()).is_some_and(|kind| kind.eq_ignore_ascii_case("websocket"));
     match *request.method() {
         Method::POST => post(hub, request, known, id.is_some()).await,
@@ -112,23 +113,21 @@ async fn answer(hub: &Arc<Hub>, request: Request<Incoming>) -> Result<Response<B
         Method::GET => {
             let exchange = hub.noted(known.as_ref(), request.method(), request.headers(), None).await;
             let accepts = text(ACCEPT.as_str()).is_some_and(|kinds| kinds.contains("text/event-stream"));
-            match (known, id.is_some()) {
+            match known {
                 _ if !accepts => Ok(hub.answered(exchange, StatusCode::NOT_ACCEPTABLE).await),
-                (None, false) => Ok(hub.answered(exchange, StatusCode::BAD_REQUEST).await),
-                (None, true) => Ok(hub.answered(exchange, StatusCode::NOT_FOUND).await),
-                (Some(served), _) => Ok(stream::open(&served, session, exchange.1).await),
+                None => Ok(hub.answered(exchange, unknown).await),
+                Some(served) => Ok(stream::open(&served, session, exchange.1).await),
             }
         }
         Method::DELETE => {
             let exchange = hub.noted(known.as_ref(), request.method(), request.headers(), None).await;
-            match (known, id.is_some()) {
-                (Some(served), _) => {
+            match known {
+                Some(served) => {
                     let response = hub.answered(exchange, StatusCode::ACCEPTED).await;
                     served.left().await;
                     Ok(response)
                 }
-                (None, false) => Ok(hub.answered(exchange, StatusCode::BAD_REQUEST).await),
-                (None, true) => Ok(hub.answered(exchange, StatusCode::NOT_FOUND).await),
+                None => Ok(hub.answered(exchange, unknown).await),
             }
         }
         _ => Ok(status(StatusCode::METHOD_NOT_ALLOWED)),
@@ -189,15 +188,4 @@ fn status(code: StatusCode) -> Response<Body> {
     let mut response = Response::new(Either::Left(Full::default()));
     *response.status_mut() = code;
     response
-}
-
-/// Returns the event of a response.
-fn event_of<B>(exchange: usize, response: &Response<B>) -> HttpEvent {
-    HttpEvent::Response {
-        exchange,
-        status: response.status().as_u16(),
-        version: format!("{:?}", response.version()),
-        headers: recorded(response.headers()),
-        body: None,
-    }
 }

@@ -4,17 +4,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{Stream, StreamExt};
+use hyper::Response;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use sse_stream::SseStream;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
-use crate::trace::recorded_headers;
+use crate::trace::{HttpEvent, recorded_headers};
 
 /// Returns the headers to record.
 pub(super) fn recorded(headers: &HeaderMap) -> Vec<(String, String)> {
     let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), text_of(value))).collect();
     recorded_headers(headers.iter().map(|(name, value)| (*name, value.as_str())))
+}
+
+/// Returns the event of the head of a response.
+pub(super) fn event_of<B>(exchange: usize, response: &Response<B>) -> HttpEvent {
+    HttpEvent::Response {
+        exchange,
+        status: response.status().as_u16(),
+        version: format!("{:?}", response.version()),
+        headers: recorded(response.headers()),
+        body: None,
+    }
 }
 
 /// Returns the value of a header as text. Ids of sessions may have letters beyond ASCII.
@@ -63,9 +78,18 @@ pub(super) fn events_of<E: std::error::Error>(
     })
 }
 
-/// Returns the settings of a WebSocket: messages may be as long as bodies.
-pub(super) fn socket_settings() -> WebSocketConfig {
-    WebSocketConfig::default().max_message_size(Some(LONGEST_BODY)).max_frame_size(Some(LONGEST_BODY))
+/// One end of a WebSocket.
+pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// Makes a WebSocket of an upgraded connection; a message may be as long as a body.
+pub(super) async fn socket_over(upgraded: Upgraded, role: Role) -> Socket {
+    let settings = WebSocketConfig::default().max_message_size(Some(LONGEST_BODY)).max_frame_size(Some(LONGEST_BODY));
+    Socket::from_raw_socket(TokioIo::new(upgraded), role, Some(settings)).await
+}
+
+/// Returns the kind of a frame that closes a WebSocket, with its code if there is one.
+pub(super) fn kind_of_close(close: Option<&CloseFrame>) -> String {
+    close.map_or_else(|| "close".to_owned(), |close| format!("close {}", close.code))
 }
 
 /// The longest recorded beginning of a body that is not a message, in characters.

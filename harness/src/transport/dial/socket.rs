@@ -6,12 +6,9 @@ use futures_util::{SinkExt, StreamExt};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY};
-use hyper::upgrade::Upgraded;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::error::Error;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -20,7 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 use super::{Events, Server};
 use crate::trace::{HttpEvent, Posted};
 use crate::transport::event::Outgoing;
-use crate::transport::http::{reason, recorded, socket_settings};
+use crate::transport::http::{Socket, event_of, kind_of_close, reason, recorded, socket_over};
 
 /// The time for the answer of a server to the end of the connection.
 const CLOSE: Duration = Duration::from_millis(500);
@@ -68,7 +65,7 @@ pub(super) async fn serve(
             Err(error) => return events.http(failed(reason(&error))).await,
         }
     };
-    events.http(answered(&response)).await;
+    events.http(event_of(UPGRADE, &response)).await;
     let mut socket = match open(response, key.as_ref()).await {
         Ok(socket) => socket,
         Err(why) => return events.http(failed(why)).await,
@@ -79,10 +76,7 @@ pub(super) async fn serve(
             frame = socket.next() => match frame {
                 Some(Ok(Message::Text(text))) => events.message(text.as_bytes().to_vec()).await,
                 Some(Ok(Message::Binary(_))) => events.http(frame_of_server("binary")).await,
-                Some(Ok(Message::Close(frame))) => {
-                    let reason = frame.map_or_else(String::new, |frame| format!(" {}", frame.code));
-                    events.http(frame_of_server(&format!("close{reason}"))).await;
-                }
+                Some(Ok(Message::Close(close))) => events.http(frame_of_server(&kind_of_close(close.as_ref()))).await,
                 // The library answers a ping.
                 Some(Ok(_)) => {}
                 Some(Err(Error::ConnectionClosed)) | None => break None,
@@ -118,10 +112,7 @@ pub(super) async fn serve(
 }
 
 /// Makes a WebSocket of the connection whose upgrade the server accepted.
-async fn open(
-    response: Response<Incoming>,
-    key: Option<&HeaderValue>,
-) -> Result<WebSocketStream<TokioIo<Upgraded>>, String> {
+async fn open(response: Response<Incoming>, key: Option<&HeaderValue>) -> Result<Socket, String> {
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(format!("the server refused the WebSocket with {}", response.status()));
     }
@@ -131,19 +122,9 @@ async fn open(
         return Err("the answer to the upgrade has a wrong Sec-WebSocket-Accept".to_owned());
     }
     let upgraded = hyper::upgrade::on(response).await.map_err(|error| reason(&error))?;
-    Ok(WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, Some(socket_settings())).await)
+    Ok(socket_over(upgraded, Role::Client).await)
 }
 
 fn frame_of_server(kind: &str) -> HttpEvent {
     HttpEvent::Frame { exchange: UPGRADE, by_server: true, kind: kind.to_owned(), message: None }
-}
-
-fn answered<B>(response: &Response<B>) -> HttpEvent {
-    HttpEvent::Response {
-        exchange: UPGRADE,
-        status: response.status().as_u16(),
-        version: format!("{:?}", response.version()),
-        headers: recorded(response.headers()),
-        body: None,
-    }
 }

@@ -11,12 +11,11 @@ use hyper::{Method, Response, StatusCode};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::{Body, event_of, random, status};
+use super::{Body, random, status};
 use crate::sync::lock;
 use crate::trace::{HttpEvent, Posted};
-use crate::transport::event::Outgoing;
-use crate::transport::event::{Input, LinkEvent};
-use crate::transport::http::{LONGEST_BODY, recorded, text_of};
+use crate::transport::event::{Input, LinkEvent, Outgoing};
+use crate::transport::http::{LONGEST_BODY, event_of, recorded, text_of};
 
 /// The most messages that wait for a stream which the client has not opened.
 const MOST_KEPT: usize = 10_000;
@@ -115,10 +114,6 @@ impl Hub {
         let response = status(code);
         let _ = self.events.send(LinkEvent::Http { connection, event: event_of(exchange, &response) }).await;
         response
-    }
-
-    fn forget(&self, served: &Served) {
-        lock(&self.connections).remove(&served.id);
     }
 }
 
@@ -279,7 +274,7 @@ async fn route(hub: Arc<Hub>, served: Arc<Served>, mut queue: mpsc::UnboundedRec
             Outgoing::End => break,
         }
     }
-    hub.forget(&served);
+    lock(&hub.connections).remove(&served.id);
     lock(&served.routes).end();
     let _ = hub.events.send(LinkEvent::AgentEnded { connection: served.number }).await;
 }

@@ -6,18 +6,15 @@ use futures_util::{SinkExt, StreamExt};
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SET_COOKIE, UPGRADE};
-use hyper::upgrade::Upgraded;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 
 use super::hub::{Hub, Served};
 use super::{Body, Unanswered};
 use crate::trace::{CONNECTION_ID, HttpEvent};
-use crate::transport::http::socket_settings;
+use crate::transport::http::{Socket, kind_of_close, socket_over};
 
 /// Opens a WebSocket, which is a connection of its own.
 pub(super) async fn upgrade(hub: &Arc<Hub>, mut request: Request<Incoming>) -> Result<Response<Body>, Unanswered> {
@@ -41,21 +38,14 @@ pub(super) async fn upgrade(hub: &Arc<Hub>, mut request: Request<Incoming>) -> R
     let queue = served.open_socket();
     tokio::spawn(async move {
         if let Ok(upgraded) = upgraded.await {
-            let socket =
-                WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(socket_settings())).await;
-            serve(&served, exchange, socket, queue).await;
+            serve(&served, exchange, socket_over(upgraded, Role::Server).await, queue).await;
         }
         served.left().await;
     });
     Ok(response)
 }
 
-async fn serve(
-    served: &Served,
-    exchange: usize,
-    mut socket: WebSocketStream<TokioIo<Upgraded>>,
-    mut queue: mpsc::UnboundedReceiver<Bytes>,
-) {
+async fn serve(served: &Served, exchange: usize, mut socket: Socket, mut queue: mpsc::UnboundedReceiver<Bytes>) {
     let frame = |kind: String| HttpEvent::Frame { exchange, by_server: false, kind, message: None };
     let why = loop {
         tokio::select! {
@@ -64,8 +54,7 @@ async fn serve(
                 Some(Ok(Message::Text(text))) => served.output(text.as_bytes()).await,
                 Some(Ok(Message::Binary(_))) => served.http(frame("binary".to_owned())).await,
                 Some(Ok(Message::Close(close))) => {
-                    let code = close.map_or_else(String::new, |close| format!(" {}", close.code));
-                    served.http(frame(format!("close{code}"))).await;
+                    served.http(frame(kind_of_close(close.as_ref()))).await;
                 }
                 // The library answers a ping.
                 Some(Ok(_)) => {}

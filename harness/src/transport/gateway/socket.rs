@@ -6,24 +6,19 @@ use futures_util::{SinkExt, StreamExt};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderMap, UPGRADE};
-use hyper::upgrade::Upgraded;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 
 use super::{Body, Desk, Passage, Place, passed_on, rebuilt};
 use crate::requirement::Party;
 use crate::sync::lock;
 use crate::trace::HttpEvent;
-use crate::transport::http::{reason, socket_settings};
+use crate::transport::http::{Socket, kind_of_close, reason, socket_over};
 
 /// The time for both to end the connection once one of them has closed it.
 const CLOSE: Duration = Duration::from_millis(500);
-
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// Passes on the upgrade to a WebSocket, which is a connection of its own, and then its frames.
 pub(super) async fn pass(desk: &Desk, mut request: Request<Incoming>) -> Response<Body> {
@@ -48,10 +43,8 @@ pub(super) async fn pass(desk: &Desk, mut request: Request<Incoming>) -> Respons
     tokio::spawn(async move {
         let why = match tokio::try_join!(of_client, of_server) {
             Ok((of_client, of_server)) => {
-                let client =
-                    Socket::from_raw_socket(TokioIo::new(of_client), Role::Server, Some(socket_settings())).await;
-                let server =
-                    Socket::from_raw_socket(TokioIo::new(of_server), Role::Client, Some(socket_settings())).await;
+                let client = socket_over(of_client, Role::Server).await;
+                let server = socket_over(of_server, Role::Client).await;
                 exchange(client, server, place, &passages).await
             }
             Err(error) => Some(reason(&error)),
@@ -94,8 +87,7 @@ async fn exchange(
             }
             Some(Ok(Message::Binary(_))) => of_kind("binary".to_owned()),
             Some(Ok(Message::Close(close))) => {
-                let code = close.as_ref().map_or_else(String::new, |close| format!(" {}", close.code));
-                let _ = passages.send((connection, of_kind(format!("close{code}")))).await;
+                let _ = passages.send((connection, of_kind(kind_of_close(close.as_ref())))).await;
                 Passage::Ended(from)
             }
             // The library answers a ping.
