@@ -47,17 +47,17 @@ impl StreamPiece {
         Self { name: None, data, paced: false }
     }
 
-    /// Gives the event a name.
-    #[must_use]
-    pub fn named(self, name: &'static str) -> Self {
-        Self { name: Some(name), ..self }
-    }
-
     /// Pauses before the event if the answer is slow.
     #[must_use]
     pub fn paced(self) -> Self {
         Self { paced: true, ..self }
     }
+}
+
+/// Builds an event; its data also contains its name.
+pub(super) fn event(name: &'static str, mut data: Value) -> StreamPiece {
+    data["type"] = name.into();
+    StreamPiece { name: Some(name), ..StreamPiece::new(data) }
 }
 
 /// Returns the text of a content: a plain text, or the texts of a list of blocks with `text`.

@@ -98,8 +98,15 @@ pub(super) fn named<'s>(schema: &'s Value, names: &[&str]) -> Option<&'s Value> 
 }
 
 /// Returns the type of a member; the first one other than null if there are several.
-pub(super) fn kind(member: &Value) -> &str {
-    Filler::kind(member)
+pub(super) fn kind(schema: &Value) -> &str {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind,
+        Some(Value::Array(kinds)) => {
+            kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or_default()
+        }
+        _ if schema.get("properties").is_some() => "object",
+        _ => "",
+    }
 }
 
 /// Returns a name in lower case and without separators.
@@ -132,21 +139,10 @@ impl<'s> Filler<'s> {
         self.resolved(schema).get("properties").and_then(Value::as_object).into_iter().flatten()
     }
 
-    fn kind(schema: &Value) -> &str {
-        match schema.get("type") {
-            Some(Value::String(kind)) => kind,
-            Some(Value::Array(kinds)) => {
-                kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or_default()
-            }
-            _ if schema.get("properties").is_some() => "object",
-            _ => "",
-        }
-    }
-
     /// Converts a wanted value to the form of a member.
     fn fitted(&self, member: &'s Value, meaning: Meaning, value: &Value) -> Value {
         let member = self.resolved(member);
-        match (meaning, Self::kind(member).to_ascii_lowercase().as_str()) {
+        match (meaning, kind(member).to_ascii_lowercase().as_str()) {
             (Meaning::Steps, "array") => {
                 let steps = value.as_array().map_or(&[][..], Vec::as_slice);
                 steps.iter().map(|step| self.step(member.get("items").unwrap_or(&Value::Null), step)).collect()
@@ -172,7 +168,7 @@ impl<'s> Filler<'s> {
     /// Converts a step of a plan to an item of the tool's list.
     fn step(&self, item: &'s Value, step: &Value) -> Value {
         let item = self.resolved(item);
-        if Self::kind(item).eq_ignore_ascii_case("string") {
+        if kind(item).eq_ignore_ascii_case("string") {
             return step["step"].clone();
         }
         let mut members = Map::new();
@@ -183,7 +179,7 @@ impl<'s> Filler<'s> {
                     step["step"].clone()
                 }
                 "status" | "state" => allowed(member, &step["state"]),
-                "id" if Self::kind(member).eq_ignore_ascii_case("string") => json!(step["number"].to_string()),
+                "id" if kind(member).eq_ignore_ascii_case("string") => json!(step["number"].to_string()),
                 "id" => step["number"].clone(),
                 _ => continue,
             };
@@ -216,7 +212,7 @@ impl<'s> Filler<'s> {
         if let Some(first) = schema.get("enum").and_then(Value::as_array).and_then(|values| values.first()) {
             return first.clone();
         }
-        match Self::kind(schema).to_ascii_lowercase().as_str() {
+        match kind(schema).to_ascii_lowercase().as_str() {
             "object" if depth < DEEPEST => {
                 let mut members = Map::new();
                 self.complete(schema, &mut members, depth);

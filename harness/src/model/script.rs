@@ -136,6 +136,11 @@ impl Script<'_> {
         if self.wish.rounds() > 0 {
             return self.closes();
         }
+        self.calls_for(jobs)
+    }
+
+    /// Calls a tool for each of the jobs, all at the same time.
+    fn calls_for(&self, jobs: &[Job]) -> Move {
         let mut calls = Vec::new();
         for job in jobs {
             match self.choose(job) {
@@ -176,11 +181,7 @@ impl Script<'_> {
             return self.closes();
         }
         // The file differs each time, since some agents stop a model that repeats itself.
-        let job = whole_file(&format!("notes-{}.txt", self.wish.rounds() + 1));
-        match self.choose(&job) {
-            Some(call) => self.calls(vec![call]),
-            None => self.lacks(job.role()),
-        }
+        self.calls_for(&[whole_file(&format!("notes-{}.txt", self.wish.rounds() + 1))])
     }
 
     fn plans(&self) -> Move {
@@ -198,11 +199,7 @@ impl Script<'_> {
             .map(|(i, (step, state))| json!({ "step": step, "state": state, "number": i + 1 }))
             .collect();
         let wanted = Map::from_iter([("steps".to_owned(), Value::from(steps))]);
-        let job = Job::Other { role: Role::Plan, wanted };
-        match self.choose(&job) {
-            Some(call) => self.calls(vec![call]),
-            None => self.lacks(Role::Plan),
-        }
+        self.calls_for(&[Job::Other { role: Role::Plan, wanted }])
     }
 
     fn calls_mcp(&self) -> Move {

@@ -188,9 +188,8 @@ impl<'t> Toolbox<'t, '_> {
             let other = has_relative_path.then(|| self.by_command(&job)).flatten();
             return other.or_else(|| Some(Call { tool, arguments: arguments(&job, tool), has_relative_path }));
         }
-        let call = |(tool, arguments)| Call { tool, arguments, has_relative_path: false };
         if let Some((tool, patch)) = self.tools.iter().find(|tool| plain(&tool.name) == PATCH).zip(job.patch()) {
-            return Some(call((tool, patch_arguments(tool, patch))));
+            return Some(Call { tool, arguments: patch_arguments(tool, patch), has_relative_path: false });
         }
         self.by_command(job)
     }

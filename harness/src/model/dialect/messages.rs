@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, StreamPiece, items, text_at, text_of};
+use super::{Dialect, StreamPiece, event, items, text_at, text_of};
 use crate::model::answer::{AnswerPart, Finish, ModelAnswer, ToolUse, tokens};
 use crate::model::ask::{Ask, ModelTurn, Tool, ToolResult};
 
@@ -155,12 +155,6 @@ fn opened(ask: &Ask) -> Value {
         "id": format!("msg_{}", ask.number), "type": "message", "role": "assistant", "model": ask.model,
         "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage,
     })
-}
-
-/// Builds an event; its data also contains its name.
-fn event(name: &'static str, mut data: Value) -> StreamPiece {
-    data["type"] = name.into();
-    StreamPiece::new(data).named(name)
 }
 
 const fn reason(finish: Finish) -> &'static str {

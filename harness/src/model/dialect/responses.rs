@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, StreamPiece, arguments_in, items, text_at, text_of};
+use super::{Dialect, StreamPiece, arguments_in, event, items, text_at, text_of};
 use crate::model::answer::{AnswerPart, Finish, ModelAnswer, ToolUse, tokens};
 use crate::model::ask::{Ask, ModelTurn, Tool, ToolResult};
 
@@ -245,12 +245,6 @@ fn response(ask: &Ask, answer: Option<&ModelAnswer>, output: Vec<Value>) -> Valu
 
 const fn status(finish: Finish) -> &'static str {
     if matches!(finish, Finish::Length) { "incomplete" } else { "completed" }
-}
-
-/// Builds an event; its data also contains its name.
-fn event(name: &'static str, mut data: Value) -> StreamPiece {
-    data["type"] = name.into();
-    StreamPiece::new(data).named(name)
 }
 
 #[cfg(test)]
