@@ -9,8 +9,7 @@ use crate::profile::Profile;
 use crate::protocol::edition_stage;
 use crate::report::{count, worst_first};
 use crate::requirement::Party;
-use crate::results::calls_tools;
-use crate::results::{CaseReport, ReasonReport, RunReport, SubjectInfo};
+use crate::results::{CaseReport, ReasonReport, RunReport, SubjectInfo, calls_tools};
 use crate::run::Subject;
 
 /// The most sentences.
