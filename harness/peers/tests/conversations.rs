@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use acp_conformance::case::{Action, Case, Includes, Vocabulary, load_text};
+use acp_conformance::case::{Action, Case};
 use acp_conformance::edition::{V1, V2};
 use acp_conformance::judge::judge;
 use acp_conformance::requirement::Party;
@@ -226,9 +226,7 @@ fn turns(count: usize) -> Vec<Case> {
 }
 
 fn case(text: &str, number: usize) -> Case {
-    let path = format!("cases/v1/agent/turn/number-{number}.yaml");
-    let (mut cases, problems) = load_text(&path, text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
-    cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
+    reference::written(&format!("cases/v1/agent/turn/number-{number}.yaml"), text)
 }
 
 fn refuses_to_initialize() -> Result<(), Failed> {

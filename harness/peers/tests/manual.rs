@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-use acp_conformance::case::{Case, Includes, Vocabulary, load_bytes};
+use acp_conformance::case::Case;
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::manual::{AgentFolder, Key, Keys, Person, order_for_a_person};
@@ -19,6 +19,8 @@ use acp_conformance::transport::relay;
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
+
+use crate::reference;
 
 /// Longer than any machine needs, so that only a key of the person ends a wait.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -171,9 +173,7 @@ fn lock(hands: &Mutex<Hands>) -> MutexGuard<'_, Hands> {
 }
 
 fn case(id: &str, text: &str) -> Case {
-    let (mut cases, problems) =
-        load_bytes(&format!("{id}.yaml"), text.as_bytes(), &Vocabulary::of(V1.edition()), &Includes::of(&V1));
-    cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
+    reference::written(&format!("{id}.yaml"), text)
 }
 
 fn verdict(trace: &Trace) -> (String, Verdict, Option<String>) {

@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use acp_conformance::case::{self, Includes, Vocabulary, load_text};
-use acp_conformance::diagnostic::{RenderStyle, render_all};
+use acp_conformance::case;
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::profile::{Controls, Means};
@@ -87,9 +86,7 @@ transcript:
 ";
 
 fn left_open() -> Result<(), Failed> {
-    let (mut cases, problems) =
-        load_text("cases/v1/client/t.yaml", BROKEN_OFF, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
-    let case = cases.pop().ok_or_else(|| render_all(&problems, RenderStyle::Plain))?;
+    let case = reference::written("cases/v1/client/t.yaml", BROKEN_OFF);
     let mut client = reference::subject(Party::Client, &[]);
     // Longer than any machine needs: the client exits by itself once it has its answers.
     client.limits.exit = Duration::from_secs(60);

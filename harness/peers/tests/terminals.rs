@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use acp_conformance::case::{Includes, Vocabulary, load_text};
-use acp_conformance::edition::V1;
 use acp_conformance::requirement::Party;
 use acp_conformance::run::run_case;
 use acp_conformance::trace::{Outcome, Trace, What};
@@ -33,9 +31,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
-    let (mut cases, problems) =
-        load_text("cases/v1/agent/terminal/daemon.yaml", CASE, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
-    let case = cases.pop().unwrap_or_else(|| panic!("{problems:?}"));
+    let case = reference::written("cases/v1/agent/terminal/daemon.yaml", CASE);
     let trace = run_case(&case, &reference::subject(Party::Agent, &[]));
     for event in &trace.events {
         if let What::Step(step) = &event.what {
