@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::common::NO_METHOD;
 use super::support::{Finish, died_after, fail_in_case, late_for, waits_for_others};
 use crate::areas::cancel::agent::{fails_when_stopped, replied_to};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::timing::{CANCEL_CROSSING, WRONG_CANCEL, between};
 use crate::conversation::{Answer, CallSeen, CancelRequest, Exchange, Outcome, StoppedBy, Trial, UpdateSeen};
 use crate::fact;
@@ -29,16 +29,16 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// The requirements of both parties.
 pub(super) const BOTH: &[[Check; 2]] = &[
-    Check::both(["cancelreq.response.agent", "cancelreq.response.client"], On::Response(response)),
-    Check::both(["cancelreq.response.agent", "cancelreq.response.client"], On::End(no_response)),
-    Check::both(["cancelreq.code.agent", "cancelreq.code.client"], On::Response(code)),
-    Check::both(["cancelreq.no-reply.agent", "cancelreq.no-reply.client"], On::Response(no_reply)),
-    Check::both(["cancelreq.no-reply.agent", "cancelreq.no-reply.client"], On::CaseEnd(served_after_any)),
-    Check::both(["cancelreq.unknown-id.agent", "cancelreq.unknown-id.client"], On::Response(unknown_id)),
-    Check::both(["cancelreq.unknown-id.agent", "cancelreq.unknown-id.client"], On::CaseEnd(served_after_unknown)),
-    Check::both(["cancelreq.own-requests.agent", "cancelreq.own-requests.client"], On::Call(own_requests)),
-    Check::both(["cancelreq.params.agent", "cancelreq.params.client"], On::Call(params)),
-    Check::both(["cancelreq.scope.agent", "cancelreq.scope.client"], On::Response(scope)),
+    Check::both(of_both!("cancelreq.response"), On::Response(response)),
+    Check::both(of_both!("cancelreq.response"), On::End(no_response)),
+    Check::both(of_both!("cancelreq.code"), On::Response(code)),
+    Check::both(of_both!("cancelreq.no-reply"), On::Response(no_reply)),
+    Check::both(of_both!("cancelreq.no-reply"), On::CaseEnd(served_after_any)),
+    Check::both(of_both!("cancelreq.unknown-id"), On::Response(unknown_id)),
+    Check::both(of_both!("cancelreq.unknown-id"), On::CaseEnd(served_after_unknown)),
+    Check::both(of_both!("cancelreq.own-requests"), On::Call(own_requests)),
+    Check::both(of_both!("cancelreq.params"), On::Call(params)),
+    Check::both(of_both!("cancelreq.scope"), On::Response(scope)),
 ];
 
 /// The code of an error for a cancelled request.
@@ -94,11 +94,8 @@ fn no_response(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let stopped = open.turn_cancelled.filter(|_| open.method == "session/request_permission");
         let since = stopped.map_or(cancel, |stopped| stopped.max(cancel));
         let waits = waits_for_others(&open.method) && stopped.is_none();
-        if !waits && conversation.fence.is_some_and(|fence| fence > since) {
-            ruling.fail(fact, &[open.n, cancel, verdict]);
-        } else {
-            ruling.inconclusive(fact, &[open.n, cancel, verdict]);
-        }
+        let served = conversation.fence.is_some_and(|fence| fence > since);
+        ruling.fail_if(!waits && served, fact, &[open.n, cancel, verdict]);
     }
 }
 

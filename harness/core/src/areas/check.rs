@@ -128,6 +128,20 @@ kinds! {
     End(),
 }
 
+/// Makes a check of a function that takes further arguments before the ruling.
+macro_rules! with {
+    ($check:path, $($more:expr),+ $(,)?) => { |ctx, seen, ruling| $check(ctx, seen, $($more,)+ ruling) };
+}
+
+/// Returns the ids of a requirement on both parties: first that of the agent, then that of the client.
+macro_rules! of_both {
+    ($requirement:literal) => {
+        [concat!($requirement, ".agent"), concat!($requirement, ".client")]
+    };
+}
+
+pub(super) use {of_both, with};
+
 /// A function that checks one requirement; a requirement may have several for different kinds of input.
 #[derive(Clone, Copy)]
 pub struct Check {

@@ -10,6 +10,9 @@ use crate::protocol::is_absolute;
 use crate::requirement::Level;
 use crate::wire::Members;
 
+/// The requests that open a session, new or old, in stable editions.
+pub(super) const OPENING: &[&str] = &["session/new", "session/load", "session/resume"];
+
 /// The error that requires a login.
 pub(crate) const LOGIN: i64 = -32000;
 

@@ -6,7 +6,7 @@ pub(in crate::areas) mod v2;
 use serde_json::Value;
 
 pub use self::state::State;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::{Payload, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -22,9 +22,9 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// The requirements of both parties.
 pub(super) const BOTH: &[[Check; 2]] = &[
-    Check::both(["content.image-data.agent", "content.image-data.client"], On::Payload(image_data)),
-    Check::both(["content.audio-data.agent", "content.audio-data.client"], On::Payload(audio_data)),
-    Check::both(["content.resource-shape.agent", "content.resource-shape.client"], On::Payload(resource_blob)),
+    Check::both(of_both!("content.image-data"), On::Payload(image_data)),
+    Check::both(of_both!("content.audio-data"), On::Payload(audio_data)),
+    Check::both(of_both!("content.resource-shape"), On::Payload(resource_blob)),
 ];
 
 /// Decides about the blocks of one kind of media.
@@ -49,7 +49,7 @@ fn media(ctx: &CheckContext<'_>, payload: &Payload<'_>, definition: &str, prefix
                 prefix
             );
             let contains = CONTAINERS.iter().any(|known| kind.to_lowercase().starts_with(known));
-            if contains && prefix == "audio/" { ruling.inconclusive(fact, &[]) } else { ruling.fail(fact, &[]) }
+            ruling.fail_unless(contains && prefix == "audio/", fact, &[]);
         }
     }
 }
@@ -178,10 +178,7 @@ fn unique(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     let ended = session.ended.as_ref();
     let is_out = ended.is_some_and(|ended| ctx.conversation.answered_after(Party::Agent, ended.n));
     let is_complete = ended.is_some_and(|ended| ended.reason.as_deref() == Some("end_turn"));
-    match prompt + 1 < session.prompts || (is_out && is_complete) {
-        true => ruling.fail(fact, &[turn.n]),
-        false => ruling.inconclusive(fact, &[turn.n]),
-    }
+    ruling.fail_if(prompt + 1 < session.prompts || (is_out && is_complete), fact, &[turn.n]);
 }
 
 /// "All chunks belonging to the same message share the same messageId": so either all of them have one or all lack it.
@@ -202,7 +199,7 @@ fn consistent(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
                 update = update.variant; pointer = "/params/update/messageId"
             );
             let in_turn = ctx.conversation.session(update.session).is_some_and(|session| session.turn.is_some());
-            if in_turn { ruling.fail(fact, &[]) } else { ruling.inconclusive(fact, &[]) }
+            ruling.fail_if(in_turn, fact, &[]);
         }
         (false, true) => {
             let fact = fact!(

@@ -50,11 +50,8 @@ fn gone_from_list(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
             "the agent listed the deleted session `{session_id}`; expected it to be gone",
             session_id = id; method = "session/list", pointer = "/result/sessions"
         );
-        if is_active(id) || begun_before(answered) || conversation.holes.anywhere || conversation.holes.sessions {
-            ruling.inconclusive(fact, &[answered]);
-        } else {
-            ruling.fail(fact, &[answered]);
-        }
+        let has_holes = conversation.holes.anywhere || conversation.holes.sessions;
+        ruling.fail_unless(is_active(id) || begun_before(answered) || has_holes, fact, &[answered]);
     } else if page.member("nextCursor").is_none_or(serde_json::Value::is_null)
         && conversation.deleted.keys().any(|id| ctx.areas.list.listed.contains(id) && deleted(id).is_some())
     {

@@ -8,7 +8,7 @@ pub use self::state::State;
 use super::common::{BAD_PARAMS, LOGIN, NO_METHOD};
 use super::jsonrpc::response::skipped_in_recording;
 use super::support::is_withdrawn;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::conversation::{Answer, CallSeen, Outcome, Payload, Trial, has_entries};
 use crate::fact;
@@ -29,31 +29,16 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 pub(super) const BOTH: &[[Check; 2]] = &[
-    Check::both(
-        ["ext.no-custom-root-fields.agent", "ext.no-custom-root-fields.client"],
-        On::Payload(no_custom_root_fields),
-    ),
-    Check::both(["ext.trace-keys.agent", "ext.trace-keys.client"], On::Payload(trace_keys)),
-    Check::both_alone(["ext.method-underscore.agent", "ext.method-underscore.client"], On::Call(method_underscore)),
-    Check::both_alone(["ext.direction.agent", "ext.direction.client"], On::Call(direction)),
-    Check::both(
-        ["ext.custom-request-answered.agent", "ext.custom-request-answered.client"],
-        On::Response(custom_request_answered),
-    ),
-    Check::both(
-        ["ext.custom-request-answered.agent", "ext.custom-request-answered.client"],
-        On::End(custom_request_passed_over),
-    ),
-    Check::both(
-        ["ext.unknown-custom-request.agent", "ext.unknown-custom-request.client"],
-        On::Response(unknown_custom_request),
-    ),
-    Check::both(
-        ["ext.unknown-notification.agent", "ext.unknown-notification.client"],
-        On::Response(unknown_notification),
-    ),
-    Check::both_alone(["ext.capability-in-meta.agent", "ext.capability-in-meta.client"], On::Call(capability_in_meta)),
-    Check::both(["ext.capability-checked.agent", "ext.capability-checked.client"], On::Process(broke_off)),
+    Check::both(of_both!("ext.no-custom-root-fields"), On::Payload(no_custom_root_fields)),
+    Check::both(of_both!("ext.trace-keys"), On::Payload(trace_keys)),
+    Check::both_alone(of_both!("ext.method-underscore"), On::Call(method_underscore)),
+    Check::both_alone(of_both!("ext.direction"), On::Call(direction)),
+    Check::both(of_both!("ext.custom-request-answered"), On::Response(custom_request_answered)),
+    Check::both(of_both!("ext.custom-request-answered"), On::End(custom_request_passed_over)),
+    Check::both(of_both!("ext.unknown-custom-request"), On::Response(unknown_custom_request)),
+    Check::both(of_both!("ext.unknown-notification"), On::Response(unknown_notification)),
+    Check::both_alone(of_both!("ext.capability-in-meta"), On::Call(capability_in_meta)),
+    Check::both(of_both!("ext.capability-checked"), On::Process(broke_off)),
 ];
 
 /// "Implementations MUST NOT add any custom fields at the root of a type that's part of the specification."

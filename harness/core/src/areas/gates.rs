@@ -11,8 +11,9 @@
 
 use serde_json::Value;
 
+use super::common::OPENING;
 use super::fs::agent::turn_did;
-use super::{Check, CheckContext, On};
+use super::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -34,100 +35,77 @@ const SUBAGENTS: &[Feature<'_>] =
 const PLANS: &[Feature<'_>] = &[Update("plan_update"), Update("plan_removed")];
 
 const CREATE: &str = "elicitation/create";
-const OPENING: &[&str] = &["session/new", "session/load", "session/resume"];
 
 pub(super) const CHECKS: &[Check] = &[
     // "If `sessionCapabilities.close` is not present, the Agent does not support closing sessions and Clients MUST NOT
     // attempt to call `session/close`", and so for the others.
-    Check::client("load.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/load")], r)))
-        .only(&["session/load"])
-        .alone(),
-    Check::client("resume.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/resume")], r)))
+    Check::client("load.gate", On::Call(with!(call_gate, &[Method("session/load")]))).only(&["session/load"]).alone(),
+    Check::client("resume.gate", On::Call(with!(call_gate, &[Method("session/resume")])))
         .only(&["session/resume"])
         .alone(),
-    Check::client("close.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/close")], r)))
+    Check::client("close.gate", On::Call(with!(call_gate, &[Method("session/close")])))
         .only(&["session/close"])
         .alone(),
-    Check::client("list.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/list")], r)))
-        .only(&["session/list"])
-        .alone(),
-    Check::client("delete.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/delete")], r)))
+    Check::client("list.gate", On::Call(with!(call_gate, &[Method("session/list")]))).only(&["session/list"]).alone(),
+    Check::client("delete.gate", On::Call(with!(call_gate, &[Method("session/delete")])))
         .only(&["session/delete"])
         .alone(),
-    Check::client("auth.logout.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("logout")], r)))
-        .only(&["logout"])
-        .alone(),
+    Check::client("auth.logout.gate", On::Call(with!(call_gate, &[Method("logout")]))).only(&["logout"]).alone(),
     // "Omitted and `null` are equivalent and mean the agent does not support the `session/*` methods."
-    Check::client("session.gate", On::Call(|m, call, r| call_gate(m, call, &[Method("session/")], r))).alone(),
+    Check::client("session.gate", On::Call(with!(call_gate, &[Method("session/")]))).alone(),
     // "Clients MUST only send `additionalDirectories` when the Agent advertises
     // `sessionCapabilities.additionalDirectories`."
-    Check::client("dirs.gate", On::Call(|m, call, r| call_gate(m, call, &[Member("additionalDirectories")], r)))
-        .only(OPENING)
-        .alone(),
+    Check::client("dirs.gate", On::Call(with!(call_gate, &[Member("additionalDirectories")]))).only(OPENING).alone(),
     // "Clients MUST only send this when the Agent advertises `sessionCapabilities.systemPrompt`."
-    Check::client("system-prompt.gate", On::Call(|m, call, r| call_gate(m, call, &[Member("systemPrompt")], r)))
-        .only(OPENING)
-        .alone(),
+    Check::client("system-prompt.gate", On::Call(with!(call_gate, &[Member("systemPrompt")]))).only(OPENING).alone(),
     Check::client("system-prompt.override-gate", On::Call(override_gate)).only(OPENING).alone(),
     // "Before using HTTP or SSE transports, Clients MUST verify the Agent's capabilities during initialization."
-    Check::client("mcp.http.gate", On::Call(|m, call, r| call_gate(m, call, &[McpServer("http")], r)))
-        .only(OPENING)
-        .alone(),
-    Check::client("mcp.sse.gate", On::Call(|m, call, r| call_gate(m, call, &[McpServer("sse")], r)))
-        .only(OPENING)
-        .alone(),
-    Check::client("mcp.gate", On::Call(|m, call, r| call_gate(m, call, &[McpServer("stdio"), McpServer("http")], r)))
+    Check::client("mcp.http.gate", On::Call(with!(call_gate, &[McpServer("http")]))).only(OPENING).alone(),
+    Check::client("mcp.sse.gate", On::Call(with!(call_gate, &[McpServer("sse")]))).only(OPENING).alone(),
+    Check::client("mcp.gate", On::Call(with!(call_gate, &[McpServer("stdio"), McpServer("http")])))
         .only(OPENING)
         .alone(),
     // "Clients MUST restrict types of content according to the Prompt Capabilities established during initialization."
-    Check::client("prompt.image-gate", On::Call(|m, call, r| call_gate(m, call, &[Content("image")], r)))
+    Check::client("prompt.image-gate", On::Call(with!(call_gate, &[Content("image")])))
         .only(&["session/prompt"])
         .alone(),
-    Check::client("prompt.audio-gate", On::Call(|m, call, r| call_gate(m, call, &[Content("audio")], r)))
+    Check::client("prompt.audio-gate", On::Call(with!(call_gate, &[Content("audio")])))
         .only(&["session/prompt"])
         .alone(),
-    Check::client("prompt.embedded-gate", On::Call(|m, call, r| call_gate(m, call, &[Content("resource")], r)))
+    Check::client("prompt.embedded-gate", On::Call(with!(call_gate, &[Content("resource")])))
         .only(&["session/prompt"])
         .alone(),
     Check::client(
         "prompt.content-gate",
-        On::Call(|m, call, r| call_gate(m, call, &[Content("image"), Content("audio"), Content("resource")], r)),
+        On::Call(with!(call_gate, &[Content("image"), Content("audio"), Content("resource")])),
     )
     .only(&["session/prompt"])
     .alone(),
     // "If `readTextFile` or `writeTextFile` is `false` or not present, the Agent MUST NOT attempt to call …"
-    Check::agent("fs.read.capability", On::Call(|m, call, r| call_gate(m, call, &[READ], r)))
-        .only(&["fs/read_text_file"])
-        .alone(),
-    Check::agent("fs.read.capability", On::Response(|m, answer, r| did_without(m, answer, READ, "read", r)))
-        .only(&["session/prompt"]),
-    Check::agent("fs.write.capability", On::Call(|m, call, r| call_gate(m, call, &[WRITE], r)))
-        .only(&["fs/write_text_file"])
-        .alone(),
-    Check::agent("fs.write.capability", On::Response(|m, answer, r| did_without(m, answer, WRITE, "edit", r)))
-        .only(&["session/prompt"]),
+    Check::agent("fs.read.capability", On::Call(with!(call_gate, &[READ]))).only(&["fs/read_text_file"]).alone(),
+    Check::agent("fs.read.capability", On::Response(with!(did_without, READ, "read"))).only(&["session/prompt"]),
+    Check::agent("fs.write.capability", On::Call(with!(call_gate, &[WRITE]))).only(&["fs/write_text_file"]).alone(),
+    Check::agent("fs.write.capability", On::Response(with!(did_without, WRITE, "edit"))).only(&["session/prompt"]),
     // "If `terminal` is `false` or not present, the Agent MUST NOT attempt to call any terminal methods."
-    Check::agent("terminal.capability", On::Call(|m, call, r| call_gate(m, call, &[TERMINAL], r))).alone(),
-    Check::agent("terminal.capability", On::Response(|m, answer, r| did_without(m, answer, TERMINAL, "execute", r)))
+    Check::agent("terminal.capability", On::Call(with!(call_gate, &[TERMINAL]))).alone(),
+    Check::agent("terminal.capability", On::Response(with!(did_without, TERMINAL, "execute")))
         .only(&["session/prompt"]),
-    Check::agent("elicit.form-gate", On::Call(|m, call, r| mode_gate(m, call, "form", r))).only(&[CREATE]).alone(),
-    Check::agent("elicit.url-gate", On::Call(|m, call, r| mode_gate(m, call, "url", r))).only(&[CREATE]).alone(),
+    Check::agent("elicit.form-gate", On::Call(with!(mode_gate, "form"))).only(&[CREATE]).alone(),
+    Check::agent("elicit.url-gate", On::Call(with!(mode_gate, "url"))).only(&[CREATE]).alone(),
     // "Agents MUST only send notices when the Client advertised the `session.notices` Client capability", and so for
     // compactions.
-    Check::agent("notice.gate", On::Update(|m, update, r| update_gate(m, update, &[Update("notice")], r)))
-        .only(&["notice"])
-        .alone(),
-    Check::agent("compaction.gate", On::Update(|m, update, r| update_gate(m, update, COMPACTION, r)))
+    Check::agent("notice.gate", On::Update(with!(update_gate, &[Update("notice")]))).only(&["notice"]).alone(),
+    Check::agent("compaction.gate", On::Update(with!(update_gate, COMPACTION)))
         .only(&["compaction_update", "compaction_summary_chunk"])
         .alone(),
-    Check::agent("subagent.gate", On::Update(|m, update, r| update_gate(m, update, SUBAGENTS, r)))
+    Check::agent("subagent.gate", On::Update(with!(update_gate, SUBAGENTS)))
         .only(&["subagent_update", "session_message", "session_message_chunk"])
         .alone(),
     Check::agent("subagent.content-gate", On::Update(tool_content_gate))
         .only(&["tool_call", "tool_call_update"])
         .alone(),
     // "Capabilities for receiving `plan_update` and `plan_removed` session updates."
-    Check::agent("plan.update-gate", On::Update(|m, update, r| update_gate(m, update, PLANS, r)))
+    Check::agent("plan.update-gate", On::Update(with!(update_gate, PLANS)))
         .only(&["plan_update", "plan_removed"])
         .alone(),
 ];

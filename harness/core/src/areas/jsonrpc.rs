@@ -11,32 +11,23 @@ pub(super) mod v2;
 use serde_json::Value;
 
 pub use self::state::State;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::CallSeen;
 use crate::fact;
 use crate::finding::Ruling;
 use crate::wire::{Envelope, Members, RpcId};
 
 pub(super) const BOTH: &[[Check; 2]] = &[
-    Check::both(["jsonrpc.version-member.agent", "jsonrpc.version-member.client"], On::Message(version_member)),
-    Check::both(["jsonrpc.kind-unambiguous.agent", "jsonrpc.kind-unambiguous.client"], On::Message(kind_unambiguous)),
-    Check::both_alone(["jsonrpc.request-id-type.agent", "jsonrpc.request-id-type.client"], On::Call(request_id_type)),
-    Check::both_alone(
-        ["jsonrpc.request-id-not-null.agent", "jsonrpc.request-id-not-null.client"],
-        On::Call(request_id_not_null),
-    ),
-    Check::both_alone(
-        ["jsonrpc.request-id-integral.agent", "jsonrpc.request-id-integral.client"],
-        On::Call(request_id_integral),
-    ),
-    Check::both(["jsonrpc.request-id-unique.agent", "jsonrpc.request-id-unique.client"], On::Call(request_id_unique)),
-    Check::both(["jsonrpc.method-string.agent", "jsonrpc.method-string.client"], On::Message(method_string)),
-    Check::both_alone(["jsonrpc.method-string.agent", "jsonrpc.method-string.client"], On::Call(method_spelling)),
-    Check::both_alone(
-        ["jsonrpc.reserved-rpc-prefix.agent", "jsonrpc.reserved-rpc-prefix.client"],
-        On::Call(reserved_prefix),
-    ),
-    Check::both_alone(["jsonrpc.params-object.agent", "jsonrpc.params-object.client"], On::Call(params_object)),
+    Check::both(of_both!("jsonrpc.version-member"), On::Message(version_member)),
+    Check::both(of_both!("jsonrpc.kind-unambiguous"), On::Message(kind_unambiguous)),
+    Check::both_alone(of_both!("jsonrpc.request-id-type"), On::Call(request_id_type)),
+    Check::both_alone(of_both!("jsonrpc.request-id-not-null"), On::Call(request_id_not_null)),
+    Check::both_alone(of_both!("jsonrpc.request-id-integral"), On::Call(request_id_integral)),
+    Check::both(of_both!("jsonrpc.request-id-unique"), On::Call(request_id_unique)),
+    Check::both(of_both!("jsonrpc.method-string"), On::Message(method_string)),
+    Check::both_alone(of_both!("jsonrpc.method-string"), On::Call(method_spelling)),
+    Check::both_alone(of_both!("jsonrpc.reserved-rpc-prefix"), On::Call(reserved_prefix)),
+    Check::both_alone(of_both!("jsonrpc.params-object"), On::Call(params_object)),
 ];
 
 /// "jsonrpc: … MUST be exactly \"2.0\"."

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use self::state::SUCCESSOR;
 pub(super) use self::state::State;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::{Answer, CallSeen, PROXY_INITIALIZE};
 use crate::fact;
 use crate::finding::Ruling;
@@ -18,8 +18,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("proxy.version-kept", On::Response(keeps_version)).only(&[PROXY_INITIALIZE]),
 ];
 
-pub(super) const BOTH: &[[Check; 2]] =
-    &[Check::both_alone(["proxy.wrapped-params.agent", "proxy.wrapped-params.client"], On::Call(wrapped_params))];
+pub(super) const BOTH: &[[Check; 2]] = &[Check::both_alone(of_both!("proxy.wrapped-params"), On::Call(wrapped_params))];
 
 /// "Before answering successfully, the proxy MUST forward an `initialize` request to its successor."
 fn forwards(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::common::decide_absolute;
 use crate::areas::init::agent::{Trait, accepted};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both, with};
 use crate::conversation::{Answer, CallSeen, Conversation, Exchange, Outcome, Payload};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -19,17 +19,13 @@ pub(super) const CHECKS: &[Check] = &[
         "tool_call_update",
         "session/request_permission",
     ]),
-    Check::agent(
-        "schema.nullable-accepted.agent",
-        On::Response(|ctx, answer, ruling| accepted(ctx, answer, Trait::Nulls, ruling)),
-    )
-    .only(&["initialize"]),
+    Check::agent("schema.nullable-accepted.agent", On::Response(with!(accepted, Trait::Nulls))).only(&["initialize"]),
 ];
 
 pub(super) const BOTH: &[[Check; 2]] = &[
-    Check::both(["schema.paths-absolute.agent", "schema.paths-absolute.client"], On::Payload(paths_absolute)),
-    Check::both_alone(["schema.valid.agent", "schema.valid.client"], On::Call(params_there)),
-    Check::both(["schema.valid.agent", "schema.valid.client"], On::Response(result_without_owner)),
+    Check::both(of_both!("schema.paths-absolute"), On::Payload(paths_absolute)),
+    Check::both_alone(of_both!("schema.valid"), On::Call(params_there)),
+    Check::both(of_both!("schema.valid"), On::Response(result_without_owner)),
 ];
 
 /// The table of shapes cannot check absent params; a separate requirement covers those of `initialize`.

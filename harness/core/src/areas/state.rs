@@ -70,11 +70,7 @@ fn begins(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
         "the agent ended its work as {actual} and had not reported that it began; expected the state running",
         actual = reason; session_id = update.session, pointer = "/params/update/state"
     );
-    if ctx.conversation.whole && !ctx.conversation.may_miss_work(session) {
-        ruling.fail(fact, &[accepted, output]);
-    } else {
-        ruling.inconclusive(fact, &[accepted, output]);
-    }
+    ruling.fail_if(ctx.conversation.whole && !ctx.conversation.may_miss_work(session), fact, &[accepted, output]);
 }
 
 /// An idle that ends work "SHOULD" say why.

@@ -125,10 +125,7 @@ pub(crate) fn late_for<'m>(ctx: &CheckContext<'_>, update: &UpdateSeen<'m>) -> O
 
 /// Fails in a case, where the harness knows all messages and acts. In a recording, the reason may be missing.
 pub(crate) fn fail_in_case(ctx: &CheckContext<'_>, fact: Fact, also: &[usize], ruling: &mut Ruling<'_>) {
-    match ctx.conversation.whole {
-        true => ruling.fail(fact, also),
-        false => ruling.inconclusive(fact, also),
-    }
+    ruling.fail_if(ctx.conversation.whole, fact, also);
 }
 
 /// Whether the answer to a request may have to wait for a model, a user, or a running command.

@@ -21,8 +21,6 @@ const CAPABILITY: Feature<'static> = Feature::Member(MEMBER);
 
 const OVERRIDE: Feature<'static> = Feature::SystemPromptMode("override");
 
-const OPENING: &[&str] = &["session/new", "session/load", "session/resume"];
-
 /// Returns the system prompt in the params; null counts as absent.
 fn prompt_in(params: &Value) -> Option<&Value> {
     params.given(MEMBER)

@@ -28,31 +28,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("tool.status-order", On::Update(status_order)).only(&["tool_call_update"]),
     Check::agent("tool.status-no-regress", On::Update(status_no_regress)).only(&["tool_call_update"]),
     Check::agent("tool.in-progress", On::Update(in_progress)),
-    Check::agent("tool.location-absolute", On::Payload(location_absolute)).only(&[
-        "tool_call",
-        "tool_call_update",
-        "session/request_permission",
-    ]),
-    Check::agent("tool.location-line", On::Payload(location_line)).only(&[
-        "tool_call",
-        "tool_call_update",
-        "session/request_permission",
-    ]),
-    Check::agent("tool.diff-absolute", On::Payload(diff_absolute)).only(&[
-        "tool_call",
-        "tool_call_update",
-        "session/request_permission",
-    ]),
-    Check::agent("tool.terminal-known", On::Payload(terminal_known)).with_history().only(&[
-        "tool_call",
-        "tool_call_update",
-        "session/request_permission",
-    ]),
-    Check::agent("tool.terminal-before-release", On::Payload(terminal_before_release)).with_history().only(&[
-        "tool_call",
-        "tool_call_update",
-        "session/request_permission",
-    ]),
+    Check::agent("tool.location-absolute", On::Payload(location_absolute)).only(REPORTING),
+    Check::agent("tool.location-line", On::Payload(location_line)).only(REPORTING),
+    Check::agent("tool.diff-absolute", On::Payload(diff_absolute)).only(REPORTING),
+    Check::agent("tool.terminal-known", On::Payload(terminal_known)).with_history().only(REPORTING),
+    Check::agent("tool.terminal-before-release", On::Payload(terminal_before_release)).with_history().only(REPORTING),
     Check::agent("tool.reported-before-effects", On::Update(reported_before_effects)).only(&["tool_call"]),
     Check::agent("tool.reported-before-effects", On::Response(effects_after_report)).only(&["session/prompt"]),
     Check::agent(
@@ -62,6 +42,9 @@ pub(super) const CHECKS: &[Check] = &[
     .alone()
     .only(&["tool_call", "tool_call_update"]),
 ];
+
+/// The messages that report a tool call.
+const REPORTING: &[&str] = &["tool_call", "tool_call_update", "session/request_permission"];
 
 /// The id of a tool call in an update.
 const POINTER: &str = "/params/update/toolCallId";

@@ -74,7 +74,7 @@ fn unconfirmed(ctx: &CheckContext<'_>, kind: &str, ruling: &mut Ruling<'_>) {
                     session_id = id
                 );
                 let lists = listed.iter().any(|(_, id)| id == name);
-                if lists { ruling.inconclusive(fact, &[n]) } else { ruling.fail(fact, &[n]) }
+                ruling.fail_unless(lists, fact, &[n]);
             }
         }
     }

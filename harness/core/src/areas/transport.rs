@@ -4,7 +4,7 @@ pub(super) mod delivery;
 mod state;
 
 pub use self::state::State;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::LineSeen;
 use crate::fact;
 use crate::finding::Ruling;
@@ -20,16 +20,10 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 pub(super) const BOTH: &[[Check; 2]] = &[
-    Check::both(["transport.utf8.agent", "transport.utf8.client"], On::Line(utf8)),
-    Check::both(
-        ["transport.newline-terminated.agent", "transport.newline-terminated.client"],
-        On::Line(newline_terminated),
-    ),
-    Check::both(
-        ["transport.no-embedded-newline.agent", "transport.no-embedded-newline.client"],
-        On::Line(no_embedded_newline),
-    ),
-    Check::both(["transport.no-batch.agent", "transport.no-batch.client"], On::Line(no_batch)),
+    Check::both(of_both!("transport.utf8"), On::Line(utf8)),
+    Check::both(of_both!("transport.newline-terminated"), On::Line(newline_terminated)),
+    Check::both(of_both!("transport.no-embedded-newline"), On::Line(no_embedded_newline)),
+    Check::both(of_both!("transport.no-batch"), On::Line(no_batch)),
 ];
 
 /// "Messages are … UTF-8 encoded." Pure ASCII proves nothing, so only lines with other characters count.

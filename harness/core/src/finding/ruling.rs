@@ -231,6 +231,16 @@ impl Ruling<'_> {
         }
     }
 
+    /// Records a violation if it is certain, and otherwise an observation that does not decide.
+    pub fn fail_if(&mut self, is_certain: bool, fact: Fact, also: &[usize]) {
+        if is_certain { self.fail(fact, also) } else { self.inconclusive(fact, also) }
+    }
+
+    /// Records a violation unless it is doubtful, and otherwise an observation that does not decide.
+    pub fn fail_unless(&mut self, is_doubtful: bool, fact: Fact, also: &[usize]) {
+        self.fail_if(!is_doubtful, fact, also);
+    }
+
     /// Records that the subject stopped answering, which neither violates the requirement by itself nor lets it pass.
     pub fn stalled(&mut self, fact: Fact, also: &[usize]) {
         let finding = self.finding(Verdict::Inconclusive, fact, also);

@@ -5,20 +5,15 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::common::{LOGIN as LOGIN_NEEDED, decide_implemented, is_probe, proper};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, Conversation};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("auth.login-implemented", On::Response(|ctx, answer, ruling| implemented(ctx, answer, LOGIN, ruling)))
-        .only(&[LOGIN]),
-    Check::agent(
-        "auth.logout-implemented",
-        On::Response(|ctx, answer, ruling| implemented(ctx, answer, LOGOUT, ruling)),
-    )
-    .only(&[LOGOUT]),
+    Check::agent("auth.login-implemented", On::Response(with!(implemented, LOGIN))).only(&[LOGIN]),
+    Check::agent("auth.logout-implemented", On::Response(with!(implemented, LOGOUT))).only(&[LOGOUT]),
     Check::agent("auth.login-unlocks", On::Response(login_unlocks)).only(&["session/new"]),
     Check::agent("auth.terminal-env-unique", On::Response(env_unique)).alone().only(&["initialize"]),
     Check::client("auth.no-login-without-methods", On::Call(no_login_without_methods)).only(&[LOGIN, LOGOUT]),

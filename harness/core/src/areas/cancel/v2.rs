@@ -4,7 +4,7 @@ use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::{DISTINCTIVE, STATE, end_of, idle, served, watched};
 use crate::areas::support::fail_in_case;
 use crate::areas::toolcancel::CANCEL_ONE;
-use crate::areas::{Check, CheckContext, On, background};
+use crate::areas::{Check, CheckContext, On, background, with};
 use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, millis};
 use crate::conversation::{Answer, CallSeen, EndedBy, Ending, Session, UpdateSeen, message_of, text_of_content};
 use crate::fact;
@@ -16,11 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.not-an-error", On::Update(not_an_error)).only(&["state_update"]),
     Check::agent("cancel.updates-first", On::Update(late_update)).only(OUTPUT),
     Check::agent("cancel.updates-first", On::CaseEnd(silent_after_cancel)),
-    Check::agent(
-        "cancel.idle-cancelled",
-        On::Update(|ctx, update, ruling| reason(ctx, update, EndedBy::Cancel, ruling)),
-    )
-    .only(&[STATE]),
+    Check::agent("cancel.idle-cancelled", On::Update(with!(reason, EndedBy::Cancel))).only(&[STATE]),
     Check::agent("cancel.permissions-released", On::End(|ctx, ruling| goes_on(ctx, true, ruling))),
     Check::agent("cancel.permissions-cancelled", On::End(|ctx, ruling| left_open(ctx, ASK, ruling))),
     Check::agent("cancel.elicitations-cancelled", On::Call(withdrawn)).only(&["$/cancel_request"]),
@@ -163,10 +159,8 @@ fn left_open(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
                     session_id = id
                 );
                 let tool = open.text("toolCallId").and_then(|id| session.tools.get(id));
-                match method == ASK || tool.is_some_and(|tool| tool.status == "cancelled") {
-                    true => ruling.fail(fact, &[end, question, cancel]),
-                    false => ruling.inconclusive(fact, &[end, question, cancel]),
-                }
+                let is_of_work = method == ASK || tool.is_some_and(|tool| tool.status == "cancelled");
+                ruling.fail_if(is_of_work, fact, &[end, question, cancel]);
             }
         }
     }

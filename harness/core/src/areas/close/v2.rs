@@ -4,7 +4,7 @@ use crate::areas::cancel::v2::reason;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::STATE;
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, EndedBy, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -14,8 +14,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("close.silent-after", On::Call(call_after_close)),
     Check::agent("close.silent-after", On::CaseEnd(silent_after_close)),
     Check::agent("close.pending-prompts", On::Response(prompt_at_close)).only(&["session/prompt"]),
-    Check::agent("close.cancels-work", On::Update(|ctx, update, ruling| reason(ctx, update, EndedBy::Close, ruling)))
-        .only(&[STATE]),
+    Check::agent("close.cancels-work", On::Update(with!(reason, EndedBy::Close))).only(&[STATE]),
     Check::agent("close.updates-before-response", On::Response(closed_at_work)).only(&[CLOSE]),
 ];
 
@@ -36,7 +35,7 @@ fn closed_at_work(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
             method = CLOSE, actual = work.state; session_id = exchange.session()
         );
         let sure = ctx.conversation.whole && !ctx.conversation.may_miss_work(session) && session.closed.is_none();
-        if sure { ruling.fail(fact, &[exchange.n]) } else { ruling.inconclusive(fact, &[exchange.n]) }
+        ruling.fail_if(sure, fact, &[exchange.n]);
     } else if work.state_at > exchange.n {
         ruling.pass();
     }

@@ -20,43 +20,13 @@ use crate::protocol::{Feature, alias_in};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("config.ids-unique", On::Payload(ids_unique)).only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-        "session/set_config_option",
-        "config_option_update",
-    ]),
-    Check::agent("config.current-listed", On::Payload(current_listed)).only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-        "session/set_config_option",
-        "config_option_update",
-    ]),
+    Check::agent("config.ids-unique", On::Payload(ids_unique)).only(LISTING),
+    Check::agent("config.current-listed", On::Payload(current_listed)).only(LISTING),
     Check::agent("config.default-value", On::Response(default_value)).only(&["session/prompt"]),
     Check::agent("config.default-value", On::End(setting_required)),
-    Check::agent("config.boolean-gate", On::Payload(boolean_gate)).only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-        "session/set_config_option",
-        "config_option_update",
-    ]),
-    Check::agent("config.boolean-shape", On::Payload(boolean_shape)).only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-        "session/set_config_option",
-        "config_option_update",
-    ]),
-    Check::agent("config.category", On::Payload(category)).only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-        "session/set_config_option",
-        "config_option_update",
-    ]),
+    Check::agent("config.boolean-gate", On::Payload(boolean_gate)).only(LISTING),
+    Check::agent("config.boolean-shape", On::Payload(boolean_shape)).only(LISTING),
+    Check::agent("config.category", On::Payload(category)).only(LISTING),
     Check::agent("config.set-implemented", On::Response(set_implemented)).only(&[SET]),
     Check::agent("config.set-implemented", On::End(|ctx, ruling| decide_current_refused(ctx, SET, "value", ruling))),
     Check::agent("config.set-implemented", On::End(|ctx, ruling| decide_listed_refused(ctx, SET, "value", ruling))),
@@ -68,18 +38,15 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("config.unknown-id", On::Response(unknown_id)).only(&[SET]),
     Check::agent("config.unlisted-value", On::Response(unlisted_value)).only(&[SET]),
     Check::agent("config.update-complete", On::Update(update_complete)).only(&["config_option_update"]),
-    Check::agent("config.in-sync", On::Payload(in_sync)).only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-        "session/set_config_option",
-        "config_option_update",
-    ]),
+    Check::agent("config.in-sync", On::Payload(in_sync)).only(LISTING),
     Check::agent("config.in-sync", On::Response(announced_by_both)).only(&["session/prompt"]),
     Check::agent("config.in-sync", On::Response(shows_set_mode)).only(&[SET]),
 ];
 
 const SET: &str = "session/set_config_option";
+
+/// The messages that list options.
+const LISTING: &[&str] = &["session/new", "session/load", "session/resume", SET, "config_option_update"];
 
 /// Returns the list of options in a result or in an update.
 fn list(value: &Value) -> Option<&Vec<Value>> {

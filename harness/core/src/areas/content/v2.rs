@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both, with};
 use crate::conversation::Payload;
 use crate::fact;
 use crate::finding::Ruling;
@@ -13,11 +13,8 @@ pub(in crate::areas) const CHECKS: &[Check] = &[
 ];
 
 pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
-    Check::both(
-        ["content.base64.agent", "content.base64.client"],
-        On::Payload(|ctx, payload, ruling| base64(ctx, payload, CONTENT, ruling)),
-    ),
-    Check::both(["content.uri.agent", "content.uri.client"], On::Payload(uri)),
+    Check::both(of_both!("content.base64"), On::Payload(with!(base64, CONTENT))),
+    Check::both(of_both!("content.uri"), On::Payload(uri)),
 ];
 
 /// The members of content that hold base64.

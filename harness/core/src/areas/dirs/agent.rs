@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::areas::common::BAD_PARAMS;
+use crate::areas::common::{BAD_PARAMS, OPENING};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Exchange, Outcome, Payload, Session, Trial, UpdateSeen};
 use crate::fact;
@@ -11,13 +11,9 @@ use crate::protocol::{Feature, is_absolute};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("dirs.accepted", On::Response(accepted)).only(&["session/new", "session/load", "session/resume"]),
+    Check::agent("dirs.accepted", On::Response(accepted)).only(OPENING),
     Check::agent("dirs.accepted", On::End(refused)),
-    Check::agent("dirs.omitted-equals-empty", On::Response(empty_accepted)).only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-    ]),
+    Check::agent("dirs.omitted-equals-empty", On::Response(empty_accepted)).only(OPENING),
     Check::agent("dirs.omitted-equals-empty", On::End(empty_refused)),
     Check::agent("dirs.effective", On::Update(effective)),
     Check::agent("dirs.list-gated", On::Payload(list_gated)).only(&["session/list"]),

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::areas::common::OPENING;
 use crate::areas::session::client::{items, opening, reopening};
 use crate::areas::support::{last_part, same_path};
 use crate::areas::{Check, CheckContext, On};
@@ -12,12 +13,8 @@ use crate::protocol::{Feature, is_absolute};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::client("dirs.gate", On::Call(empty_list)).alone().only(&["session/new", "session/load", "session/resume"]),
-    Check::client("dirs.absolute", On::Call(dirs_absolute)).alone().only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-    ]),
+    Check::client("dirs.gate", On::Call(empty_list)).alone().only(OPENING),
+    Check::client("dirs.absolute", On::Call(dirs_absolute)).alone().only(OPENING),
     Check::client("dirs.cwd-matches", On::Call(cwd_matches)).only(&["session/load", "session/resume"]),
 ];
 

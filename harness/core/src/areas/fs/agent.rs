@@ -110,10 +110,7 @@ fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
                 method = call.method, pointer = "/params/sessionId"
             );
             // In a recording, the new session may have other reasons, such as a link to a folder of the other one.
-            match conversation.whole {
-                true => ruling.fail(fact, &[n]),
-                false => ruling.inconclusive(fact, &[n]),
-            }
+            ruling.fail_if(conversation.whole, fact, &[n]);
         }
         None => ruling.pass(),
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::agent::{READ, WRITE};
 use crate::areas::common::{NO_METHOD, decide_refused, proper};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -14,19 +14,13 @@ use crate::protocol::Feature;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::client("fs.read.implemented", On::Response(|ctx, answer, ruling| served(ctx, answer, READ, ruling)))
-        .only(&[READ]),
-    Check::client("fs.read.unadvertised", On::Response(|ctx, answer, ruling| refused(ctx, answer, READ, ruling)))
-        .only(&[READ]),
+    Check::client("fs.read.implemented", On::Response(with!(served, READ))).only(&[READ]),
+    Check::client("fs.read.unadvertised", On::Response(with!(refused, READ))).only(&[READ]),
     Check::client("fs.read.limit", On::Response(read_limit)).only(&[READ]),
-    Check::client("fs.write.implemented", On::Response(|ctx, answer, ruling| served(ctx, answer, WRITE, ruling)))
-        .only(&[WRITE]),
-    Check::client("fs.write.unadvertised", On::Response(|ctx, answer, ruling| refused(ctx, answer, WRITE, ruling)))
-        .only(&[WRITE]),
-    Check::client("fs.capability-honest", On::Response(|ctx, answer, ruling| served(ctx, answer, READ, ruling)))
-        .only(&[READ]),
-    Check::client("fs.capability-honest", On::Response(|ctx, answer, ruling| served(ctx, answer, WRITE, ruling)))
-        .only(&[WRITE]),
+    Check::client("fs.write.implemented", On::Response(with!(served, WRITE))).only(&[WRITE]),
+    Check::client("fs.write.unadvertised", On::Response(with!(refused, WRITE))).only(&[WRITE]),
+    Check::client("fs.capability-honest", On::Response(with!(served, READ))).only(&[READ]),
+    Check::client("fs.capability-honest", On::Response(with!(served, WRITE))).only(&[WRITE]),
 ];
 
 /// A client that advertises a method serves it: reading returns the content, writing any result.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::state::{Asked, Sent, header, is_media_type};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::timing::{LATE_RESPONSE, STREAM_KNOWN, between};
 use crate::conversation::{Answer, CallSeen, LineSeen};
 use crate::fact;
@@ -24,32 +24,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("http.connection-stream", On::Http(opened_connection_stream)),
     Check::agent("http.session-stream", On::Response(answer_on_session_stream)).alone(),
     Check::agent("http.session-stream", On::Call(call_on_session_stream)).alone(),
-    Check::agent(
-        "http.content-type-415",
-        On::Http(|ctx, event, ruling| status(ctx, event, Asked::OtherContent, 415, ruling)),
-    )
-    .alone(),
-    Check::agent("http.accept-406", On::Http(|ctx, event, ruling| status(ctx, event, Asked::OtherAccept, 406, ruling)))
-        .alone(),
-    Check::agent(
-        "http.missing-connection-400",
-        On::Http(|ctx, event, ruling| status(ctx, event, Asked::NoConnection, 400, ruling)),
-    )
-    .alone(),
-    Check::agent(
-        "http.unknown-connection-404",
-        On::Http(|ctx, event, ruling| status(ctx, event, Asked::UnknownConnection, 404, ruling)),
-    ),
-    Check::agent(
-        "http.session-header-required",
-        On::Http(|ctx, event, ruling| status(ctx, event, Asked::NoSession, 400, ruling)),
-    )
-    .alone(),
-    Check::agent(
-        "http.header-mismatch",
-        On::Http(|ctx, event, ruling| status(ctx, event, Asked::OtherSession, 400, ruling)),
-    )
-    .alone(),
+    Check::agent("http.content-type-415", On::Http(with!(status, Asked::OtherContent, 415))).alone(),
+    Check::agent("http.accept-406", On::Http(with!(status, Asked::OtherAccept, 406))).alone(),
+    Check::agent("http.missing-connection-400", On::Http(with!(status, Asked::NoConnection, 400))).alone(),
+    Check::agent("http.unknown-connection-404", On::Http(with!(status, Asked::UnknownConnection, 404))),
+    Check::agent("http.session-header-required", On::Http(with!(status, Asked::NoSession, 400))).alone(),
+    Check::agent("http.header-mismatch", On::Http(with!(status, Asked::OtherSession, 400))).alone(),
     Check::agent("http.delete-202", On::Http(accepted_delete)).alone(),
     Check::agent("http.delete-202", On::Http(deleted)),
     Check::agent("http.delete-202", On::End(outlived)),
@@ -99,11 +79,7 @@ fn wrong_status(found: &Exchange<'_>, expected: u16, ruling: &mut Ruling<'_>) {
         status = found.status,
         expected
     );
-    if is_on_the_way(found.status) {
-        ruling.inconclusive(fact, &[found.sent.n]);
-    } else {
-        ruling.fail(fact, &[found.sent.n]);
-    }
+    ruling.fail_unless(is_on_the_way(found.status), fact, &[found.sent.n]);
 }
 
 /// "`initialize` returns 200 with JSON body."

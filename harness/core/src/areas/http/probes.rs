@@ -1,24 +1,18 @@
 //! Questions that the draft leaves open or answers in two ways: what programs do is noted, and never decided.
 
 use super::state::{Asked, State};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::Answer;
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::trace::{CONNECTION_ID, HttpEvent};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent(
-        "http.unknown-session-get",
-        On::Http(|ctx, event, ruling| note(ctx, event, Asked::UnknownSessionStream, ruling)),
-    ),
-    Check::agent("http.batch-refused", On::Http(|ctx, event, ruling| note(ctx, event, Asked::List, ruling))),
-    Check::agent(
-        "http.initialize-again",
-        On::Http(|ctx, event, ruling| note(ctx, event, Asked::InitializeAgain, ruling)),
-    ),
-    Check::agent("http.delete-unknown", On::Http(|ctx, event, ruling| note(ctx, event, Asked::DeleteUnknown, ruling))),
-    Check::agent("http.other-method", On::Http(|ctx, event, ruling| note(ctx, event, Asked::OtherMethod, ruling))),
+    Check::agent("http.unknown-session-get", On::Http(with!(note, Asked::UnknownSessionStream))),
+    Check::agent("http.batch-refused", On::Http(with!(note, Asked::List))),
+    Check::agent("http.initialize-again", On::Http(with!(note, Asked::InitializeAgain))),
+    Check::agent("http.delete-unknown", On::Http(with!(note, Asked::DeleteUnknown))),
+    Check::agent("http.other-method", On::Http(with!(note, Asked::OtherMethod))),
     Check::agent("http.single-subscriber", On::Http(second_stream)),
     Check::agent("http.initialize-error", On::Http(initialize_error)),
     Check::agent("http.resume-response-route", On::Response(route_of_resumed))

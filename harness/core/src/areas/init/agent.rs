@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, Conversation, Exchange, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -11,18 +11,10 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("init.respond", On::Response(|ctx, answer, ruling| accepted(ctx, answer, Trait::Ordinary, ruling)))
+    Check::agent("init.respond", On::Response(with!(accepted, Trait::Ordinary))).only(&["initialize"]),
+    Check::agent("init.minimal-accepted.agent", On::Response(with!(accepted, Trait::Minimal))).only(&["initialize"]),
+    Check::agent("init.unknown-capability-tolerated.agent", On::Response(with!(accepted, Trait::Unknown)))
         .only(&["initialize"]),
-    Check::agent(
-        "init.minimal-accepted.agent",
-        On::Response(|ctx, answer, ruling| accepted(ctx, answer, Trait::Minimal, ruling)),
-    )
-    .only(&["initialize"]),
-    Check::agent(
-        "init.unknown-capability-tolerated.agent",
-        On::Response(|ctx, answer, ruling| accepted(ctx, answer, Trait::Unknown, ruling)),
-    )
-    .only(&["initialize"]),
     Check::agent("init.version.no-error", On::Response(version_no_error)).only(&["initialize"]),
     Check::agent("init.version.same", On::Response(version_same)).alone().only(&["initialize"]),
     Check::agent("init.version.fallback", On::Response(version_fallback)).alone().only(&["initialize"]),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::gates::used_by;
 use crate::areas::support::Finish;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, Conversation, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -13,50 +13,24 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent(
-        "init.omitted-is-unsupported.agent",
-        On::Call(|ctx, call, ruling| gated_call(ctx, call, Omission::Omitted, ruling)),
-    )
-    .alone()
-    .only(GATED_CALLS),
-    Check::agent(
-        "init.omitted-is-unsupported.agent",
-        On::Update(|ctx, update, ruling| gated_update(ctx, update, Omission::Omitted, ruling)),
-    )
-    .alone()
-    .only(GATED_UPDATES),
-    Check::agent(
-        "init.omitted-is-unsupported.agent",
-        On::Response(|ctx, answer, ruling| respected(ctx, answer, Omission::Omitted, ruling)),
-    )
-    .only(&["session/prompt"]),
-    Check::agent(
-        "init.null-is-unsupported.agent",
-        On::Call(|ctx, call, ruling| gated_call(ctx, call, Omission::Null, ruling)),
-    )
-    .alone()
-    .only(GATED_CALLS),
-    Check::agent(
-        "init.null-is-unsupported.agent",
-        On::Update(|ctx, update, ruling| gated_update(ctx, update, Omission::Null, ruling)),
-    )
-    .alone()
-    .only(GATED_UPDATES),
-    Check::agent(
-        "init.null-is-unsupported.agent",
-        On::Response(|ctx, answer, ruling| respected(ctx, answer, Omission::Null, ruling)),
-    )
-    .only(&["session/prompt"]),
-    Check::client(
-        "init.omitted-is-unsupported.client",
-        On::Call(|ctx, call, ruling| gated_call(ctx, call, Omission::Omitted, ruling)),
-    )
-    .alone(),
-    Check::client(
-        "init.null-is-unsupported.client",
-        On::Call(|ctx, call, ruling| gated_call(ctx, call, Omission::Null, ruling)),
-    )
-    .alone(),
+    Check::agent("init.omitted-is-unsupported.agent", On::Call(with!(gated_call, Omission::Omitted)))
+        .alone()
+        .only(GATED_CALLS),
+    Check::agent("init.omitted-is-unsupported.agent", On::Update(with!(gated_update, Omission::Omitted)))
+        .alone()
+        .only(GATED_UPDATES),
+    Check::agent("init.omitted-is-unsupported.agent", On::Response(with!(respected, Omission::Omitted)))
+        .only(&["session/prompt"]),
+    Check::agent("init.null-is-unsupported.agent", On::Call(with!(gated_call, Omission::Null)))
+        .alone()
+        .only(GATED_CALLS),
+    Check::agent("init.null-is-unsupported.agent", On::Update(with!(gated_update, Omission::Null)))
+        .alone()
+        .only(GATED_UPDATES),
+    Check::agent("init.null-is-unsupported.agent", On::Response(with!(respected, Omission::Null)))
+        .only(&["session/prompt"]),
+    Check::client("init.omitted-is-unsupported.client", On::Call(with!(gated_call, Omission::Omitted))).alone(),
+    Check::client("init.null-is-unsupported.client", On::Call(with!(gated_call, Omission::Null))).alone(),
 ];
 
 /// The requests of an agent that need a capability of the client, those first that nearly every client serves.

@@ -83,10 +83,7 @@ fn first(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
         // Earlier messages in a recording show that another `initialize` may have come even earlier.
         let others = conversation.methods_of(Party::Agent).next().is_some()
             || conversation.methods_of(Party::Client).any(|method| method != "initialize");
-        match conversation.whole || !others {
-            true => ruling.fail(fact, &[open.n]),
-            false => ruling.inconclusive(fact, &[open.n]),
-        }
+        ruling.fail_if(conversation.whole || !others, fact, &[open.n]);
     }
 }
 

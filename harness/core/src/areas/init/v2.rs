@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::common::LOGIN;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::{Answer, Outcome, Payload};
 use crate::fact;
 use crate::finding::Ruling;
@@ -17,10 +17,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("init.version.unsupported-data", On::Response(unsupported_data)).alone().only(&[INITIALIZE]),
 ];
 
-pub(super) const BOTH: &[[Check; 2]] = &[Check::both(
-    ["init.no-v1-capability-names.agent", "init.no-v1-capability-names.client"],
-    On::Payload(no_v1_names),
-)];
+pub(super) const BOTH: &[[Check; 2]] =
+    &[Check::both(of_both!("init.no-v1-capability-names"), On::Payload(no_v1_names))];
 
 const INITIALIZE: &str = "initialize";
 

@@ -2,24 +2,18 @@
 
 use crate::areas::jsonrpc::late::is_instant;
 use crate::areas::support::{Finish, waits_for_others};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::{Answer, Exchange, TurnLog};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
 
 pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
-    Check::both(
-        ["jsonrpc.independent-id-spaces.agent", "jsonrpc.independent-id-spaces.client"],
-        On::Response(twin_answered),
-    ),
-    Check::both(
-        ["jsonrpc.independent-id-spaces.agent", "jsonrpc.independent-id-spaces.client"],
-        On::End(twin_passed_over),
-    ),
-    Check::both(["jsonrpc.full-duplex.agent", "jsonrpc.full-duplex.client"], On::Response(full_duplex)),
-    Check::both(["jsonrpc.full-duplex.agent", "jsonrpc.full-duplex.client"], On::Response(held_back)),
-    Check::both(["jsonrpc.full-duplex.agent", "jsonrpc.full-duplex.client"], On::End(held_back_at_last)),
+    Check::both(of_both!("jsonrpc.independent-id-spaces"), On::Response(twin_answered)),
+    Check::both(of_both!("jsonrpc.independent-id-spaces"), On::End(twin_passed_over)),
+    Check::both(of_both!("jsonrpc.full-duplex"), On::Response(full_duplex)),
+    Check::both(of_both!("jsonrpc.full-duplex"), On::Response(held_back)),
+    Check::both(of_both!("jsonrpc.full-duplex"), On::End(held_back_at_last)),
 ];
 
 /// How many times faster the party answers without a turn, at least.
@@ -89,11 +83,8 @@ fn held_back(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     let took = ctx.conversation.in_between((exchange.us, exchange.heard), ctx.us);
     let is_quick = took < late.waited / QUICKER;
     // No program knows the tester's own methods; the methods in a recording may depend on the turn.
-    if is_quick && (ctx.conversation.whole || late.is_unknown) {
-        ruling.fail(late.fact(ctx.from), &[late.answered, late.asked, late.turn_ended]);
-    } else {
-        ruling.inconclusive(late.fact(ctx.from), &[late.answered, late.asked, late.turn_ended]);
-    }
+    let is_certain = is_quick && (ctx.conversation.whole || late.is_unknown);
+    ruling.fail_if(is_certain, late.fact(ctx.from), &[late.answered, late.asked, late.turn_ended]);
 }
 
 /// As above, if no such answer followed.

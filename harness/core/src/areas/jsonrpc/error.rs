@@ -6,7 +6,7 @@ use super::response::is_read_in_garbage;
 use super::state::GarbledKind;
 use crate::areas::common::{LOGIN, NO_METHOD};
 use crate::areas::support::is_withdrawn;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both, with};
 use crate::conversation::{Answer, Exchange, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -21,31 +21,16 @@ pub(in crate::areas) const CHECKS: &[Check] = &[
 ];
 
 pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
-    Check::both_alone(["jsonrpc.error-shape.agent", "jsonrpc.error-shape.client"], On::Response(error_shape)),
-    Check::both(["jsonrpc.error-null-id.agent", "jsonrpc.error-null-id.client"], On::Response(error_null_id)),
-    Check::both_alone(
-        ["jsonrpc.error-message-concise.agent", "jsonrpc.error-message-concise.client"],
-        On::Response(error_message_concise),
-    ),
-    Check::both_alone(
-        ["jsonrpc.error-code-range.agent", "jsonrpc.error-code-range.client"],
-        On::Response(error_code_range),
-    ),
-    Check::both(["jsonrpc.method-not-found.agent", "jsonrpc.method-not-found.client"], On::Response(method_not_found)),
+    Check::both_alone(of_both!("jsonrpc.error-shape"), On::Response(error_shape)),
+    Check::both(of_both!("jsonrpc.error-null-id"), On::Response(error_null_id)),
+    Check::both_alone(of_both!("jsonrpc.error-message-concise"), On::Response(error_message_concise)),
+    Check::both_alone(of_both!("jsonrpc.error-code-range"), On::Response(error_code_range)),
+    Check::both(of_both!("jsonrpc.method-not-found"), On::Response(method_not_found)),
+    Check::both(of_both!("jsonrpc.parse-error"), On::Response(with!(bad_line_answered, &NOT_JSON))),
+    Check::both(of_both!("jsonrpc.parse-error"), On::End(|ctx, ruling| bad_line_unanswered(ctx, &NOT_JSON, ruling))),
+    Check::both(of_both!("jsonrpc.invalid-request"), On::Response(with!(bad_line_answered, &NOT_MESSAGE))),
     Check::both(
-        ["jsonrpc.parse-error.agent", "jsonrpc.parse-error.client"],
-        On::Response(|ctx, answer, ruling| bad_line_answered(ctx, answer, &NOT_JSON, ruling)),
-    ),
-    Check::both(
-        ["jsonrpc.parse-error.agent", "jsonrpc.parse-error.client"],
-        On::End(|ctx, ruling| bad_line_unanswered(ctx, &NOT_JSON, ruling)),
-    ),
-    Check::both(
-        ["jsonrpc.invalid-request.agent", "jsonrpc.invalid-request.client"],
-        On::Response(|ctx, answer, ruling| bad_line_answered(ctx, answer, &NOT_MESSAGE, ruling)),
-    ),
-    Check::both(
-        ["jsonrpc.invalid-request.agent", "jsonrpc.invalid-request.client"],
+        of_both!("jsonrpc.invalid-request"),
         On::End(|ctx, ruling| bad_line_unanswered(ctx, &NOT_MESSAGE, ruling)),
     ),
 ];

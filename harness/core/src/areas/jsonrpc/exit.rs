@@ -1,6 +1,6 @@
 //! Area `jsonrpc`: a program that exits although it owes a response.
 
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::Exchange;
 use crate::fact;
 use crate::finding::Ruling;
@@ -8,14 +8,8 @@ use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 
 pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
-    Check::both(
-        ["jsonrpc.response-always.agent", "jsonrpc.response-always.client"],
-        On::Process(exited_before_response),
-    ),
-    Check::both(
-        ["jsonrpc.survives-bad-input.agent", "jsonrpc.survives-bad-input.client"],
-        On::Process(exited_after_bad_input),
-    ),
+    Check::both(of_both!("jsonrpc.response-always"), On::Process(exited_before_response)),
+    Check::both(of_both!("jsonrpc.survives-bad-input"), On::Process(exited_after_bad_input)),
 ];
 
 /// The signals of a program that crashed; a user or a system sends others to end it.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::support::{asks_first, waits_for_others};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::timing::{LATE_RESPONSE, OPENING_SILENCE, OUTPUT_SILENCE, between};
 use crate::conversation::{Answer, Exchange};
 use crate::fact;
@@ -18,23 +18,14 @@ pub(in crate::areas) const CHECKS: &[Check] = &[
 ];
 
 pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
-    Check::both(
-        ["jsonrpc.notification-no-response.agent", "jsonrpc.notification-no-response.client"],
-        On::Response(notification_no_response),
-    ),
-    Check::both(
-        ["jsonrpc.notification-no-response.agent", "jsonrpc.notification-no-response.client"],
-        On::CaseEnd(notification_unanswered),
-    ),
-    Check::both(["jsonrpc.response-always.agent", "jsonrpc.response-always.client"], On::Response(response_came)),
-    Check::both(["jsonrpc.response-always.agent", "jsonrpc.response-always.client"], On::End(response_always)),
-    Check::both(["jsonrpc.response-once.agent", "jsonrpc.response-once.client"], On::Response(response_once)),
-    Check::both(["jsonrpc.response-id.agent", "jsonrpc.response-id.client"], On::Response(response_id)),
-    Check::both(
-        ["jsonrpc.response-id-known.agent", "jsonrpc.response-id-known.client"],
-        On::Response(response_id_known),
-    ),
-    Check::both(["jsonrpc.response-xor.agent", "jsonrpc.response-xor.client"], On::Message(response_xor)),
+    Check::both(of_both!("jsonrpc.notification-no-response"), On::Response(notification_no_response)),
+    Check::both(of_both!("jsonrpc.notification-no-response"), On::CaseEnd(notification_unanswered)),
+    Check::both(of_both!("jsonrpc.response-always"), On::Response(response_came)),
+    Check::both(of_both!("jsonrpc.response-always"), On::End(response_always)),
+    Check::both(of_both!("jsonrpc.response-once"), On::Response(response_once)),
+    Check::both(of_both!("jsonrpc.response-id"), On::Response(response_id)),
+    Check::both(of_both!("jsonrpc.response-id-known"), On::Response(response_id_known)),
+    Check::both(of_both!("jsonrpc.response-xor"), On::Message(response_xor)),
 ];
 
 /// "The Server MUST NOT reply to a Notification." An answer that fits no request and follows a notification is such a
@@ -181,11 +172,8 @@ fn prompt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             to each";
             method = open.method, session_id = id
         );
-        if silent && !waits && !busy && conversation.fence.is_some_and(|fence| fence > later) {
-            ruling.fail(fact, &[open.n, later, limit]);
-        } else {
-            ruling.inconclusive(fact, &[open.n, later, limit]);
-        }
+        let served = conversation.fence.is_some_and(|fence| fence > later);
+        ruling.fail_if(silent && !waits && !busy && served, fact, &[open.n, later, limit]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Area `jsonrpc`: requests with an id that version 2 does not allow.
 
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::{Answer, CallSeen, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
@@ -12,7 +12,7 @@ pub(in crate::areas) const CHECKS: &[Check] =
     &[Check::agent("jsonrpc.unusable-id-refused.agent", On::Response(unusable_id))];
 
 pub(in crate::areas) const BOTH: &[[Check; 2]] =
-    &[Check::both_alone(["jsonrpc.kind-matches.agent", "jsonrpc.kind-matches.client"], On::Call(kind_matches))];
+    &[Check::both_alone(of_both!("jsonrpc.kind-matches"), On::Call(kind_matches))];
 
 /// "Unlike base JSON-RPC, it MUST NOT be `null`", and the id of a result is a string or an integer.
 ///

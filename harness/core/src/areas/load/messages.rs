@@ -264,7 +264,7 @@ fn user_chunks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
                     actual = other,
                     expected = mine
                 );
-                if has_commands(session) { ruling.inconclusive(fact, &[]) } else { ruling.fail(fact, &[]) }
+                ruling.fail_unless(has_commands(session), fact, &[]);
             }
         }
     }

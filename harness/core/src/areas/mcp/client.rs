@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::areas::common::OPENING;
 use crate::areas::session::client::{items, opening, reopening};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
@@ -11,11 +12,7 @@ use crate::protocol::is_absolute;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::client("mcp.stdio.command-absolute", On::Call(command_absolute)).alone().only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-    ]),
+    Check::client("mcp.stdio.command-absolute", On::Call(command_absolute)).alone().only(OPENING),
     Check::client("mcp.passed-on-reattach", On::Call(passed_on)).only(&["session/load", "session/resume"]),
 ];
 

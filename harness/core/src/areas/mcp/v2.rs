@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::agent::offered_refused;
+use crate::areas::common::OPENING;
 use crate::areas::session::client::{items, opening};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
@@ -14,7 +15,7 @@ use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("mcp.connect-all", On::End(connect_all)),
-    Check::client("mcp.no-sse", On::Call(no_sse)).alone().only(&["session/new", "session/load", "session/resume"]),
+    Check::client("mcp.no-sse", On::Call(no_sse)).alone().only(OPENING),
     Check::client("mcp.name-unique", On::Call(name_unique)).alone().only(&["session/new", "session/resume"]),
 ];
 

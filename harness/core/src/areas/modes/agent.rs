@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::areas::common::{BAD_PARAMS, LOGIN, decide_implemented, note_null, proper};
+use crate::areas::common::{BAD_PARAMS, LOGIN, OPENING, decide_implemented, note_null, proper};
 use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{UPDATE_WITH_RESPONSE, between};
@@ -15,12 +15,8 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("modes.current-listed", On::Payload(current_listed)).only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-    ]),
-    Check::agent("modes.ids-unique", On::Payload(ids_unique)).only(&["session/new", "session/load", "session/resume"]),
+    Check::agent("modes.current-listed", On::Payload(current_listed)).only(OPENING),
+    Check::agent("modes.ids-unique", On::Payload(ids_unique)).only(OPENING),
     Check::agent("modes.set-implemented", On::Response(set_implemented)).only(&[SET]),
     Check::agent("modes.set-implemented", On::End(current_refused)),
     Check::agent("modes.set-implemented", On::End(|ctx, ruling| decide_listed_refused(ctx, SET, "modeId", ruling))),

@@ -36,11 +36,7 @@ pub(in crate::areas) fn fail_if_clear(
     fact: Fact,
     ruling: &mut Ruling<'_>,
 ) {
-    if is_unclear(ctx.conversation, call) {
-        ruling.inconclusive(fact, &[]);
-    } else {
-        ruling.fail(fact, &[]);
-    }
+    ruling.fail_unless(is_unclear(ctx.conversation, call), fact, &[]);
 }
 
 /// `modeId`: "Must be one of the modes listed in `availableModes`".

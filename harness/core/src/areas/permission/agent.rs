@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::support::{Finish, fail_in_case};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, Decision, Exchange, Session, ToolCall, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -21,26 +21,14 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("permission.before-execution", On::Call(asked_afterwards)).only(&["session/request_permission"]),
     Check::agent("permission.before-execution", On::Update(status_while_asking)),
     Check::agent("permission.before-execution", On::ReceivedResponse(waited)).only(&["session/request_permission"]),
-    Check::agent(
-        "permission.reject-respected",
-        On::Call(|ctx, call, ruling| act_in_spite_of(ctx, call, Decision::Rejected, ruling)),
-    )
-    .only(&["fs/write_text_file", "terminal/create"]),
-    Check::agent(
-        "permission.reject-respected",
-        On::Response(|ctx, answer, ruling| respected(ctx, answer, Decision::Rejected, ruling)),
-    )
-    .only(&["session/prompt"]),
-    Check::agent(
-        "permission.cancelled-respected",
-        On::Call(|ctx, call, ruling| act_in_spite_of(ctx, call, Decision::Cancelled, ruling)),
-    )
-    .only(&["fs/write_text_file", "terminal/create"]),
-    Check::agent(
-        "permission.cancelled-respected",
-        On::Response(|ctx, answer, ruling| respected(ctx, answer, Decision::Cancelled, ruling)),
-    )
-    .only(&["session/prompt"]),
+    Check::agent("permission.reject-respected", On::Call(with!(act_in_spite_of, Decision::Rejected)))
+        .only(&["fs/write_text_file", "terminal/create"]),
+    Check::agent("permission.reject-respected", On::Response(with!(respected, Decision::Rejected)))
+        .only(&["session/prompt"]),
+    Check::agent("permission.cancelled-respected", On::Call(with!(act_in_spite_of, Decision::Cancelled)))
+        .only(&["fs/write_text_file", "terminal/create"]),
+    Check::agent("permission.cancelled-respected", On::Response(with!(respected, Decision::Cancelled)))
+        .only(&["session/prompt"]),
     Check::agent("permission.tool-call-linked", On::Response(tool_call_linked)).only(&["session/prompt"]),
     Check::agent("permission.tool-call-linked", On::Response(asked_for_earlier_call)).only(&["session/prompt"]),
 ];

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper};
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::timing::{LATER_TURN_OVER, USER_CROSSING, between, millis};
 use crate::conversation::{Answer, CallSeen, Conversation, Decision, Exchange, Outcome};
 use crate::fact;
@@ -19,16 +19,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("permission.cancelled-on-cancel", On::Response(answered_on_cancel)).only(&[ASK]),
     Check::client("permission.cancelled-on-cancel", On::Call(answered_before_cancel)).only(&["session/cancel"]),
     Check::client("permission.cancelled-on-cancel", On::End(|ctx, ruling| left_open(ctx, When::Pending, ruling))),
-    Check::client(
-        "permission.cancelled-not-error",
-        On::Response(|ctx, answer, ruling| outcome_after_cancel(ctx, answer, When::Pending, ruling)),
-    )
-    .only(&[ASK]),
-    Check::client(
-        "permission.late-request",
-        On::Response(|ctx, answer, ruling| outcome_after_cancel(ctx, answer, When::Late, ruling)),
-    )
-    .only(&[ASK]),
+    Check::client("permission.cancelled-not-error", On::Response(with!(outcome_after_cancel, When::Pending)))
+        .only(&[ASK]),
+    Check::client("permission.late-request", On::Response(with!(outcome_after_cancel, When::Late))).only(&[ASK]),
     Check::client("permission.late-request", On::End(|ctx, ruling| left_open(ctx, When::Late, ruling))),
     Check::client("permission.other-session", On::Response(kept_for_other_session)).only(&[ASK]),
     Check::client("permission.other-session", On::Call(swept_before_prompt)).only(&["session/prompt"]),
@@ -342,9 +335,6 @@ fn decide_sweep(conversation: &Conversation, id: &str, now: usize, ruling: &mut 
             "the client answered a permission request of `{session_id}` as cancelled when it cancelled another session",
             session_id = id; pointer = "/result/outcome"
         );
-        match conversation.whole {
-            true => ruling.fail(fact, &[answer, cancel]),
-            false => ruling.inconclusive(fact, &[answer, cancel]),
-        }
+        ruling.fail_if(conversation.whole, fact, &[answer, cancel]);
     }
 }

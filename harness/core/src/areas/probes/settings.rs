@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::modes::agent::client_sets;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, Session, UpdateSeen, current_values, option_id, option_text};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -12,9 +12,8 @@ use crate::wire::Members;
 pub(in crate::areas) const CHECKS: &[Check] = &[
     Check::agent("config.self-change-announced", On::Update(own_change)).only(&[OPTIONS]),
     Check::agent("config.self-change-announced", On::Response(silent_change)).only(&REOPEN),
-    Check::agent("config.echo-update", On::Update(|ctx, update, ruling| echo(ctx, update, OPTIONS, ruling)))
-        .only(&[OPTIONS]),
-    Check::agent("modes.echo-update", On::Update(|ctx, update, ruling| echo(ctx, update, MODE, ruling))).only(&[MODE]),
+    Check::agent("config.echo-update", On::Update(with!(echo, OPTIONS))).only(&[OPTIONS]),
+    Check::agent("modes.echo-update", On::Update(with!(echo, MODE))).only(&[MODE]),
     Check::agent("load.settings-kept", On::Response(settings_kept)).only(&REOPEN),
     Check::agent("commands.after-reopening", On::Update(announced_again)).only(&["available_commands_update"]),
     Check::agent("commands.after-reopening", On::End(not_announced_again)),

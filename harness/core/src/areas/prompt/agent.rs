@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::areas::cancel::agent::{cancelled_elsewhere, earlier_cancel};
 use crate::areas::common::{LOGIN, WITHDRAWN, serves_unset};
 use crate::areas::support::{Finish, fail_in_case, late_for};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::timing::{CLIENT_PATIENCE, NEXT_PROMPT, OUTPUT_SILENCE, between, millis};
 use crate::conversation::{After, Answer, CallSeen, Decision, Outcome, Session, ToolCall, Trial, UpdateSeen};
 use crate::fact;
@@ -15,39 +15,17 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("prompt.text", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Text, ruling)))
-        .only(&["session/prompt"]),
-    Check::agent("prompt.resource-link", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Link, ruling)))
-        .only(&["session/prompt"]),
-    Check::agent("prompt.image-accepted", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Image, ruling)))
-        .only(&["session/prompt"]),
-    Check::agent("prompt.audio-accepted", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Audio, ruling)))
-        .only(&["session/prompt"]),
-    Check::agent(
-        "prompt.embedded-accepted",
-        On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Embedded, ruling)),
-    )
-    .only(&["session/prompt"]),
-    Check::agent("prompt.meta-accepted", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Meta, ruling)))
-        .only(&["session/prompt"]),
-    Check::agent(
-        "prompt.next-turn",
-        On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::AfterResult, ruling)),
-    )
-    .only(&["session/prompt"]),
+    Check::agent("prompt.text", On::Response(with!(taken, Trait::Text))).only(&["session/prompt"]),
+    Check::agent("prompt.resource-link", On::Response(with!(taken, Trait::Link))).only(&["session/prompt"]),
+    Check::agent("prompt.image-accepted", On::Response(with!(taken, Trait::Image))).only(&["session/prompt"]),
+    Check::agent("prompt.audio-accepted", On::Response(with!(taken, Trait::Audio))).only(&["session/prompt"]),
+    Check::agent("prompt.embedded-accepted", On::Response(with!(taken, Trait::Embedded))).only(&["session/prompt"]),
+    Check::agent("prompt.meta-accepted", On::Response(with!(taken, Trait::Meta))).only(&["session/prompt"]),
+    Check::agent("prompt.next-turn", On::Response(with!(taken, Trait::AfterResult))).only(&["session/prompt"]),
     Check::agent("prompt.next-turn", On::CaseEnd(busy_after_turn)),
-    Check::agent(
-        "cancel.session-usable",
-        On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::AfterCancel, ruling)),
-    )
-    .only(&["session/prompt"]),
-    Check::agent("cancel.idle", On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::AfterIdleCancel, ruling)))
-        .only(&["session/prompt"]),
-    Check::agent(
-        "schema.nullable-accepted.agent",
-        On::Response(|ctx, answer, ruling| taken(ctx, answer, Trait::Nulls, ruling)),
-    )
-    .only(&["session/prompt"]),
+    Check::agent("cancel.session-usable", On::Response(with!(taken, Trait::AfterCancel))).only(&["session/prompt"]),
+    Check::agent("cancel.idle", On::Response(with!(taken, Trait::AfterIdleCancel))).only(&["session/prompt"]),
+    Check::agent("schema.nullable-accepted.agent", On::Response(with!(taken, Trait::Nulls))).only(&["session/prompt"]),
     Check::agent("prompt.stop-reason", On::Response(stop_reason)).alone().only(&["session/prompt"]),
     Check::agent("prompt.responds-at-end", On::Response(responded)).only(&["session/prompt"]),
     Check::agent("prompt.responds-at-end", On::End(never_responded)),

@@ -58,10 +58,7 @@ fn decide(answer: &Answer<'_>, (n, first): (usize, &Insertion), is_retained: boo
         actual = id, code = answer.outcome.error_code()
     );
     let is_decisive = answer.outcome.error_code().is_none_or(|code| REFUSALS.contains(&code));
-    match is_retained && is_decisive {
-        true => ruling.fail(fact, &[n, first.n]),
-        false => ruling.inconclusive(fact, &[n, first.n]),
-    }
+    ruling.fail_if(is_retained && is_decisive, fact, &[n, first.n]);
 }
 
 /// "A retry of a recorded insertion returns the original `messageId` without inserting another message."

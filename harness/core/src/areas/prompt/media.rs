@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::support::{Finish, fail_in_case, leave_redacted};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, IntentPrompt, ModelLog, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -13,15 +13,9 @@ use crate::trace::ModelRequest;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("prompt.image-accepted", On::Response(|ctx, answer, ruling| dropped(ctx, answer, "image", ruling)))
-        .only(&["session/prompt"]),
-    Check::agent("prompt.audio-accepted", On::Response(|ctx, answer, ruling| dropped(ctx, answer, "audio", ruling)))
-        .only(&["session/prompt"]),
-    Check::agent(
-        "prompt.embedded-accepted",
-        On::Response(|ctx, answer, ruling| dropped(ctx, answer, "resource", ruling)),
-    )
-    .only(&["session/prompt"]),
+    Check::agent("prompt.image-accepted", On::Response(with!(dropped, "image"))).only(&["session/prompt"]),
+    Check::agent("prompt.audio-accepted", On::Response(with!(dropped, "audio"))).only(&["session/prompt"]),
+    Check::agent("prompt.embedded-accepted", On::Response(with!(dropped, "resource"))).only(&["session/prompt"]),
     Check::agent("prompt.advertised-content", On::Update(dropped_until_idle)).only(&["state_update"]),
 ];
 

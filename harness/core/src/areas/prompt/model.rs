@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::areas::damage::Damage;
 use crate::areas::support::{Finish, fail_in_case, leave_redacted};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, IntentPrompt, ModelLog, UpdateSeen, words_of};
 use crate::fact;
 use crate::finding::Ruling;
@@ -15,13 +15,8 @@ use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.output-reported", On::Response(output_damaged)).only(&["session/prompt"]),
-    Check::agent("prompt.text", On::Response(|ctx, answer, ruling| block_dropped(ctx, answer, "text", ruling)))
-        .only(&["session/prompt"]),
-    Check::agent(
-        "prompt.resource-link",
-        On::Response(|ctx, answer, ruling| block_dropped(ctx, answer, "resource_link", ruling)),
-    )
-    .only(&["session/prompt"]),
+    Check::agent("prompt.text", On::Response(with!(block_dropped, "text"))).only(&["session/prompt"]),
+    Check::agent("prompt.resource-link", On::Response(with!(block_dropped, "resource_link"))).only(&["session/prompt"]),
     Check::agent("prompt.baseline-content", On::Update(block_dropped_until_idle)).only(&["state_update"]),
 ];
 

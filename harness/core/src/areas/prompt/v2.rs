@@ -5,7 +5,7 @@ use super::state::Inserted;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::{DISTINCTIVE, STATE, idle};
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::timing::{CLEAN_UP, HELD_BACK, between, millis};
 use crate::conversation::{Answer, CallSeen, EndedBy, Exchange, Session, UpdateSeen, message_of, text_of_content};
 use crate::fact;
@@ -22,13 +22,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.ack-before-completion", On::Response(receipt_at_end)).only(&[PROMPT]),
     Check::agent("prompt.ack-before-completion", On::End(receipt_missing)),
     Check::agent("prompt.cancelled-only-on-cancel", On::Update(cancelled_only_on_cancel)).only(&[STATE]),
-    Check::agent("cancel.scope", On::Update(|ctx, update, ruling| others_go_on(ctx, update, EndedBy::Cancel, ruling)))
-        .only(&[STATE]),
-    Check::agent(
-        "close.other-sessions-unaffected",
-        On::Update(|ctx, update, ruling| others_go_on(ctx, update, EndedBy::Close, ruling)),
-    )
-    .only(&[STATE]),
+    Check::agent("cancel.scope", On::Update(with!(others_go_on, EndedBy::Cancel))).only(&[STATE]),
+    Check::agent("close.other-sessions-unaffected", On::Update(with!(others_go_on, EndedBy::Close))).only(&[STATE]),
     Check::agent("prompt.no-error-after-insertion", On::Response(error_after_insertion)).only(&[PROMPT]),
     Check::agent("prompt.user-message-same-id", On::CaseEnd(user_message_seen)),
     Check::agent("prompt.user-message-reported", On::CaseEnd(user_message_seen)),
@@ -217,7 +212,7 @@ fn error_after_insertion(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &m
                 code = code
             );
             let withdrawn = code == WITHDRAWN && exchange.cancel_requested.is_some();
-            if withdrawn { ruling.inconclusive(fact, &[exchange.n, n]) } else { ruling.fail(fact, &[exchange.n, n]) }
+            ruling.fail_unless(withdrawn, fact, &[exchange.n, n]);
         }
     }
 }

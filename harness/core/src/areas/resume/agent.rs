@@ -49,11 +49,7 @@ fn replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     let tool = update.body.member("toolCallId").and_then(Value::as_str).filter(|_| update.variant == "tool_call");
     let again = repeats_history(ctx, session, update) || tool.is_some_and(|id| session.tools.contains_key(id));
     let unknown = !session.is_introduced() && !ctx.conversation.holes.anywhere;
-    if again || unknown && update.variant == "user_message_chunk" {
-        ruling.fail(fact, &[request]);
-    } else {
-        ruling.inconclusive(fact, &[request]);
-    }
+    ruling.fail_if(again || unknown && update.variant == "user_message_chunk", fact, &[request]);
 }
 
 /// Passes when a session with a history is resumed.

@@ -93,11 +93,7 @@ fn replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     );
     let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
     let prompted = session.prompts > 0 && session.ended.as_ref().is_none_or(|ended| ended.n > request.n);
-    if at_work || prompted || !ctx.conversation.whole {
-        ruling.inconclusive(fact, &[request.n]);
-    } else {
-        ruling.fail(fact, &[request.n]);
-    }
+    ruling.fail_unless(at_work || prompted || !ctx.conversation.whole, fact, &[request.n]);
 }
 
 /// Passes a successful resume without `replayFrom`.
@@ -133,11 +129,7 @@ fn late_replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
         update = update.variant, message_id = id, method = RESUME;
         session_id = update.session
     );
-    if ctx.conversation.whole && !ctx.conversation.may_miss_work(session) {
-        ruling.fail(fact, &[reopened]);
-    } else {
-        ruling.inconclusive(fact, &[reopened]);
-    }
+    ruling.fail_if(ctx.conversation.whole && !ctx.conversation.may_miss_work(session), fact, &[reopened]);
 }
 
 /// "Later chunks with the same `messageId` append to the current content", so chunks alone would double a message that
@@ -165,11 +157,9 @@ fn kept_message(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
         pointer = "/params/update/messageId"
     );
     let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
-    if at_work || messages.is_some_and(|messages| messages.resumed_at_work) || ctx.conversation.may_miss_work(session) {
-        ruling.inconclusive(fact, &[request.n, shown]);
-    } else {
-        ruling.fail(fact, &[request.n, shown]);
-    }
+    let resumed_at_work = messages.is_some_and(|messages| messages.resumed_at_work);
+    let is_doubtful = at_work || resumed_at_work || ctx.conversation.may_miss_work(session);
+    ruling.fail_unless(is_doubtful, fact, &[request.n, shown]);
 }
 
 /// Returns the session that was resumed with a replay, as it stands at the answer, and so with whole messages.

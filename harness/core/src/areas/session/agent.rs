@@ -71,7 +71,7 @@ fn unique_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
                 pointer = "/result/sessionId"
             );
             let also = [other.known, exchange.n];
-            if other.was_ended { ruling.inconclusive(fact, &also) } else { ruling.fail(fact, &also) }
+            ruling.fail_unless(other.was_ended, fact, &also);
         }
         None if !ctx.conversation.sessions.is_empty() => ruling.pass(),
         None => {}

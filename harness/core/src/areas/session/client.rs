@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::areas::common::OPENING;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{CallSeen, Exchange, Opening, Session};
 use crate::fact;
@@ -14,30 +15,19 @@ use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::client("session.known-id-only", On::Call(known_id_only)).only(&[
-        PROMPT,
-        "session/cancel",
-        "session/set_mode",
-        "session/set_config_option",
-    ]),
+    Check::client("session.known-id-only", On::Call(known_id_only)).only(USES),
     Check::client("session.id-verbatim", On::Call(id_verbatim)),
-    Check::client("session.await-new", On::Call(await_new)).only(&[
-        PROMPT,
-        "session/cancel",
-        "session/set_mode",
-        "session/set_config_option",
-    ]),
+    Check::client("session.await-new", On::Call(await_new)).only(USES),
     Check::client("prompt.session-first", On::Call(session_first)).only(&[PROMPT]),
-    Check::client("session.cwd-absolute", On::Call(cwd_absolute)).alone().only(&[
-        "session/new",
-        "session/load",
-        "session/resume",
-    ]),
+    Check::client("session.cwd-absolute", On::Call(cwd_absolute)).alone().only(OPENING),
     Check::client("load.no-prompt-before-response", On::Call(no_prompt_before_response)).only(&[PROMPT]),
     Check::client("list.load-before-use", On::Call(load_before_use)).only(&[PROMPT]),
 ];
 
 const PROMPT: &str = "session/prompt";
+
+/// The messages that use an open session, in contrast to those that open, close or remove one.
+const USES: &[&str] = &[PROMPT, "session/cancel", "session/set_mode", "session/set_config_option"];
 
 /// The state of the session that a message names. A wrong id is one mistake, so each state belongs to one requirement.
 enum Named<'m> {
@@ -104,18 +94,13 @@ fn respelt<'m>(ctx: &CheckContext<'m>, id: &str) -> Option<&'m str> {
     known.next().filter(|_| !ctx.areas.list.listed.contains(id)).map(String::as_str)
 }
 
-/// Whether the message uses an open session, in contrast to those that open, close or remove one.
-fn is_use(call: &CallSeen<'_>) -> bool {
-    matches!(call.method, PROMPT | "session/cancel" | "session/set_mode" | "session/set_config_option")
-}
-
 /// Session ids come from `session/new`; other sessions are loaded or resumed before they are used.
 ///
 /// Correct but unusual: the client gives up a session whose load has just failed, uses one that a draft method opened,
 /// or one that the agent named in an early update. The recording may begin after the session was opened. These do not
 /// fail.
 fn known_id_only(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let Some(named) = Named::of(ctx, call).filter(|_| is_use(call)) else { return };
+    let Some(named) = Named::of(ctx, call).filter(|_| USES.contains(&call.method)) else { return };
     let not_opened = || {
         fact!(
             "session-not-opened",
@@ -192,7 +177,7 @@ fn id_verbatim(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
 /// Correct but unusual: while `session/new` is open the client uses its other sessions, or one from a listing. Only an
 /// id that no response gave fails.
 fn await_new(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    match Named::of(ctx, call).filter(|_| is_use(call)) {
+    match Named::of(ctx, call).filter(|_| USES.contains(&call.method)) {
         Some(Named::Open(session)) if session.opening == Opening::New => ruling.pass(),
         Some(Named::Early(new)) => {
             let fact = fact!(
@@ -273,7 +258,7 @@ fn no_prompt_before_response(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling
                 session_id = id(call)
             );
             let unseen = ctx.conversation.holes.anywhere && !session.is_introduced();
-            if unseen { ruling.inconclusive(fact, &[load]) } else { ruling.fail(fact, &[load]) }
+            ruling.fail_unless(unseen, fact, &[load]);
         }
         (None, Some((Opening::Load, _))) => ruling.pass(),
         _ => {}

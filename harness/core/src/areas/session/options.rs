@@ -61,10 +61,7 @@ fn option_of_another_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling
                 );
                 // Without a newer session, the choice may be the new default of the agent. In a recording, another
                 // client may have made it.
-                match is_own && ctx.conversation.whole {
-                    true => ruling.fail(fact, &[first.n, set.n, exchange.n]),
-                    false => ruling.inconclusive(fact, &[first.n, set.n, exchange.n]),
-                }
+                ruling.fail_if(is_own && ctx.conversation.whole, fact, &[first.n, set.n, exchange.n]);
             }
             _ => {}
         }

@@ -3,22 +3,16 @@
 use crate::areas::cancel::v2::goes_on;
 use crate::areas::common::decide_implemented;
 use crate::areas::state::{STATE, served};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, Opening, Session, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::Feature;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("session.baseline-list", On::Response(|ctx, answer, ruling| baseline(ctx, answer, LIST, ruling)))
-        .alone()
-        .only(&[LIST]),
-    Check::agent("session.baseline-resume", On::Response(|ctx, answer, ruling| baseline(ctx, answer, RESUME, ruling)))
-        .alone()
-        .only(&[RESUME]),
-    Check::agent("session.baseline-close", On::Response(|ctx, answer, ruling| baseline(ctx, answer, CLOSE, ruling)))
-        .alone()
-        .only(&[CLOSE]),
+    Check::agent("session.baseline-list", On::Response(with!(baseline, LIST))).alone().only(&[LIST]),
+    Check::agent("session.baseline-resume", On::Response(with!(baseline, RESUME))).alone().only(&[RESUME]),
+    Check::agent("session.baseline-close", On::Response(with!(baseline, CLOSE))).alone().only(&[CLOSE]),
     Check::agent("session.baseline-cancel", On::End(|ctx, ruling| goes_on(ctx, false, ruling))),
     Check::agent("session.new-state-after", On::Update(state_after_new)).only(&[STATE]),
     Check::agent("session.new-state-after", On::End(no_state_after_new)),

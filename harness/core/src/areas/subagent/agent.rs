@@ -71,10 +71,7 @@ fn announced_first(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
         first",
         session_id = id; pointer = CHILD
     );
-    match ctx.conversation.is_replaying() {
-        true => ruling.inconclusive(fact, &[early]),
-        false => ruling.fail(fact, &[early]),
-    }
+    ruling.fail_unless(ctx.conversation.is_replaying(), fact, &[early]);
 }
 
 /// As above, for a request with the id of an announced child.
@@ -113,10 +110,7 @@ fn association(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
                 session_id = id, expected = child.parent, actual = update.session;
                 pointer = "/params/sessionId"
             );
-            match conversation.is_replaying() {
-                true => ruling.inconclusive(fact, &[child.n]),
-                false => ruling.fail(fact, &[child.n]),
-            }
+            ruling.fail_unless(conversation.is_replaying(), fact, &[child.n]);
         }
         _ if is_known => ruling.pass(),
         _ if conversation.may_know_session(update.session) => {}
@@ -225,10 +219,7 @@ fn reference_known(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
                 session_id = id; pointer = format!("/params/update{at}/sessionId")
             );
             // The entry of a list of sessions may have made it known.
-            match ctx.areas.list.listed.contains(id) {
-                true => ruling.inconclusive(fact, &[]),
-                false => ruling.fail(fact, &[]),
-            }
+            ruling.fail_unless(ctx.areas.list.listed.contains(id), fact, &[]);
         }
     }
 }

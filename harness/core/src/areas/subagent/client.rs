@@ -98,10 +98,7 @@ fn restricted(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         method = call.method, session_id = id; pointer = POINTER
     );
     // A child that the client loaded may be a session like any other for the agent.
-    match is_permitted || conversation.session(id).is_some() {
-        true => ruling.inconclusive(fact, &[association.n]),
-        false => ruling.fail(fact, &[association.n]),
-    }
+    ruling.fail_unless(is_permitted || conversation.session(id).is_some(), fact, &[association.n]);
 }
 
 /// "Permits the client to cancel this child's current work …. Omitted or `null` means unsupported."
@@ -131,10 +128,7 @@ fn cancel_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
     match child.revoked {
         // An answer to a later request shows that the client had read the withdrawal.
         Some((n, us)) if conversation.latest_answered.get(&Party::Agent).is_none_or(|last| *last < n) => {
-            match between(us, ctx.us) < CAPABILITY_CROSSING {
-                true => ruling.inconclusive(fact, &[n]),
-                false => ruling.fail(fact, &[n]),
-            }
+            ruling.fail_unless(between(us, ctx.us) < CAPABILITY_CROSSING, fact, &[n]);
         }
         Some((n, _)) => ruling.fail(fact, &[n]),
         None => ruling.fail(fact, &[association.n]),

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{CAPABILITY, MEMBER, OPENING, OVERRIDE, blocks_of, mode_of, prompt_in};
-use crate::areas::common::{BAD_PARAMS, LOGIN, WITHDRAWN};
+use super::{CAPABILITY, MEMBER, OVERRIDE, blocks_of, mode_of, prompt_in};
+use crate::areas::common::{BAD_PARAMS, LOGIN, OPENING, WITHDRAWN};
 use crate::areas::support::{Finish, same_path};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, Outcome, Payload, Trial};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -14,17 +14,11 @@ use crate::trace::{MARK, ModelEvent, Precedence};
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::agent("system-prompt.append-accepted", On::Response(|m, answer, r| accepted(m, answer, Given::Append, r)))
-        .only(OPENING),
+    Check::agent("system-prompt.append-accepted", On::Response(with!(accepted, Given::Append))).only(OPENING),
     Check::agent("system-prompt.append-accepted", On::End(|m, r| refused(m, Given::Append, r))),
-    Check::agent(
-        "system-prompt.override-accepted",
-        On::Response(|m, answer, r| accepted(m, answer, Given::Override, r)),
-    )
-    .only(OPENING),
+    Check::agent("system-prompt.override-accepted", On::Response(with!(accepted, Given::Override))).only(OPENING),
     Check::agent("system-prompt.override-accepted", On::End(|m, r| refused(m, Given::Override, r))),
-    Check::agent("system-prompt.null-is-omitted", On::Response(|m, answer, r| accepted(m, answer, Given::Null, r)))
-        .only(OPENING),
+    Check::agent("system-prompt.null-is-omitted", On::Response(with!(accepted, Given::Null))).only(OPENING),
     Check::agent("system-prompt.null-is-omitted", On::End(|m, r| refused(m, Given::Null, r))),
     Check::agent("system-prompt.no-session-on-error", On::Response(shown_before_error))
         .only(&["session/load", "session/resume"]),

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{CAPABILITY, MEMBER, OPENING, blocks_of, mode_of, prompt_in};
+use super::{CAPABILITY, MEMBER, blocks_of, mode_of, prompt_in};
+use crate::areas::common::OPENING;
 use crate::areas::session::client::{opening, reopening};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;

@@ -289,10 +289,7 @@ fn cumulative(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
                 "the client returned no output of an exited command; expected the output that it had returned before";
                 pointer = "/result/output", terminal_id = request.text("terminalId")
             );
-            match ctx.conversation.whole {
-                true => ruling.fail(fact, &[before]),
-                false => ruling.inconclusive(fact, &[before]),
-            }
+            ruling.fail_if(ctx.conversation.whole, fact, &[before]);
         }
         Some(output) if !output.is_empty() => ruling.pass(),
         _ => {}

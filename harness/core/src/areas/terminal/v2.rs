@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::areas::common::decide_absolute;
 use crate::areas::content::v2::base64;
 use crate::areas::support::fail_in_case;
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{CallSeen, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
@@ -14,11 +14,8 @@ use crate::wire::Members;
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("terminal.cwd-absolute", On::Update(cwd)).alone().only(TERMINAL),
     Check::agent("terminal.id-not-reused", On::Update(id_reused)).only(TERMINAL),
-    Check::agent(
-        "terminal.base64-standalone",
-        On::Payload(|ctx, payload, ruling| base64(ctx, payload, OUTPUT, ruling)),
-    )
-    .only(&["terminal_update", "terminal_output_chunk"]),
+    Check::agent("terminal.base64-standalone", On::Payload(with!(base64, OUTPUT)))
+        .only(&["terminal_update", "terminal_output_chunk"]),
     Check::agent("terminal.signal-name", On::Update(signal)).alone().only(TERMINAL),
     Check::agent("terminal.no-client-methods", On::Call(client_method)).alone(),
 ];

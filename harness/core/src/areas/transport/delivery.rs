@@ -2,7 +2,7 @@
 
 use crate::areas::common::NO_METHOD;
 use crate::areas::support::{is_usually_answered, waits_for_others};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::timing::{ANSWER_AFTER_END, NOT_FLUSHED, between};
 use crate::conversation::{Answer, Exchange, Outcome};
 use crate::fact;
@@ -10,9 +10,9 @@ use crate::finding::Ruling;
 use crate::wire::RpcId;
 
 pub(in crate::areas) const BOTH: &[[Check; 2]] = &[
-    Check::both(["transport.flush.agent", "transport.flush.client"], On::Response(flush)),
-    Check::both(["transport.only-lf-delimits.agent", "transport.only-lf-delimits.client"], On::Response(only_lf)),
-    Check::both(["transport.only-lf-delimits.agent", "transport.only-lf-delimits.client"], On::End(only_lf_unanswered)),
+    Check::both(of_both!("transport.flush"), On::Response(flush)),
+    Check::both(of_both!("transport.only-lf-delimits"), On::Response(only_lf)),
+    Check::both(of_both!("transport.only-lf-delimits"), On::End(only_lf_unanswered)),
 ];
 
 /// A message is delivered without more input. An answer that is missing until its limit proves the contrary, if it
