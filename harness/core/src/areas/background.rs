@@ -66,8 +66,8 @@ fn every_update(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
     };
     match (reported, before.is_empty()) {
         (true, _) => ruling.pass(),
-        (false, true) => ruling.inconclusive(fact(), &[*n]),
-        (false, false) => ruling.fail(fact(), &[*n]),
+        (false, true) => ruling.proved_by(&[*n]).inconclusive(fact()),
+        (false, false) => ruling.proved_by(&[*n]).fail(fact()),
     }
 }
 
@@ -88,8 +88,8 @@ fn announced_first(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
         };
         match is_announced(ctx, &session.work, named) {
             true => ruling.pass(),
-            false if unsure => ruling.inconclusive(fact(), &[]),
-            false => ruling.fail(fact(), &[]),
+            false if unsure => ruling.inconclusive(fact()),
+            false => ruling.fail(fact()),
         }
     }
 }
@@ -116,8 +116,8 @@ fn final_before_removal(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &
         match is_over(&session.work, gone) {
             Some(true) => ruling.pass(),
             // An idle session has no foreground work, so the work can only be listed as something else.
-            Some(false) if is_idle && now.is_empty() => ruling.fail(fact(), &[*n]),
-            _ => ruling.inconclusive(fact(), &[*n]),
+            Some(false) if is_idle && now.is_empty() => ruling.proved_by(&[*n]).fail(fact()),
+            _ => ruling.proved_by(&[*n]).inconclusive(fact()),
         }
     }
 }
@@ -126,14 +126,11 @@ fn final_before_removal(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &
 fn listed_once(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let items: Vec<_> = list(update).unwrap_or_default().iter().filter_map(item).collect();
     match items.iter().enumerate().find(|(at, item)| items[..*at].contains(item)) {
-        Some((_, (kind, id))) => {
-            let fact = fact!(
-                "listed-twice",
-                "the agent listed the {kind} `{id}` twice as background work; expected it once",
-                kind, id; pointer = POINTER
-            );
-            ruling.fail(fact, &[]);
-        }
+        Some((_, (kind, id))) => ruling.fail(fact!(
+            "listed-twice",
+            "the agent listed the {kind} `{id}` twice as background work; expected it once",
+            kind, id; pointer = POINTER
+        )),
         None if items.len() > 1 => ruling.pass(),
         None => {}
     }

@@ -95,7 +95,7 @@ fn no_response(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let since = stopped.map_or(cancel, |stopped| stopped.max(cancel));
         let waits = waits_for_others(&open.method) && stopped.is_none();
         let served = conversation.fence.is_some_and(|fence| fence > since);
-        ruling.fail_if(!waits && served, fact, &[open.n, cancel, verdict]);
+        ruling.proved_by(&[open.n, cancel, verdict]).fail_if(!waits && served, fact);
     }
 }
 
@@ -116,14 +116,13 @@ fn other_code(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 fn decide_codes(ctx: &CheckContext<'_>, by: StoppedBy, ruling: &mut Ruling<'_>) {
     let Some((trial, events)) = fails_when_stopped(ctx, by) else { return };
     if let Some(code) = trial.error.filter(|code| *code != CANCELLED) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "wrong-error-code",
             "the agent ended each turn that the client stopped with error {actual}, and no other turn; expected \
             {expected}",
             actual = code, expected = CANCELLED;
             pointer = "/error/code"
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -133,13 +132,12 @@ fn decide_code(ctx: &CheckContext<'_>, outcome: Outcome<'_>, cause: usize, rulin
     if code == Some(CANCELLED) {
         ruling.pass();
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[cause]).inconclusive(fact!(
             "other-error",
             "the {party} answered the cancelled request with {answer}, which may have another reason",
             party = ctx.from, answer = outcome.describe();
             actual = code, pointer = "/error/code"
-        );
-        ruling.inconclusive(fact, &[cause]);
+        ));
     }
 }
 
@@ -160,12 +158,11 @@ fn served_after_any(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// "Cancellation remains optional": an agent without support ignores the notification.
 fn died(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     if let Some(cancel) = received(ctx).next_back().filter(|cancel| died_after(ctx, process, cancel.n)) {
-        let fact = fact!(
+        ruling.proved_by(&[cancel.n]).fail(fact!(
             "exit-after-cancel",
             "the agent exited after {method}; expected no effect",
             method = "$/cancel_request"
-        );
-        ruling.fail(fact, &[cancel.n]);
+        ));
     }
 }
 
@@ -173,12 +170,11 @@ fn died(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>)
 fn unknown_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let stray = received(ctx).find(|cancel| !cancel.open && Some(&cancel.id) == answer.id);
     if let Some(cancel) = stray.filter(|_| answer.exchange.is_none() && answer.outcome.error_code() == Some(-32800)) {
-        let fact = fact!(
+        ruling.proved_by(&[cancel.n]).fail(fact!(
             "unknown-id-answered",
             "the {party} answered a $/cancel_request for the unknown id {id}; expected no response",
             party = ctx.from, id = cancel.id.to_string(); pointer = "/id"
-        );
-        ruling.fail(fact, &[cancel.n]);
+        ));
     }
 }
 
@@ -242,20 +238,18 @@ fn params(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) 
         return;
     }
     if call.kind == Kind::Request {
-        let fact = fact!(
+        ruling.fail(fact!(
             "sent-as-request",
             "the {party} sent {method} with an id; expected a notification",
             party = ctx.from, method = call.method; pointer = "/id"
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
     if let Some(id) = cancelled_id(call).filter(|id| sent(ctx, &retyped(id)) && !sent(ctx, &RpcId::new(id))) {
-        let fact = fact!(
+        ruling.fail(fact!(
             "id-of-other-type",
             "the {party} sent the requestId {id} in another type than the request has; expected the same type",
             party = ctx.from, id; pointer = "/params/requestId"
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }
 
@@ -287,7 +281,7 @@ fn scope(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
             );
             match between(cancel.us, ctx.us) <= WRONG_CANCEL {
                 true => fail_in_case(ctx, fact, &[exchange.n, cancel.n], ruling),
-                false => ruling.inconclusive(fact, &[exchange.n, cancel.n]),
+                false => ruling.proved_by(&[exchange.n, cancel.n]).inconclusive(fact),
             }
         }
         Outcome::Error(_) => {}
@@ -359,14 +353,13 @@ fn gave_up_otherwise(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             && other.exchange.cancel_requested.is_none()
     };
     if let Some((trial, events)) = ctx.conversation.trials.contrast(|trial| trial.closed, is_refused, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "wrong-error-code",
             "the client answered each {method} of a session that it closed with error {actual}, and no other; \
             expected {expected}",
             method = trial.exchange.method, actual = trial.error, expected = CANCELLED;
             pointer = "/error/code"
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -374,12 +367,11 @@ fn gave_up_otherwise(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 fn flushed_late(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(turn) = late_for(ctx, update).filter(|turn| turn.cancel_requested && turn.at_cancel.is_none()) {
         let ended = turn.ended.map(|(n, _)| n);
-        let fact = fact!(
+        ruling.proved_by(ended.as_slice()).fail(fact!(
             "update-after-response",
             "the agent sent {update} after its response to the cancelled request; expected it before the response",
             update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
-        );
-        ruling.fail(fact, ended.as_slice());
+        ));
     }
 }
 

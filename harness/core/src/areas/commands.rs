@@ -34,13 +34,12 @@ fn before_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let Some((_, result)) = answer.result_of("session/new") else { return };
     let id = result.member("sessionId").and_then(Value::as_str).unwrap_or_default();
     if let Some(&early) = ctx.areas.commands.early.get(id) {
-        let fact = fact!(
+        ruling.proved_by(&[early]).fail(fact!(
             "commands-before-response",
             "the agent sent the commands of `{session_id}` before its response to {method}; expected them after it",
             session_id = id,
             method = "session/new"
-        );
-        ruling.fail(fact, &[early]);
+        ));
     }
 }
 
@@ -70,14 +69,11 @@ fn name_form(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
 fn name_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let (names, mut seen) = (names(payload), BTreeSet::new());
     match names.iter().find(|name| !seen.insert(**name)) {
-        Some(name) => {
-            let fact = fact!(
-                "duplicate-command",
-                "the agent listed two commands with the name `{name}`; expected unique names",
-                name; method = payload.method
-            );
-            ruling.fail(fact, &[]);
-        }
+        Some(name) => ruling.fail(fact!(
+            "duplicate-command",
+            "the agent listed two commands with the name `{name}`; expected unique names",
+            name; method = payload.method
+        )),
         None if names.len() > 1 => ruling.pass(),
         None => {}
     }

@@ -49,32 +49,29 @@ pub(crate) fn decide_absolute(
     if is_absolute(path) {
         ruling.pass();
     } else if session.is_none() && (holes.anywhere || holes.sessions || is_named && holes.order) {
-        let fact = fact!(
+        ruling.inconclusive(fact!(
             "relative-path-unknown-cwd",
             "the {party} sent the relative path `{path}` in {method}; the recording does not show the session's cwd",
             party = ctx.from, path, method;
             pointer = pointer
-        );
-        ruling.inconclusive(fact, &[]);
+        ));
     } else if let Some(given) = given.find(|given| !given.is_empty() && !is_absolute(given)) {
-        let fact = fact!(
+        ruling.inconclusive(fact!(
             "relative-path-in-relative-directory",
             "the {party} sent the relative path `{path}` in {method}; the client had given the relative directory \
             `{directory}`",
             party = ctx.from, path, method, directory = given;
             pointer = pointer
-        );
-        ruling.inconclusive(fact, &[]);
+        ));
     } else {
-        let fact = fact!(
+        ruling.fail(fact!(
             "relative-path",
             "the {party} sent the relative path `{path}` in {method} at {pointer}; expected an absolute path",
             party = ctx.from,
             path,
             method,
             pointer
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }
 
@@ -99,24 +96,18 @@ pub(crate) fn decide_implemented(answer: &Answer<'_>, method: &str, ruling: &mut
     }
     match answer.outcome.error_code() {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
-        Some(NO_METHOD) => {
-            let fact = fact!(
-                "method-not-found",
-                "the agent answered {method} with error -32601; expected it to implement the method that it advertises",
-                method;
-                code = NO_METHOD
-            );
-            ruling.fail(fact, &[]);
-        }
-        code => {
-            let fact = fact!(
-                "error-response",
-                "the agent answered {method} with {answer}, which may have another reason",
-                method, answer = answer.outcome.describe();
-                code = code
-            );
-            ruling.inconclusive(fact, &[]);
-        }
+        Some(NO_METHOD) => ruling.fail(fact!(
+            "method-not-found",
+            "the agent answered {method} with error -32601; expected it to implement the method that it advertises",
+            method;
+            code = NO_METHOD
+        )),
+        code => ruling.inconclusive(fact!(
+            "error-response",
+            "the agent answered {method} with {answer}, which may have another reason",
+            method, answer = answer.outcome.describe();
+            code = code
+        )),
     }
 }
 
@@ -130,7 +121,7 @@ pub(crate) fn decide_refused(
 ) {
     let Some(exchange) = answer.exchange else { return };
     if let Outcome::Result(_) = answer.outcome {
-        return ruling.fail(result(&exchange.method), &[exchange.n]);
+        return ruling.proved_by(&[exchange.n]).fail(result(&exchange.method));
     }
     ruling.pass();
     let code = answer.outcome.error_code();
@@ -195,27 +186,21 @@ pub(crate) fn decide_continues(ctx: &CheckContext<'_>, answer: &Answer<'_>, afte
     let chose = session.is_some_and(|session| session.was_set);
     let able = serves_unset(ctx.conversation) && !chose && !gone && !acted;
     match answer.outcome.error_code() {
-        Some(code) if plain && able && REFUSALS.contains(&code) => {
-            let fact = fact!(
-                "prompt-refused",
-                "the agent refused the first prompt after {method} with {answer}; expected a turn",
-                method = after.method(), answer = answer.outcome.describe();
-                code = code
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
+        Some(code) if plain && able && REFUSALS.contains(&code) => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "prompt-refused",
+            "the agent refused the first prompt after {method} with {answer}; expected a turn",
+            method = after.method(), answer = answer.outcome.describe();
+            code = code
+        )),
         None if answer.result_of("session/prompt").is_some_and(|(_, result)| result.member("stopReason").is_some()) => {
             ruling.pass()
         }
-        code => {
-            let fact = fact!(
-                "prompt-unserved",
-                "the agent answered the first prompt after {method} with {answer}, which may have another reason",
-                method = after.method(), answer = answer.outcome.describe();
-                code = code
-            );
-            ruling.inconclusive(fact, &[exchange.n]);
-        }
+        code => ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+            "prompt-unserved",
+            "the agent answered the first prompt after {method} with {answer}, which may have another reason",
+            method = after.method(), answer = answer.outcome.describe();
+            code = code
+        )),
     }
 }
 
@@ -259,11 +244,10 @@ pub(super) fn decide_replaced(update: &UpdateSeen<'_>, [withdrawn, present]: [&s
     if update.variant == present {
         ruling.pass();
     } else if update.variant == withdrawn {
-        let fact = fact!(
+        ruling.fail(fact!(
             "update-of-version-1",
             "the agent sent the update `{actual}`, which only version 1 has; expected `{expected}`",
             actual = update.variant, expected = present; pointer = "/params/update/sessionUpdate"
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }

@@ -31,22 +31,16 @@ fn id_unique(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
     let (Some(session), Some("in_progress")) = (session, status(update)) else { return };
     let Some(id) = update.body.member("compactionId").and_then(Value::as_str) else { return };
     match session.compactions.get(id).map(String::as_str) {
-        Some("completed") => {
-            let fact = fact!(
-                "id-reused",
-                "the agent started the completed compaction `{compaction_id}` again; expected a new id",
-                compaction_id = id; pointer = "/params/update/compactionId"
-            );
-            ruling.fail(fact, &[]);
-        }
-        Some("failed" | "cancelled") => {
-            let fact = fact!(
-                "started-again",
-                "the agent started the compaction `{compaction_id}` again, perhaps as the same one",
-                compaction_id = id; pointer = "/params/update/compactionId"
-            );
-            ruling.inconclusive(fact, &[]);
-        }
+        Some("completed") => ruling.fail(fact!(
+            "id-reused",
+            "the agent started the completed compaction `{compaction_id}` again; expected a new id",
+            compaction_id = id; pointer = "/params/update/compactionId"
+        )),
+        Some("failed" | "cancelled") => ruling.inconclusive(fact!(
+            "started-again",
+            "the agent started the compaction `{compaction_id}` again, perhaps as the same one",
+            compaction_id = id; pointer = "/params/update/compactionId"
+        )),
         _ if session.compactions.keys().any(|other| other != id) => ruling.pass(),
         _ => {}
     }
@@ -88,14 +82,11 @@ fn chunk(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     let Some(id) = update.body.member("compactionId").and_then(Value::as_str) else { return };
     match session.compactions.get(id).map(String::as_str) {
         Some("in_progress") => ruling.pass(),
-        Some(status @ ("completed" | "failed" | "cancelled")) => {
-            let fact = fact!(
-                "chunk-after-end",
-                "the agent sent a summary chunk of the compaction `{compaction_id}`, which is {status}",
-                compaction_id = id, status; pointer = "/params/update/compactionId"
-            );
-            ruling.fail(fact, &[]);
-        }
+        Some(status @ ("completed" | "failed" | "cancelled")) => ruling.fail(fact!(
+            "chunk-after-end",
+            "the agent sent a summary chunk of the compaction `{compaction_id}`, which is {status}",
+            compaction_id = id, status; pointer = "/params/update/compactionId"
+        )),
         _ => {}
     }
 }

@@ -49,7 +49,7 @@ fn media(ctx: &CheckContext<'_>, payload: &Payload<'_>, definition: &str, prefix
                 prefix
             );
             let contains = CONTAINERS.iter().any(|known| kind.to_lowercase().starts_with(known));
-            ruling.fail_unless(contains && prefix == "audio/", fact, &[]);
+            ruling.fail_unless(contains && prefix == "audio/", fact);
         }
     }
 }
@@ -60,14 +60,13 @@ fn decide_base64(ctx: &CheckContext<'_>, payload: &Payload<'_>, at: &str, text: 
     let joined: String = text.split_ascii_whitespace().collect();
     let (party, method, pointer) = (ctx.from, payload.method, payload.pointer(at));
     if not_base64(&joined).is_none() {
-        let fact = fact!(
+        return ruling.inconclusive(fact!(
             "base64-with-blanks",
             "the {party} sent base64 with blanks or line breaks in {method} at {pointer}",
             party,
             method,
             pointer
-        );
-        return ruling.inconclusive(fact, &[]);
+        ));
     }
     let fact = match problem {
         NotBase64::Hexadecimal => fact!(
@@ -86,7 +85,7 @@ fn decide_base64(ctx: &CheckContext<'_>, payload: &Payload<'_>, at: &str, text: 
             reason = error.to_string().to_lowercase()
         ),
     };
-    ruling.fail(fact, &[]);
+    ruling.fail(fact);
 }
 
 /// Image: "data: Base64-encoded image data", "mimeType: The MIME type of the image".
@@ -135,16 +134,13 @@ fn groups(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
             ));
             ruling.pass();
         }
-        Some((first, _)) if first != update.variant => {
-            let fact = fact!(
-                "id-of-two-kinds",
-                "the agent sent the messageId `{message_id}` in {actual} after {first}; expected one kind of message \
-                per id",
-                message_id = id, actual = update.variant, first;
-                pointer = "/params/update/messageId"
-            );
-            ruling.fail(fact, &[]);
-        }
+        Some((first, _)) if first != update.variant => ruling.fail(fact!(
+            "id-of-two-kinds",
+            "the agent sent the messageId `{message_id}` in {actual} after {first}; expected one kind of message \
+            per id",
+            message_id = id, actual = update.variant, first;
+            pointer = "/params/update/messageId"
+        )),
         _ if session.finished_messages.contains(id) => {
             ruling.note(fact!(
                 "message-continued",
@@ -178,7 +174,7 @@ fn unique(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     let ended = session.ended.as_ref();
     let is_out = ended.is_some_and(|ended| ctx.conversation.answered_after(Party::Agent, ended.n));
     let is_complete = ended.is_some_and(|ended| ended.reason.as_deref() == Some("end_turn"));
-    ruling.fail_if(prompt + 1 < session.prompts || (is_out && is_complete), fact, &[turn.n]);
+    ruling.proved_by(&[turn.n]).fail_if(prompt + 1 < session.prompts || (is_out && is_complete), fact);
 }
 
 /// "All chunks belonging to the same message share the same messageId": so either all of them have one or all lack it.
@@ -199,15 +195,12 @@ fn consistent(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
                 update = update.variant; pointer = "/params/update/messageId"
             );
             let in_turn = ctx.conversation.session(update.session).is_some_and(|session| session.turn.is_some());
-            ruling.fail_if(in_turn, fact, &[]);
+            ruling.fail_if(in_turn, fact);
         }
-        (false, true) => {
-            let fact = fact!(
-                "id-added",
-                "the agent sent {update} with a messageId, although the one before has none; expected all or none",
-                update = update.variant; pointer = "/params/update/messageId"
-            );
-            ruling.inconclusive(fact, &[]);
-        }
+        (false, true) => ruling.inconclusive(fact!(
+            "id-added",
+            "the agent sent {update} with a messageId, although the one before has none; expected all or none",
+            update = update.variant; pointer = "/params/update/messageId"
+        )),
     }
 }

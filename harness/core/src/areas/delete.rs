@@ -51,7 +51,7 @@ fn gone_from_list(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
             session_id = id; method = "session/list", pointer = "/result/sessions"
         );
         let has_holes = conversation.holes.anywhere || conversation.holes.sessions;
-        ruling.fail_unless(is_active(id) || begun_before(answered) || has_holes, fact, &[answered]);
+        ruling.proved_by(&[answered]).fail_unless(is_active(id) || begun_before(answered) || has_holes, fact);
     } else if page.member("nextCursor").is_none_or(serde_json::Value::is_null)
         && conversation.deleted.keys().any(|id| ctx.areas.list.listed.contains(id) && deleted(id).is_some())
     {
@@ -66,13 +66,10 @@ fn idempotent(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(_) if answer.outcome.error_code() == Some(LOGIN) => {}
-        Outcome::Error(_) => {
-            let fact = fact!(
-                "second-delete-refused",
-                "the agent answered a second {method} for one session with {answer}; expected a result",
-                method = DELETE, answer = answer.outcome.describe(); code = answer.outcome.error_code()
-            );
-            ruling.fail(fact, &[exchange.n, *first]);
-        }
+        Outcome::Error(_) => ruling.proved_by(&[exchange.n, *first]).fail(fact!(
+            "second-delete-refused",
+            "the agent answered a second {method} for one session with {answer}; expected a result",
+            method = DELETE, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+        )),
     }
 }

@@ -54,7 +54,7 @@ fn patch_format(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling
             ruling.pass();
             continue;
         };
-        ruling.fail(fact, &[]);
+        ruling.fail(fact);
     }
 }
 
@@ -76,14 +76,11 @@ fn patch_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
             paths(text).into_iter().filter(|path| path != "/dev/null" && is_absolute(path)).collect();
         match patched.iter().find(|path| !changed.contains(*path)) {
             Some(_) if changed.is_empty() || changed.iter().any(|path| !is_absolute(path)) => {}
-            Some(path) => {
-                let fact = fact!(
-                    "patch-of-other-file",
-                    "the agent sent a patch of `{path}`, which is not among the changes of the diff",
-                    path; method = payload.method, pointer = pointer
-                );
-                ruling.fail(fact, &[]);
-            }
+            Some(path) => ruling.fail(fact!(
+                "patch-of-other-file",
+                "the agent sent a patch of `{path}`, which is not among the changes of the diff",
+                path; method = payload.method, pointer = pointer
+            )),
             None if !patched.is_empty() => ruling.pass(),
             None => {}
         }
@@ -107,12 +104,11 @@ fn operation_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mu
             _ => continue,
         };
         if is_one && matches!(stated, "add" | "delete" | "modify") && stated != shown {
-            let fact = fact!(
+            ruling.fail(fact!(
                 "patch-of-other-operation",
                 "the agent sent the operation {actual} with a patch of the operation {shown}; expected the same",
                 actual = stated, shown; method = payload.method, pointer = pointer
-            );
-            ruling.fail(fact, &[]);
+            ));
         }
     }
 }

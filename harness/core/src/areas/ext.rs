@@ -78,15 +78,14 @@ fn no_custom_root_fields(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: 
             ));
         } else {
             clean = false;
-            let fact = fact!(
+            ruling.fail(fact!(
                 "custom-member",
                 "the {party} sent the custom member {pointer} in {part} of {method}; expected custom data in `_meta`",
                 party = ctx.from,
                 pointer = member.at(),
                 part = if payload.is_result { "the result" } else { "the params" },
                 method = payload.method
-            );
-            ruling.fail(fact, &[]);
+            ));
         }
     }
     for member in payload.parts.members.iter().filter(|member| member.known == Site::OtherVariant) {
@@ -152,17 +151,14 @@ fn meta_ignored(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     match (answer.outcome, answer.outcome.error_code()) {
         _ if !has_entries(&exchange.params, "_meta") => {}
         (Outcome::Result(_), _) => ruling.pass(),
-        (_, Some(BAD_PARAMS | -32600)) => {
-            let fact = fact!(
-                "refused-with-meta",
-                "the {party} answered {method} with `_meta` with {answer}, maybe for another reason",
-                party = ctx.from,
-                method = exchange.method,
-                answer = answer.outcome.describe();
-                code = answer.outcome.error_code()
-            );
-            ruling.inconclusive(fact, &[exchange.n]);
-        }
+        (_, Some(BAD_PARAMS | -32600)) => ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+            "refused-with-meta",
+            "the {party} answered {method} with `_meta` with {answer}, maybe for another reason",
+            party = ctx.from,
+            method = exchange.method,
+            answer = answer.outcome.describe();
+            code = answer.outcome.error_code()
+        )),
         _ => {}
     }
 }
@@ -180,12 +176,11 @@ fn meta_refused(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         (has(other) || none) && one.is_like(other, "_meta")
     };
     if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_refused, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "meta-refused",
             "the agent refused each {method} with `_meta`, and none without; expected it to ignore unknown keys",
             method = trial.exchange.method; code = trial.error
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -252,15 +247,12 @@ fn method_underscore(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut R
                 method
             ));
         }
-        method => ruling.fail(
-            fact!(
-                "custom-method-without-underscore",
-                "the {party} called {method}; expected a method of the protocol or a leading underscore",
-                party = ctx.from, method;
-                pointer = "/method"
-            ),
-            &[],
-        ),
+        method => ruling.fail(fact!(
+            "custom-method-without-underscore",
+            "the {party} called {method}; expected a method of the protocol or a leading underscore",
+            party = ctx.from, method;
+            pointer = "/method"
+        )),
     }
 }
 
@@ -272,15 +264,12 @@ fn direction(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     if call.known {
         ruling.pass();
     } else if ctx.conversation.edition.methods.knows(ctx.from.other(), call.method) {
-        ruling.fail(
-            fact!(
-                "wrong-direction",
-                "the {party} called {method}, which only {owner}s call",
-                party = ctx.from, method = call.method, owner = ctx.from.other();
-                pointer = "/method"
-            ),
-            &[],
-        );
+        ruling.fail(fact!(
+            "wrong-direction",
+            "the {party} called {method}, which only {owner}s call",
+            party = ctx.from, method = call.method, owner = ctx.from.other();
+            pointer = "/method"
+        ));
     }
 }
 
@@ -304,21 +293,19 @@ fn custom_request_passed_over(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             continue;
         };
         if conversation.answered_after(ctx.from, open.n) {
-            let fact = fact!(
+            ruling.proved_by(&[open.n, verdict]).fail(fact!(
                 "unanswered-before-later",
                 "the {party} did not answer {method} before the time limit, but answered a later request",
                 party = ctx.from,
                 method = open.method
-            );
-            ruling.fail(fact, &[open.n, verdict]);
+            ));
         } else {
-            let fact = fact!(
+            ruling.proved_by(&[open.n, verdict]).inconclusive(fact!(
                 "unanswered",
                 "the {party} did not answer {method} before the time limit",
                 party = ctx.from,
                 method = open.method
-            );
-            ruling.inconclusive(fact, &[open.n, verdict]);
+            ));
         }
     }
 }
@@ -328,18 +315,13 @@ fn unknown_custom_request(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &
     let Some(exchange) = answer.exchange.filter(|exchange| exchange.method.starts_with(INVENTED)) else { return };
     match answer.outcome.error_code() {
         Some(NO_METHOD) => ruling.pass(),
-        None if matches!(answer.outcome, Outcome::Result(_)) => {
-            ruling.fail(
-                fact!(
-                    "unknown-request-accepted",
-                    "the {party} answered the unknown request {method} with a result; expected error {expected}",
-                    party = ctx.from,
-                    method = exchange.method,
-                    expected = NO_METHOD
-                ),
-                &[exchange.n],
-            );
-        }
+        None if matches!(answer.outcome, Outcome::Result(_)) => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "unknown-request-accepted",
+            "the {party} answered the unknown request {method} with a result; expected error {expected}",
+            party = ctx.from,
+            method = exchange.method,
+            expected = NO_METHOD
+        )),
         _ => ruling.note(fact!(
             "other-code",
             "the {party} answered an unknown request with {answer}; expected error {expected}",
@@ -363,15 +345,12 @@ fn unknown_notification(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
     let only = !conversation.is_unclear(other) && notifications.iter().all(|(n, method)| unknown(*n, method));
     if let Some((n, method)) = notifications.last().filter(|_| only) {
         let answered = answer.outcome.describe();
-        ruling.fail(
-            fact!(
-                "notification-answered",
-                "the {party} answered the unknown notification {method} with {answer}; expected it to ignore this",
-                party = ctx.from, method, answer = answered;
-                code = answer.outcome.error_code()
-            ),
-            &[*n],
-        );
+        ruling.proved_by(&[*n]).fail(fact!(
+            "notification-answered",
+            "the {party} answered the unknown notification {method} with {answer}; expected it to ignore this",
+            party = ctx.from, method, answer = answered;
+            code = answer.outcome.error_code()
+        ));
     }
 }
 
@@ -391,16 +370,13 @@ fn capability_in_meta(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut 
     } else {
         let place =
             if ctx.from == Party::Agent { "the capabilities in the result" } else { "the capabilities in the params" };
-        ruling.fail(
-            fact!(
-                "extension-not-advertised",
-                "the {party} called {method}; expected `_meta` in {place} of initialize to advertise it",
-                party = ctx.from,
-                method = call.method,
-                place
-            ),
-            &[*n],
-        );
+        ruling.proved_by(&[*n]).fail(fact!(
+            "extension-not-advertised",
+            "the {party} called {method}; expected `_meta` in {place} of initialize to advertise it",
+            party = ctx.from,
+            method = call.method,
+            place
+        ));
     }
 }
 
@@ -435,13 +411,12 @@ fn failed_without(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let has = |trial: &Trial| trial.turn.as_ref().is_some_and(|turn| turn.lacked_extension);
     let alike = |one: &Trial, other: &Trial| is_same_turn(one, other) && (has(other) || was_served(other));
     if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_failed_turn, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "failed-without-extension",
             "the agent failed each turn in which the client lacked its extension, and no other one; expected it to \
             continue";
             code = trial.error
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -479,24 +454,20 @@ fn broke_off(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling
         }
         if let Some((other, (method, code))) = earlier.find(|(_, (method, _))| !method.starts_with('_') && own(method))
         {
-            let fact = fact!(
+            return ruling.proved_by(&[n, *other]).inconclusive(fact!(
                 "failed-after-errors",
                 "the {party} failed after several errors, such as {code} for {method}",
                 party = ctx.from,
                 code,
                 method
-            );
-            return ruling.inconclusive(fact, &[n, *other]);
+            ));
         }
-        ruling.fail(
-            fact!(
-                "failed-without-extension",
-                "the {party} failed after {method} was answered with error -32601",
-                party = ctx.from,
-                method
-            ),
-            &[n],
-        );
+        ruling.proved_by(&[n]).fail(fact!(
+            "failed-without-extension",
+            "the {party} failed after {method} was answered with error -32601",
+            party = ctx.from,
+            method
+        ));
     }
 }
 
@@ -511,14 +482,11 @@ fn result_meta_tolerated(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &m
     let mut tools = turn.tools.iter().filter_map(|id| session.tools.get(id));
     match answer.outcome {
         Outcome::Result(_) if tools.all(|tool| tool.status == "completed") => ruling.pass(),
-        _ => ruling.inconclusive(
-            fact!(
-                "not-completed-after-meta",
-                "the agent did not complete a tool call or the turn after a result with `_meta`, maybe for another \
-                reason"
-            ),
-            &[carried],
-        ),
+        _ => ruling.proved_by(&[carried]).inconclusive(fact!(
+            "not-completed-after-meta",
+            "the agent did not complete a tool call or the turn after a result with `_meta`, maybe for another \
+            reason"
+        )),
     }
 }
 
@@ -528,12 +496,11 @@ fn result_meta_refused(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let has = |trial: &Trial| trial.turn.as_ref().is_some_and(|turn| turn.meta_answer);
     let alike = |one: &Trial, other: &Trial| is_same_turn(one, other) && was_served(other);
     if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_failed_turn, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "turns-failed-after-meta",
             "the agent failed each turn with a result that had `_meta`, and no other one; expected it to ignore \
             unknown keys";
             code = trial.error
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }

@@ -207,21 +207,19 @@ fn decide(
         _ => format!("{used} in {method}"),
     };
     if ctx.conversation.deliberate.contains(n) {
-        let fact = fact!(
+        ruling.proved_by(&[*n]).inconclusive(fact!(
             "not-in-deliberate-initialize",
             "the {party} sent {used}; the capability {capability} is missing in a deliberately wrong message of the \
             {other}",
             party, used, capability, other;
             method = method, pointer = pointer
-        );
-        ruling.inconclusive(fact, &[*n]);
+        ));
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[*n]).fail(fact!(
             "not-advertised",
             "the {party} sent {used}; expected it only if the {other} advertises {capability}",
             party, used, other, capability;
             method = method, pointer = pointer
-        );
-        ruling.fail(fact, &[*n]);
+        ));
     }
 }

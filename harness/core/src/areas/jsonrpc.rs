@@ -59,23 +59,17 @@ fn kind_unambiguous(ctx: &CheckContext<'_>, message: &Value, _: Envelope<'_>, ru
     let has = |name: &str| message.as_object().is_some_and(|members| members.keys().any(|member| member == name));
     let answers = has("result") || has("error");
     match (has("method"), answers) {
-        (true, true) => ruling.fail(
-            fact!(
-                "call-and-response",
-                "the {party} sent a message with a method and a result or error; expected a call or a response",
-                party = ctx.from;
-                pointer = "/method"
-            ),
-            &[],
-        ),
-        (false, false) => ruling.fail(
-            fact!(
-                "neither-call-nor-response",
-                "the {party} sent a message without method, result and error; expected one of these",
-                party = ctx.from
-            ),
-            &[],
-        ),
+        (true, true) => ruling.fail(fact!(
+            "call-and-response",
+            "the {party} sent a message with a method and a result or error; expected a call or a response",
+            party = ctx.from;
+            pointer = "/method"
+        )),
+        (false, false) => ruling.fail(fact!(
+            "neither-call-nor-response",
+            "the {party} sent a message without method, result and error; expected one of these",
+            party = ctx.from
+        )),
         _ => ruling.pass(),
     }
 }
@@ -132,15 +126,12 @@ fn request_id_unique(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut R
     if let Some(id) = call.id.filter(|id| !id.is_null()) {
         let open = ctx.conversation.open.get(&(ctx.from, RpcId::new(id)));
         match open {
-            Some(other) => ruling.fail(
-                fact!(
-                    "id-in-use",
-                    "the {party} reused the id {id} of its unanswered request {open_method}; expected an unused id",
-                    party = ctx.from, id = id.to_string(), open_method = other.method;
-                    pointer = "/id", method = call.method
-                ),
-                &[other.n],
-            ),
+            Some(other) => ruling.proved_by(&[other.n]).fail(fact!(
+                "id-in-use",
+                "the {party} reused the id {id} of its unanswered request {open_method}; expected an unused id",
+                party = ctx.from, id = id.to_string(), open_method = other.method;
+                pointer = "/id", method = call.method
+            )),
             None => ruling.pass(),
         }
     }
@@ -153,15 +144,12 @@ fn method_string(ctx: &CheckContext<'_>, message: &Value, envelope: Envelope<'_>
     // The method of a call is always a string.
     let unclear = Some(message).filter(|_| matches!(envelope, Envelope::Unclear));
     if let Some(method) = unclear.and_then(|message| message.member("method")).filter(|method| !method.is_string()) {
-        ruling.fail(
-            fact!(
-                "method-not-string",
-                "the {party} sent a message whose `method` is {actual}; expected a string",
-                party = ctx.from, actual = method;
-                pointer = "/method"
-            ),
-            &[],
-        );
+        ruling.fail(fact!(
+            "method-not-string",
+            "the {party} sent a message whose `method` is {actual}; expected a string",
+            party = ctx.from, actual = method;
+            pointer = "/method"
+        ));
     }
 }
 
@@ -178,17 +166,12 @@ fn method_spelling(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rul
     let mut names = methods.names(ctx.from);
     let meant = names.find(|known| *known != call.method && plain(known) == plain(call.method));
     match meant {
-        Some(known) if !call.method.starts_with('_') => {
-            ruling.fail(
-                fact!(
-                    "misspelt-method",
-                    "the {party} called `{actual}`; expected the protocol's spelling `{expected}`",
-                    party = ctx.from, actual = call.method, expected = known;
-                    pointer = "/method"
-                ),
-                &[],
-            );
-        }
+        Some(known) if !call.method.starts_with('_') => ruling.fail(fact!(
+            "misspelt-method",
+            "the {party} called `{actual}`; expected the protocol's spelling `{expected}`",
+            party = ctx.from, actual = call.method, expected = known;
+            pointer = "/method"
+        )),
         _ => ruling.pass(),
     }
 }

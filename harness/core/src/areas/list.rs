@@ -50,12 +50,11 @@ const CAPABILITY: Feature<'static> = Feature::Method("session/list");
 /// -32601 and a result without a list fail.
 fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(LIST) {
-        let fact = fact!(
+        ruling.fail(fact!(
             "null-result",
             "the agent answered {method} with null; expected an object",
             method = LIST; pointer = "/result"
-        );
-        ruling.fail(fact, &[]);
+        ));
     } else if ctx.conversation.agent_has(CAPABILITY) && answer.outcome.error_code() != Some(BAD_PARAMS) {
         let good = matches!(answer.outcome, Outcome::Result(result) if !result["sessions"].is_array());
         if !good {
@@ -79,14 +78,11 @@ fn no_match_empty(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let matched = ctx.conversation.sessions.values().any(|session| session.cwd == filter);
     match result.member("sessions") {
         Some(Value::Array(sessions)) if sessions.is_empty() => ruling.pass(),
-        None | Some(Value::Null) if !matched => {
-            let fact = fact!(
-                "sessions-missing",
-                "the agent listed no sessions for the cwd `{cwd}`; expected an empty list, not null or no member",
-                cwd = filter; pointer = "/result/sessions"
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
+        None | Some(Value::Null) if !matched => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "sessions-missing",
+            "the agent listed no sessions for the cwd `{cwd}`; expected an empty list, not null or no member",
+            cwd = filter; pointer = "/result/sessions"
+        )),
         _ => {}
     }
 }
@@ -107,24 +103,20 @@ fn cwd_filter(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
             _ if trim(cwd) == trim(filter) => ruling.pass(),
             _ if cwd.is_empty() => {}
             Some(given) if ctx.conversation.whole && last_part(given) != last_part(filter) && !given.is_empty() => {
-                let fact = fact!(
+                ruling.proved_by(&[exchange.n]).fail(fact!(
                     "session-of-other-cwd",
                     "the agent listed `{session_id}` of `{actual}`; expected only sessions of `{expected}`",
                     session_id = id, actual = given, expected = filter; pointer = "/result/sessions"
-                );
-                ruling.fail(fact, &[exchange.n]);
+                ));
             }
             // With symbolic links, the same directory has several names.
-            _ => {
-                let fact = fact!(
-                    "other-cwd",
-                    "the agent listed `{session_id}` with the cwd `{actual}` for the filter `{expected}`, perhaps \
-                    the same place",
-                    session_id = id, actual = cwd, expected = filter;
-                    pointer = "/result/sessions"
-                );
-                ruling.inconclusive(fact, &[exchange.n]);
-            }
+            _ => ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+                "other-cwd",
+                "the agent listed `{session_id}` with the cwd `{actual}` for the filter `{expected}`, perhaps \
+                the same place",
+                session_id = id, actual = cwd, expected = filter;
+                pointer = "/result/sessions"
+            )),
         }
     }
 }
@@ -148,13 +140,12 @@ fn cwd_of_other_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
             continue;
         }
         if let Some(other) = conversation.sessions.values().find(|other| same_path(&other.cwd, cwd)) {
-            let fact = fact!(
+            ruling.proved_by(&[exchange.n, session.map_or(other.known, |session| session.known)]).fail(fact!(
                 "cwd-of-other-session",
                 "the agent listed `{session_id}` with the cwd `{actual}` of another session; expected `{expected}`",
                 session_id = id, actual = cwd, expected = own;
                 pointer = format!("/result/sessions/{at}/cwd")
-            );
-            ruling.fail(fact, &[exchange.n, session.map_or(other.known, |session| session.known)]);
+            ));
         }
     }
 }
@@ -185,14 +176,11 @@ fn unique_ids(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let again: Vec<&str> =
         here.iter().copied().filter(|id| walk.is_some_and(|walk| walk.seen.contains_key(*id))).collect();
     match (doubled, again.as_slice()) {
-        (Some(id), _) => {
-            let fact = fact!(
-                "listed-twice",
-                "the agent listed `{session_id}` twice on a page; expected each session once",
-                session_id = id; pointer = "/result/sessions"
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
+        (Some(id), _) => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "listed-twice",
+            "the agent listed `{session_id}` twice on a page; expected each session once",
+            session_id = id; pointer = "/result/sessions"
+        )),
         // All of several entries are old: the page was repeated, and `list.cursor-accepted` reports that.
         (None, all) if !all.is_empty() && all.len() == here.len() && is_repeated(exchange, result, all) => {}
         (None, [id, ..]) => {
@@ -213,19 +201,17 @@ fn is_repeated(exchange: &Exchange, result: &Value, entries: &[&str]) -> bool {
 
 fn repeated(id: &str, certain: bool, exchange: &Exchange, ruling: &mut Ruling<'_>) {
     if certain {
-        let fact = fact!(
+        ruling.proved_by(&[exchange.n]).fail(fact!(
             "listed-on-two-pages",
             "the agent listed `{session_id}` on two pages; expected each session once",
             session_id = id; pointer = "/result/sessions"
-        );
-        ruling.fail(fact, &[exchange.n]);
+        ));
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[exchange.n]).inconclusive(fact!(
             "moved-between-pages",
             "the agent listed `{session_id}` on two pages; it may have moved between them",
             session_id = id; pointer = "/result/sessions"
-        );
-        ruling.inconclusive(fact, &[exchange.n]);
+        ));
     }
 }
 
@@ -259,12 +245,11 @@ fn most_recent_first(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
     let times: Vec<_> = times.collect();
     let late = times.windows(2).find(|pair| pair[1].1 > pair[0].1);
     if let Some([(before, _), (after, _)]) = late {
-        let fact = fact!(
+        ruling.proved_by(&[exchange.n]).fail(fact!(
             "older-session-first",
             "the agent listed `{before}` before `{after}`, which was active later; expected the most recent first",
             before, after; pointer = "/result/sessions"
-        );
-        ruling.fail(fact, &[exchange.n]);
+        ));
     } else if times.first().map(|(_, first)| first) != times.last().map(|(_, last)| last) {
         ruling.pass();
     }
@@ -282,19 +267,17 @@ fn cursor_accepted(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
         let blamed = matches!(answer.outcome.error_code(), Some(-32600 | BAD_PARAMS | NOT_FOUND | NO_METHOD));
         let soon = between(walk.us, exchange.us) < CURSOR_LIFETIME;
         return if blamed && walk.quiet && soon {
-            let fact = fact!(
+            ruling.proved_by(&[exchange.n, walk.n]).fail(fact!(
                 "cursor-refused",
                 "the agent answered the cursor of its last page with {answer}; expected the next page",
                 answer = answer.outcome.describe(); code = answer.outcome.error_code(), cursor = exchange.text("cursor")
-            );
-            ruling.fail(fact, &[exchange.n, walk.n]);
+            ));
         } else {
-            let fact = fact!(
+            ruling.proved_by(&[exchange.n, walk.n]).inconclusive(fact!(
                 "error-response",
                 "the agent answered the cursor of its last page with {answer}, which may have another reason",
                 answer = answer.outcome.describe(); code = answer.outcome.error_code(), cursor = exchange.text("cursor")
-            );
-            ruling.inconclusive(fact, &[exchange.n, walk.n]);
+            ));
         };
     };
     let ids: Vec<&str> = entries(result).map(|(id, _)| id).collect();
@@ -305,9 +288,9 @@ fn cursor_accepted(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
             cursor = exchange.text("cursor"), pointer = "/result/sessions"
         );
         if walk.quiet && is_repeated(exchange, result, &ids) {
-            ruling.fail(fact, &[exchange.n, walk.n]);
+            ruling.proved_by(&[exchange.n, walk.n]).fail(fact);
         } else {
-            ruling.inconclusive(fact, &[exchange.n]);
+            ruling.proved_by(&[exchange.n]).inconclusive(fact);
         }
     } else {
         ruling.pass();
@@ -328,19 +311,17 @@ fn read_only(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     if !changed.contains(&true) {
         ruling.pass();
     } else if before.touched && all_of_several(&changed) {
-        let fact = fact!(
+        ruling.proved_by(&[exchange.n, before.n]).fail(fact!(
             "listing-changes-all",
             "the agent changed `updatedAt` of every session with each listing; expected no change";
             pointer = "/result/sessions"
-        );
-        ruling.fail(fact, &[exchange.n, before.n]);
+        ));
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[exchange.n, before.n]).inconclusive(fact!(
             "changed-between-listings",
             "the agent listed another `updatedAt` of a session than before, perhaps for another reason";
             pointer = "/result/sessions"
-        );
-        ruling.inconclusive(fact, &[exchange.n, before.n]);
+        ));
     }
 }
 
@@ -358,12 +339,11 @@ fn params_optional(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
     };
     match answer.outcome.error_code() {
         Some(BAD_PARAMS) if exchange.params.as_object().is_some_and(|params| params.iter().all(good)) => {
-            let fact = fact!(
+            ruling.proved_by(&[exchange.n]).fail(fact!(
                 "params-refused",
                 "the agent answered {method} with the params {params} with {answer}; expected a list",
                 method = LIST, params = exchange.params, answer = answer.outcome.describe(); code = BAD_PARAMS
-            );
-            ruling.fail(fact, &[exchange.n]);
+            ));
         }
         None if matches!(answer.outcome, Outcome::Result(_)) && ctx.conversation.agent_has(CAPABILITY) => ruling.pass(),
         _ => {}
@@ -398,19 +378,17 @@ fn cursor_opaque(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     if ctx.areas.list.cursors.contains(cursor) {
         ruling.pass();
     } else if last.is_some_and(|n| conversation.deliberate.contains(&n)) {
-        let fact = fact!(
+        ruling.proved_by(last.as_slice()).inconclusive(fact!(
             "cursor-after-deliberate-fault",
             "the client sent the unknown cursor `{cursor}` after a deliberately wrong page",
             cursor; pointer = "/params/cursor"
-        );
-        ruling.inconclusive(fact, last.as_slice());
+        ));
     } else if conversation.initialize.is_some() {
-        let fact = fact!(
+        ruling.proved_by(last.as_slice()).fail(fact!(
             "unknown-cursor",
             "the client sent the cursor `{cursor}`; expected a nextCursor of this connection",
             cursor; pointer = "/params/cursor"
-        );
-        ruling.fail(fact, last.as_slice());
+        ));
     }
 }
 
@@ -457,14 +435,13 @@ fn cwd_kept(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     let Some(walk) = ctx.areas.list.walk.as_ref().filter(|walk| walk.next.as_deref() == Some(cursor)) else { return };
     let (kept, now) = (walk.filter.as_deref(), call.text("cwd"));
     if kept != now {
-        let fact = fact!(
+        ruling.proved_by(&[walk.n]).fail(fact!(
             "filter-changed",
             "the client sent the cursor of a page for {expected} with {actual}; expected the same cwd",
             expected = kept.map_or_else(|| "all sessions".to_owned(), |cwd| format!("the cwd `{cwd}`")),
             actual = now.map_or_else(|| "no cwd".to_owned(), |cwd| format!("the cwd `{cwd}`"));
             pointer = "/params/cwd"
-        );
-        ruling.fail(fact, &[walk.n]);
+        ));
     } else if kept.is_some() {
         ruling.pass();
     }

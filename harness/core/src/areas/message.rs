@@ -32,7 +32,7 @@ fn reply_with_earlier_id(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling
             if same && has_sent_all_text(ctx, session) && !ctx.conversation.may_miss_work(session) {
                 fail_in_case(ctx, fact, &[], ruling);
             } else {
-                ruling.inconclusive(fact, &[]);
+                ruling.inconclusive(fact);
             }
         }
     }

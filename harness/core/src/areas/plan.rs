@@ -108,22 +108,16 @@ fn compare(ctx: &CheckContext<'_>, (session, id): (&str, &str), now: &[Value], p
             );
             fail_in_case(ctx, fact, &[], ruling);
         }
-        Some(text) => {
-            let fact = fact!(
-                "entry-came-back",
-                "the agent dropped the entry `{entry}` from the plan and sent it again",
-                entry = text; pointer = pointer
-            );
-            ruling.inconclusive(fact, &[]);
-        }
-        None if now.is_subset(&before) && now.len() < before.len() => {
-            let fact = fact!(
-                "shorter-plan",
-                "the agent sent a plan with {actual} of the {before} entries of the last one",
-                actual = now.len(), before = before.len(); pointer = pointer
-            );
-            ruling.inconclusive(fact, &[]);
-        }
+        Some(text) => ruling.inconclusive(fact!(
+            "entry-came-back",
+            "the agent dropped the entry `{entry}` from the plan and sent it again",
+            entry = text; pointer = pointer
+        )),
+        None if now.is_subset(&before) && now.len() < before.len() => ruling.inconclusive(fact!(
+            "shorter-plan",
+            "the agent sent a plan with {actual} of the {before} entries of the last one",
+            actual = now.len(), before = before.len(); pointer = pointer
+        )),
         None => ruling.pass(),
     }
 }

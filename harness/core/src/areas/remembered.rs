@@ -43,17 +43,16 @@ pub(super) fn decide_remembers(ctx: &CheckContext<'_>, answer: &Answer<'_>, afte
         is_as_short && request.tools.len() == tools && !request.cut && !earlier.iter().any(holds)
     };
     if !earlier.is_empty() && !log.requests.is_empty() && log.requests.iter().all(lacks_history) {
-        let fact = fact!(
+        return ruling.proved_by(&[log.requests[0].n, contrast]).fail(fact!(
             "history-not-in-model-request",
             "the agent asked its model without the earlier prompts of the session after {method}; expected them, as \
             without {method}",
             method = after.method();
             prompts = earlier.len()
-        );
-        return ruling.fail(fact, &[log.requests[0].n, contrast]);
+        ));
     }
     if let Some((n, fact)) = disorder(log, after) {
-        ruling.fail(fact, &[n, log.whole.unwrap_or(contrast)]);
+        ruling.proved_by(&[n, log.whole.unwrap_or(contrast)]).fail(fact);
     }
 }
 
@@ -130,14 +129,13 @@ pub(super) fn decide_own_history(ctx: &CheckContext<'_>, answer: &Answer<'_>, ru
         for text in messages.filter_map(|message| message.text.as_deref()).map(str::trim) {
             let found = foreign.iter().find(|(_, _, prompt)| prompt == text && !is_own(text));
             if let Some((id, prompt, _)) = found {
-                let fact = fact!(
+                return ruling.proved_by(&[asked.n, *prompt]).fail(fact!(
                     "prompt-of-other-session",
                     "the agent sent its model a prompt of the session `{other}` in the history of `{session_id}`; \
                     expected only prompts of that session",
                     other = id,
                     session_id = finish.exchange.session()
-                );
-                return ruling.fail(fact, &[asked.n, *prompt]);
+                ));
             }
         }
     }

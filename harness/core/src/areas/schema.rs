@@ -38,15 +38,14 @@ fn params_there(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
     let edition = ctx.conversation.edition;
     let Some(method) = edition.methods.find(ctx.from, call.kind, call.method) else { return };
     if let Some(problem) = edition.stable.problems(&method.params, &json!({})).first() {
-        let fact = fact!(
+        ruling.fail(fact!(
             "missing-params",
             "the {party} sent {method} without params: {problem}",
             party = ctx.from,
             method = call.method,
             problem = problem.message;
             pointer = "/params"
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }
 
@@ -82,17 +81,16 @@ fn result_without_owner(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
     let problems = edition.differences(definition, result).problems;
     let Some(problem) = problems.first() else { return };
     if known {
-        ruling.fail(Fact::of_problem(ctx.from, &exchange.method, true, problem), &[exchange.n]);
+        ruling.proved_by(&[exchange.n]).fail(Fact::of_problem(ctx.from, &exchange.method, true, problem));
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[exchange.n]).inconclusive(fact!(
             "invalid-result-of-unconfirmed-method",
             "the {party} sent an invalid result of {method}, which it may not have advertised: {problem}",
             party = ctx.from,
             method = exchange.method,
             problem = problem.message;
             pointer = problem.at
-        );
-        ruling.inconclusive(fact, &[exchange.n]);
+        ));
     }
 }
 
@@ -159,7 +157,7 @@ fn paths_absolute(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
                 )
             };
             if is_given(ctx, session, path) {
-                ruling.inconclusive(as_given(), &[]);
+                ruling.inconclusive(as_given());
             } else {
                 let pointer = payload.pointer(&member.at());
                 decide_absolute(ctx, session, (payload.method, &pointer), path, ruling);

@@ -70,7 +70,8 @@ fn begins(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
         "the agent ended its work as {actual} and had not reported that it began; expected the state running",
         actual = reason; session_id = update.session, pointer = "/params/update/state"
     );
-    ruling.fail_if(ctx.conversation.whole && !ctx.conversation.may_miss_work(session), fact, &[accepted, output]);
+    let is_certain = ctx.conversation.whole && !ctx.conversation.may_miss_work(session);
+    ruling.proved_by(&[accepted, output]).fail_if(is_certain, fact);
 }
 
 /// An idle that ends work "SHOULD" say why.
@@ -86,12 +87,11 @@ fn stop_reason(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
     if reason.is_some() {
         ruling.pass();
     } else if ctx.conversation.whole {
-        let fact = fact!(
+        ruling.proved_by(&[work.state_at]).fail(fact!(
             "no-stop-reason",
             "the agent ended its work without a stop reason; expected one in the state idle";
             session_id = update.session, pointer = "/params/update/stopReason"
-        );
-        ruling.fail(fact, &[work.state_at]);
+        ));
     }
 }
 
@@ -107,13 +107,12 @@ fn only_custom(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
     if history.has_begun {
         ruling.pass();
     } else if let Some(accepted) = accepted.filter(|_| !session.was_reopened && ctx.conversation.whole) {
-        let fact = fact!(
+        ruling.proved_by(&[custom, accepted]).fail(fact!(
             "only-custom-state",
             "the agent worked on a prompt and reported only a state of its own; expected running or requires_action \
             too";
             session_id = update.session, pointer = "/params/update/state"
-        );
-        ruling.fail(fact, &[custom, accepted]);
+        ));
     }
 }
 
@@ -131,13 +130,12 @@ fn resumes_in_silence(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &
     if waits || visits.any_outstanding() || visits.overflown || session.was_reopened || !ctx.conversation.whole {
         return;
     }
-    let fact = fact!(
+    ruling.proved_by(&[answer, resumed]).fail(fact!(
         "running-not-reported",
         "the agent went on with the tool call after the answer of the user and reported idle after requires_action; \
         expected running before that";
         session_id = update.session, pointer = "/params/update/state"
-    );
-    ruling.fail(fact, &[answer, resumed]);
+    ));
 }
 
 /// The agent reports `idle` when no foreground work remains.
@@ -152,12 +150,11 @@ fn hangs(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let (last, us) = work.updated;
         let done = work.is_active() && !waits && !busy && !work.may_be_ended() && has_sent_all_text(ctx, session);
         if done && between(us, end_of(ctx)) > OUTPUT_SILENCE && served(ctx, last) {
-            let fact = fact!(
+            ruling.proved_by(&[last]).fail(fact!(
                 "work-not-ended",
                 "the agent sent all requested text, then nothing for {limit_ms}; expected the state idle",
                 limit_ms = millis(OUTPUT_SILENCE); session_id = id
-            );
-            ruling.fail(fact, &[last]);
+            ));
         }
     }
 }
@@ -183,13 +180,12 @@ fn stays_blocked(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let (Some(answer), Some((output, us))) = (work.settled.filter(|_| blocked), work.output) else { continue };
         let waits = ctx.conversation.open_of(Party::Agent).any(|open| open.session() == Some(id));
         if !waits && between(us, end_of(ctx)) > CLEAN_UP && served(ctx, output) {
-            let fact = fact!(
+            ruling.proved_by(&[output, answer]).fail(fact!(
                 "state-not-left",
                 "the agent went on after the answer of the user and still reports requires_action; expected running \
                 or idle";
                 session_id = id
-            );
-            ruling.fail(fact, &[output, answer]);
+            ));
         }
     }
 }

@@ -93,9 +93,10 @@ impl<'m> Finish<'m> {
 pub(crate) fn leave_redacted(ctx: &CheckContext<'_>, since: usize, ruling: &mut Ruling<'_>) -> bool {
     let asked = ctx.conversation.other_model_request.filter(|&n| ctx.conversation.is_redacted && n > since);
     if let Some(asked) = asked {
-        let fact =
-            fact!("model-request-redacted", "the agent asked its model, and the redacted trace does not show for what");
-        ruling.inconclusive(fact, &[asked]);
+        ruling.proved_by(&[asked]).inconclusive(fact!(
+            "model-request-redacted",
+            "the agent asked its model, and the redacted trace does not show for what"
+        ));
     }
     asked.is_some()
 }
@@ -125,7 +126,7 @@ pub(crate) fn late_for<'m>(ctx: &CheckContext<'_>, update: &UpdateSeen<'m>) -> O
 
 /// Fails in a case, where the harness knows all messages and acts. In a recording, the reason may be missing.
 pub(crate) fn fail_in_case(ctx: &CheckContext<'_>, fact: Fact, also: &[usize], ruling: &mut Ruling<'_>) {
-    ruling.fail_if(ctx.conversation.whole, fact, also);
+    ruling.proved_by(also).fail_if(ctx.conversation.whole, fact);
 }
 
 /// Whether the answer to a request may have to wait for a model, a user, or a running command.

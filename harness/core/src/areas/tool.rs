@@ -88,12 +88,11 @@ fn reported(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     if !turn.tools.is_empty() || session.tools_of_prompt().next().is_some() {
         ruling.pass();
     } else if let Some(write) = writes.iter().find(is_asked_for) {
-        let fact = fact!(
+        ruling.proved_by(&[write.n]).fail(fact!(
             "tool-call-not-reported",
             "the agent wrote `{path}` in a turn without a tool call; expected it to report one",
             path = write.path
-        );
-        ruling.fail(fact, &[write.n]);
+        ));
     }
 }
 
@@ -114,32 +113,23 @@ fn created_before_update(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling
             tool_call_id = id; pointer = POINTER
         )),
         // A failed load leaves the earlier calls unchanged.
-        None if session.was_reopened || session.earlier_tools.contains_key(id) => {
-            let fact = fact!(
-                "tool-call-of-earlier-opening",
-                "the agent updated the tool call `{tool_call_id}`, which may date from before the session was reopened",
-                tool_call_id = id; pointer = POINTER
-            );
-            ruling.inconclusive(fact, &[]);
-        }
+        None if session.was_reopened || session.earlier_tools.contains_key(id) => ruling.inconclusive(fact!(
+            "tool-call-of-earlier-opening",
+            "the agent updated the tool call `{tool_call_id}`, which may date from before the session was reopened",
+            tool_call_id = id; pointer = POINTER
+        )),
         // A `tool_call` before the answer that opened the session violates another requirement, and is not recorded
         // here.
-        None if ctx.conversation.unknown_sessions.contains_key(update.session) => {
-            let fact = fact!(
-                "tool-call-of-early-update",
-                "the agent updated the tool call `{tool_call_id}`, which an update before the session may have created",
-                tool_call_id = id; pointer = POINTER
-            );
-            ruling.inconclusive(fact, &[]);
-        }
-        None => {
-            let fact = fact!(
-                "unknown-tool-call",
-                "the agent updated the unknown tool call `{tool_call_id}`; expected a tool_call that creates it first",
-                tool_call_id = id; pointer = POINTER
-            );
-            ruling.fail(fact, &[]);
-        }
+        None if ctx.conversation.unknown_sessions.contains_key(update.session) => ruling.inconclusive(fact!(
+            "tool-call-of-early-update",
+            "the agent updated the tool call `{tool_call_id}`, which an update before the session may have created",
+            tool_call_id = id; pointer = POINTER
+        )),
+        None => ruling.fail(fact!(
+            "unknown-tool-call",
+            "the agent updated the unknown tool call `{tool_call_id}`; expected a tool_call that creates it first",
+            tool_call_id = id; pointer = POINTER
+        )),
     }
 }
 
@@ -159,21 +149,17 @@ fn id_unique(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
                 && !runs_on(tool, update))
                 || tool.is_final() && !is_restated(tool, update) =>
         {
-            let fact = fact!(
+            ruling.proved_by(&[tool.n]).fail(fact!(
                 "id-reused",
                 "the agent created a second tool call with the id `{tool_call_id}`; expected a unique id",
                 tool_call_id = id; pointer = POINTER
-            );
-            ruling.fail(fact, &[tool.n]);
+            ));
         }
-        Some(tool) => {
-            let fact = fact!(
-                "created-again",
-                "the agent created the tool call `{tool_call_id}` again, perhaps as the same one",
-                tool_call_id = id; pointer = POINTER
-            );
-            ruling.inconclusive(fact, &[tool.n]);
-        }
+        Some(tool) => ruling.proved_by(&[tool.n]).inconclusive(fact!(
+            "created-again",
+            "the agent created the tool call `{tool_call_id}` again, perhaps as the same one",
+            tool_call_id = id; pointer = POINTER
+        )),
         // The first tool call of a session cannot be confused with another.
         None if session.tools.is_empty() => {}
         None => ruling.pass(),
@@ -218,16 +204,13 @@ fn final_status(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
         match tool.status.as_str() {
             _ if tool.is_final() => ruling.pass(),
             _ if !tool.is_allowed() || background() => {}
-            status => {
-                let fact = fact!(
-                    "unfinished-tool-call",
-                    "the agent ended the turn while the tool call `{tool_call_id}` is {actual}; expected completed \
-                    or failed",
-                    tool_call_id = id,
-                    actual = status
-                );
-                ruling.fail(fact, &[tool.n]);
-            }
+            status => ruling.proved_by(&[tool.n]).fail(fact!(
+                "unfinished-tool-call",
+                "the agent ended the turn while the tool call `{tool_call_id}` is {actual}; expected completed \
+                or failed",
+                tool_call_id = id,
+                actual = status
+            )),
         }
     }
 }
@@ -274,7 +257,7 @@ fn status_no_regress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &m
         tool_call_id = id; pointer = "/params/update/status"
     );
     match status.as_str() {
-        Some("pending") if !is_probe(ctx, "tool.status-no-regress") => ruling.fail(fact, &[]),
+        Some("pending") if !is_probe(ctx, "tool.status-no-regress") => ruling.fail(fact),
         Some("pending") | None => ruling.note(fact),
         Some(_) => ruling.pass(),
     }
@@ -296,14 +279,13 @@ fn in_progress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
             let mut terminals = ctx.conversation.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n));
             let outlasted = terminals.find(|(id, _)| alone && ctx.areas.tool.has_outlasted(id));
             if let Some((_, terminal)) = outlasted {
-                let fact = fact!(
+                ruling.proved_by(&[tool.n, terminal.created]).fail(fact!(
                     "never-in-progress",
                     "the agent waited for a command of the tool call `{tool_call_id}`; expected it to report \
                     in_progress",
                     tool_call_id = id;
                     pointer = "/params/update/status"
-                );
-                ruling.fail(fact, &[tool.n, terminal.created]);
+                ));
             }
         }
         _ => {}
@@ -378,26 +360,20 @@ fn terminal_known(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
         let pointer = payload.pointer(&member.at());
         match conversation.terminals.get(id) {
             Some(terminal) if Some(terminal.session.as_str()) == session_of(payload) => ruling.pass(),
-            Some(terminal) if terminal.shares_id => {
-                let fact = fact!(
-                    "id-of-several-terminals",
-                    "the agent embedded the terminal `{terminal_id}`; the client gave that id to terminals of \
-                    several sessions",
-                    terminal_id = id;
-                    pointer = pointer
-                );
-                ruling.inconclusive(fact, &[terminal.created]);
-            }
-            Some(terminal) => {
-                let fact = fact!(
-                    "terminal-of-other-session",
-                    "the agent embedded the terminal `{terminal_id}` of the session `{actual}`; expected one of this \
-                    session",
-                    terminal_id = id, actual = terminal.session;
-                    pointer = pointer, expected = session_of(payload)
-                );
-                ruling.fail(fact, &[terminal.created]);
-            }
+            Some(terminal) if terminal.shares_id => ruling.proved_by(&[terminal.created]).inconclusive(fact!(
+                "id-of-several-terminals",
+                "the agent embedded the terminal `{terminal_id}`; the client gave that id to terminals of \
+                several sessions",
+                terminal_id = id;
+                pointer = pointer
+            )),
+            Some(terminal) => ruling.proved_by(&[terminal.created]).fail(fact!(
+                "terminal-of-other-session",
+                "the agent embedded the terminal `{terminal_id}` of the session `{actual}`; expected one of this \
+                session",
+                terminal_id = id, actual = terminal.session;
+                pointer = pointer, expected = session_of(payload)
+            )),
             None if may_have_other_terminals(ctx) => {
                 ruling.note(fact!(
                     "own-terminal",
@@ -405,26 +381,20 @@ fn terminal_known(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
                     terminal_id = id; pointer = pointer
                 ));
             }
-            None if was_reopened(ctx, session_of(payload)) => {
-                let fact = fact!(
-                    "terminal-of-earlier-opening",
-                    "the agent embedded the terminal `{terminal_id}`, which may date from before the session was \
-                    reopened",
-                    terminal_id = id;
-                    pointer = pointer
-                );
-                ruling.inconclusive(fact, &[]);
-            }
-            None => {
-                let fact = fact!(
-                    "unknown-terminal",
-                    "the agent embedded the unknown terminal `{terminal_id}`; expected one that terminal/create \
-                    returned",
-                    terminal_id = id;
-                    pointer = pointer
-                );
-                ruling.fail(fact, &[]);
-            }
+            None if was_reopened(ctx, session_of(payload)) => ruling.inconclusive(fact!(
+                "terminal-of-earlier-opening",
+                "the agent embedded the terminal `{terminal_id}`, which may date from before the session was \
+                reopened",
+                terminal_id = id;
+                pointer = pointer
+            )),
+            None => ruling.fail(fact!(
+                "unknown-terminal",
+                "the agent embedded the unknown terminal `{terminal_id}`; expected one that terminal/create \
+                returned",
+                terminal_id = id;
+                pointer = pointer
+            )),
         }
     }
 }
@@ -472,21 +442,17 @@ fn terminal_before_release(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling
         };
         match terminal.released {
             Some(released) if terminal.shares_id || terminal.release_refused || reopened => {
-                let fact = fact!(
+                ruling.proved_by(&[released]).inconclusive(fact!(
                     "embedded-after-unclear-release",
                     "the agent embedded the terminal `{terminal_id}` after a release, perhaps of another terminal",
                     terminal_id = id; pointer = payload.pointer(&member.at())
-                );
-                ruling.inconclusive(fact, &[released]);
+                ));
             }
-            Some(released) => {
-                let fact = fact!(
-                    "embedded-after-release",
-                    "the agent embedded the terminal `{terminal_id}` after its release; expected it before",
-                    terminal_id = id; pointer = payload.pointer(&member.at())
-                );
-                ruling.fail(fact, &[released]);
-            }
+            Some(released) => ruling.proved_by(&[released]).fail(fact!(
+                "embedded-after-release",
+                "the agent embedded the terminal `{terminal_id}` after its release; expected it before",
+                terminal_id = id; pointer = payload.pointer(&member.at())
+            )),
             None => ruling.pass(),
         }
     }
@@ -502,12 +468,11 @@ fn reported_before_effects(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruli
     let writes = turn.into_iter().flat_map(|turn| ctx.areas.tool.writes(update.session, turn));
     let mut silent = writes.filter(|write| !write.reported && edits && over);
     if let Some(write) = silent.find(|write| report.contains(&Value::from(write.path.as_str()).to_string())) {
-        let fact = fact!(
+        ruling.proved_by(&[write.n]).fail(fact!(
             "reported-after-effect",
             "the agent reported the tool call `{tool_call_id}` after it wrote `{path}`; expected the report before",
             tool_call_id = id, path = write.path; pointer = POINTER
-        );
-        ruling.fail(fact, &[write.n]);
+        ));
     }
 }
 

@@ -74,7 +74,7 @@ fn unconfirmed(ctx: &CheckContext<'_>, kind: &str, ruling: &mut Ruling<'_>) {
                     session_id = id
                 );
                 let lists = listed.iter().any(|(_, id)| id == name);
-                ruling.fail_unless(lists, fact, &[n]);
+                ruling.proved_by(&[n]).fail_unless(lists, fact);
             }
         }
     }
@@ -126,8 +126,8 @@ fn cancel_gate(
     let is_over = activities.get(id).is_none_or(|activity| activity.is_over);
     match cancels.get(id) {
         Some(cancel) if cancel.is_offered && !is_over => ruling.pass(),
-        Some(cancel) if cancel.was_offered => ruling.inconclusive(fact(), &[]),
-        _ if unsure => ruling.inconclusive(fact(), &[]),
-        _ => ruling.fail(fact(), &[]),
+        Some(cancel) if cancel.was_offered => ruling.inconclusive(fact()),
+        _ if unsure => ruling.inconclusive(fact()),
+        _ => ruling.fail(fact()),
     }
 }

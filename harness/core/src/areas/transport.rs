@@ -33,15 +33,12 @@ fn utf8(ctx: &CheckContext<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
         // The line may have been cut inside a character.
         Content::NotUtf8(_) if !is_whole(line) => {}
-        Content::NotUtf8(at) => ruling.fail(
-            fact!(
-                "invalid-utf8",
-                "the {party} sent a line that is invalid UTF-8 from byte {offset}; expected UTF-8",
-                party = ctx.from,
-                offset = at
-            ),
-            &[],
-        ),
+        Content::NotUtf8(at) => ruling.fail(fact!(
+            "invalid-utf8",
+            "the {party} sent a line that is invalid UTF-8 from byte {offset}; expected UTF-8",
+            party = ctx.from,
+            offset = at
+        )),
         // Escapes are the other way to write such a character, and the usual one of some JSON libraries.
         _ if !line.is_ascii || escapes_beyond_ascii(line.bytes) => ruling.pass(),
         _ => {}
@@ -71,31 +68,23 @@ fn newline_terminated(ctx: &CheckContext<'_>, line: &LineSeen<'_>, ruling: &mut 
     let unterminated =
         || fact!("unterminated", "the {party} ended the stream after a message without a line feed", party = ctx.from);
     match (line.content, line.end) {
-        (Content::Several { number, .. }, _) => {
-            ruling.fail(
-                fact!(
-                    "several-values",
-                    "the {party} sent {count} JSON values in one line; expected one message a line",
-                    party = ctx.from,
-                    count = number
-                ),
-                &[],
-            );
-        }
+        (Content::Several { number, .. }, _) => ruling.fail(fact!(
+            "several-values",
+            "the {party} sent {count} JSON values in one line; expected one message a line",
+            party = ctx.from,
+            count = number
+        )),
         (Content::Blank, _) | (_, LineEnd::Cut) => {}
-        (Content::One { .. }, LineEnd::Eof) if ctx.conversation.shutting_down.is_some() => {
-            let fact = fact!(
-                "cut-off-at-shutdown",
-                "the {party} sent its last message without a line feed while it was being stopped",
-                party = ctx.from
-            );
-            ruling.inconclusive(fact, &[]);
-        }
+        (Content::One { .. }, LineEnd::Eof) if ctx.conversation.shutting_down.is_some() => ruling.inconclusive(fact!(
+            "cut-off-at-shutdown",
+            "the {party} sent its last message without a line feed while it was being stopped",
+            party = ctx.from
+        )),
         // The user may have ended a client, or an agent in a recording, at any moment.
         (Content::One { .. }, LineEnd::Eof) if ctx.from == Party::Client || !ctx.conversation.whole => {
-            ruling.inconclusive(unterminated(), &[]);
+            ruling.inconclusive(unterminated());
         }
-        (Content::One { .. }, LineEnd::Eof) => ruling.fail(unterminated(), &[]),
+        (Content::One { .. }, LineEnd::Eof) => ruling.fail(unterminated()),
         (Content::One { .. }, _) => ruling.pass(),
         _ => {}
     }
@@ -108,14 +97,11 @@ fn newline_terminated(ctx: &CheckContext<'_>, line: &LineSeen<'_>, ruling: &mut 
 fn no_embedded_newline(ctx: &CheckContext<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
         Content::NotJson { unfinished: true, .. } if is_whole(line) && begins_a_value(line.bytes) => {
-            ruling.fail(
-                fact!(
-                    "unfinished-value",
-                    "the {party} sent a line that begins a JSON value and does not end it; expected a whole message",
-                    party = ctx.from
-                ),
-                &[],
-            );
+            ruling.fail(fact!(
+                "unfinished-value",
+                "the {party} sent a line that begins a JSON value and does not end it; expected a whole message",
+                party = ctx.from
+            ))
         }
         Content::One { .. } if has_escaped_newline(line.bytes) => ruling.pass(),
         _ => {}
@@ -151,21 +137,21 @@ fn begins_a_value(bytes: &[u8]) -> bool {
 fn only_messages(ctx: &CheckContext<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
         Content::One { value, .. } if value.is_object() || value.is_array() => ruling.pass(),
-        Content::One { .. } => ruling.fail(
-            fact!(
-                "bare-value",
-                "the {party} sent a line with a JSON value that is neither an object nor an array; expected a message",
-                party = ctx.from
-            ),
-            &[],
-        ),
-        Content::Blank => ruling
-            .fail(fact!("blank-line", "the {party} sent an empty line; expected only messages", party = ctx.from), &[]),
+        Content::One { .. } => ruling.fail(fact!(
+            "bare-value",
+            "the {party} sent a line with a JSON value that is neither an object nor an array; expected a message",
+            party = ctx.from
+        )),
+        Content::Blank => {
+            ruling.fail(fact!("blank-line", "the {party} sent an empty line; expected only messages", party = ctx.from))
+        }
         Content::NotJson { unfinished: true, .. } if begins_a_value(line.bytes) => {}
-        Content::NotJson { why, .. } => ruling.fail(
-            fact!("not-json", "the {party} sent a line that is not JSON: {error}", party = ctx.from, error = why),
-            &[],
-        ),
+        Content::NotJson { why, .. } => ruling.fail(fact!(
+            "not-json",
+            "the {party} sent a line that is not JSON: {error}",
+            party = ctx.from,
+            error = why
+        )),
         Content::NotUtf8(_) | Content::Several { .. } => {}
     }
 }
@@ -175,14 +161,11 @@ fn only_messages(ctx: &CheckContext<'_>, line: &LineSeen<'_>, ruling: &mut Rulin
 /// Correct but unusual: many messages at once, each on its own line. Lists inside a message are allowed.
 fn no_batch(ctx: &CheckContext<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<'_>) {
     match line.content {
-        Content::One { value, .. } if value.is_array() => ruling.fail(
-            fact!(
-                "batch",
-                "the {party} sent a JSON array; expected single messages, since the protocol has no batches",
-                party = ctx.from
-            ),
-            &[],
-        ),
+        Content::One { value, .. } if value.is_array() => ruling.fail(fact!(
+            "batch",
+            "the {party} sent a JSON array; expected single messages, since the protocol has no batches",
+            party = ctx.from
+        )),
         Content::One { .. } => ruling.pass(),
         _ => {}
     }

@@ -191,7 +191,7 @@ impl<'j> Ruling<'j> {
     }
 }
 
-impl Ruling<'_> {
+impl<'j> Ruling<'j> {
     /// Records that the requirement was observed and satisfied.
     pub fn pass(&mut self) {
         if self.is_inapplicable {
@@ -199,63 +199,35 @@ impl Ruling<'_> {
         }
         match self.unread {
             Some(Unread::Here) => {
-                self.inconclusive(fact!("not-read-whole", "the message holds too many values to be read whole"), &[]);
+                self.inconclusive(fact!("not-read-whole", "the message holds too many values to be read whole"));
             }
             Some(Unread::Before(_)) | None => self.tally.passes += 1,
         }
     }
 
-    /// Records that the requirement was violated; `also` names further events that prove it.
-    pub fn fail(&mut self, fact: Fact, also: &[usize]) {
-        match self.unread {
-            Some(Unread::Here) => {
-                let finding = self.finding(Verdict::Inconclusive, fact, also);
-                self.tally.add(Finding { doubt: Some(Doubt::CutHere), ..finding });
-            }
-            Some(Unread::Before(cut)) => {
-                let finding = self.finding(Verdict::Inconclusive, fact, &[also, &[cut]].concat());
-                self.tally.add(Finding { doubt: Some(Doubt::CutBefore), ..finding });
-            }
-            None if self.streams.is_some_and(|streams| streams.differ(self.evidence(also))) => {
-                let finding = self.finding(Verdict::Inconclusive, fact, also);
-                self.tally.add(Finding { doubt: Some(Doubt::Streams), ..finding });
-            }
-            None if self.is_older => {
-                let finding = self.finding(Verdict::Inconclusive, fact, also);
-                self.tally.add(Finding { doubt: Some(Doubt::Older), ..finding });
-            }
-            None => {
-                *self.failures += 1;
-                self.add(Verdict::Fail, fact, also);
-            }
-        }
+    /// Names further events that prove the result which is recorded next.
+    pub fn proved_by<'r>(&'r mut self, also: &'r [usize]) -> Proved<'r, 'j> {
+        Proved { ruling: self, also }
     }
 
-    /// Records a violation if it is certain, and otherwise an observation that does not decide.
-    pub fn fail_if(&mut self, is_certain: bool, fact: Fact, also: &[usize]) {
-        if is_certain { self.fail(fact, also) } else { self.inconclusive(fact, also) }
+    /// As [`Proved::fail`], by the current event alone.
+    pub fn fail(&mut self, fact: Fact) {
+        self.proved_by(&[]).fail(fact);
     }
 
-    /// Records a violation unless it is doubtful, and otherwise an observation that does not decide.
-    pub fn fail_unless(&mut self, is_doubtful: bool, fact: Fact, also: &[usize]) {
-        self.fail_if(!is_doubtful, fact, also);
+    /// As [`Proved::fail_if`], by the current event alone.
+    pub fn fail_if(&mut self, is_certain: bool, fact: Fact) {
+        self.proved_by(&[]).fail_if(is_certain, fact);
     }
 
-    /// Records that the subject stopped answering, which neither violates the requirement by itself nor lets it pass.
-    pub fn stalled(&mut self, fact: Fact, also: &[usize]) {
-        let finding = self.finding(Verdict::Inconclusive, fact, also);
-        self.tally.add(Finding { stalled: true, ..finding });
+    /// As [`Proved::fail_unless`], by the current event alone.
+    pub fn fail_unless(&mut self, is_doubtful: bool, fact: Fact) {
+        self.proved_by(&[]).fail_unless(is_doubtful, fact);
     }
 
-    /// Records a violation that counts only if a second process shows it too.
-    pub fn fail_if_repeated(&mut self, fact: Fact, also: &[usize]) {
-        let finding = self.finding(Verdict::Inconclusive, fact, also);
-        self.tally.add(Finding { doubt: Some(Doubt::Once), ..finding });
-    }
-
-    /// Records an observation that does not decide.
-    pub fn inconclusive(&mut self, fact: Fact, also: &[usize]) {
-        self.add(Verdict::Inconclusive, fact, also);
+    /// As [`Proved::inconclusive`], by the current event alone.
+    pub fn inconclusive(&mut self, fact: Fact) {
+        self.proved_by(&[]).inconclusive(fact);
     }
 
     /// Records that the subject does not advertise the capability that the requirement needs.
@@ -278,22 +250,70 @@ impl Ruling<'_> {
 
     /// Passes when `good`, fails with the fact otherwise.
     pub fn decide(&mut self, good: bool, fact: impl FnOnce() -> Fact) {
-        if good { self.pass() } else { self.fail(fact(), &[]) }
+        if good { self.pass() } else { self.fail(fact()) }
+    }
+}
+
+/// A ruling with the events that prove its result, in addition to the current one.
+pub struct Proved<'r, 'j> {
+    ruling: &'r mut Ruling<'j>,
+    also: &'r [usize],
+}
+
+impl Proved<'_, '_> {
+    /// Records that the requirement was violated.
+    pub fn fail(self, fact: Fact) {
+        let (doubt, cut) = match self.ruling.unread {
+            Some(Unread::Here) => (Some(Doubt::CutHere), None),
+            Some(Unread::Before(cut)) => (Some(Doubt::CutBefore), Some(cut)),
+            None if self.ruling.streams.is_some_and(|streams| streams.differ(self.evidence())) => {
+                (Some(Doubt::Streams), None)
+            }
+            None if self.ruling.is_older => (Some(Doubt::Older), None),
+            None => (None, None),
+        };
+        let mut finding = self.finding(if doubt.is_some() { Verdict::Inconclusive } else { Verdict::Fail }, fact);
+        finding.events.extend(cut.filter(|&cut| cut != self.ruling.event));
+        *self.ruling.failures += usize::from(doubt.is_none());
+        self.ruling.tally.add(Finding { doubt, ..finding });
     }
 
-    fn add(&mut self, verdict: Verdict, fact: Fact, also: &[usize]) {
-        let finding = self.finding(verdict, fact, also);
-        self.tally.add(finding);
+    /// Records a violation if it is certain, and otherwise an observation that does not decide.
+    pub fn fail_if(self, is_certain: bool, fact: Fact) {
+        if is_certain { self.fail(fact) } else { self.inconclusive(fact) }
+    }
+
+    /// Records a violation unless it is doubtful, and otherwise an observation that does not decide.
+    pub fn fail_unless(self, is_doubtful: bool, fact: Fact) {
+        self.fail_if(!is_doubtful, fact);
+    }
+
+    /// Records that the subject stopped answering, which neither violates the requirement by itself nor lets it pass.
+    pub fn stalled(self, fact: Fact) {
+        let finding = self.finding(Verdict::Inconclusive, fact);
+        self.ruling.tally.add(Finding { stalled: true, ..finding });
+    }
+
+    /// Records a violation that counts only if a second process shows it too.
+    pub fn fail_if_repeated(self, fact: Fact) {
+        let finding = self.finding(Verdict::Inconclusive, fact);
+        self.ruling.tally.add(Finding { doubt: Some(Doubt::Once), ..finding });
+    }
+
+    /// Records an observation that does not decide.
+    pub fn inconclusive(self, fact: Fact) {
+        let finding = self.finding(Verdict::Inconclusive, fact);
+        self.ruling.tally.add(finding);
     }
 
     /// Returns the events that prove a finding, the current one first.
-    fn evidence(&self, also: &[usize]) -> impl Iterator<Item = usize> {
-        let current = self.event;
-        std::iter::once(current).chain(also.iter().copied().filter(move |&n| n != current))
+    fn evidence(&self) -> impl Iterator<Item = usize> {
+        let current = self.ruling.event;
+        std::iter::once(current).chain(self.also.iter().copied().filter(move |&n| n != current))
     }
 
-    fn finding(&self, verdict: Verdict, fact: Fact, also: &[usize]) -> Finding {
-        let events = self.evidence(also).collect();
+    fn finding(&self, verdict: Verdict, fact: Fact) -> Finding {
+        let events = self.evidence().collect();
         Finding { verdict, fact, doubt: None, events, stalled: false, same_as: None }
     }
 }

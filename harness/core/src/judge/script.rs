@@ -42,51 +42,44 @@ pub(in crate::judge) fn judge_step(
             // forbids.
             _ if conversation.is_uncovered(subject) => ruling.not_applicable(step_fact(step, subject)),
             Outcome::Contradicted if step.kind == StepKind::Mcp && !shows_attempt(conversation, step) => {
-                let fact = fact!(
+                ruling.proved_by(&step.events).inconclusive(fact!(
                     "no-tool-call",
                     "{step}; the agent did not report a call of a tool of that server",
                     step = step_text(step, subject);
                     expectation = step.expected,
                     observation = step.observed
-                );
-                ruling.inconclusive(fact, &step.events);
+                ));
             }
             Outcome::Contradicted => match outside_cause(conversation, step) {
-                Some(cause) => ruling.inconclusive(cause, &step.events),
-                None => ruling.fail(step_fact(step, subject), &step.events),
+                Some(cause) => ruling.proved_by(&step.events).inconclusive(cause),
+                None => ruling.proved_by(&step.events).fail(step_fact(step, subject)),
             },
             Outcome::Ended if conversation.initialized.is_some() && ended_unexplained(step, subject) => {
-                ruling.fail(step_fact(step, subject), &with_cause_of_exit(conversation, step));
+                ruling.proved_by(&with_cause_of_exit(conversation, step)).fail(step_fact(step, subject));
             }
             Outcome::TimedOut if was_passed_over(conversation, step, has(Flag::AnyRequest)) => {
-                let fact = fact!(
+                ruling.proved_by(&step.events).fail(fact!(
                     "unanswered-before-later",
                     "{step}, but answered a later request",
                     step = step_text(step, subject);
                     expectation = step.expected,
                     observation = step.observed
-                );
-                ruling.fail(fact, &step.events);
+                ));
             }
-            Outcome::TimedOut if has_stalled(conversation, step) => {
-                let fact = fact!(
-                    "stalled",
-                    "{step}; the {party} answered such a request before, and sent nothing since",
-                    step = step_text(step, subject),
-                    party = subject;
-                    expectation = step.expected,
-                    observation = step.observed
-                );
-                ruling.stalled(fact, &step.events);
-            }
+            Outcome::TimedOut if has_stalled(conversation, step) => ruling.proved_by(&step.events).stalled(fact!(
+                "stalled",
+                "{step}; the {party} answered such a request before, and sent nothing since",
+                step = step_text(step, subject),
+                party = subject;
+                expectation = step.expected,
+                observation = step.observed
+            )),
             Outcome::TimedOut
             | Outcome::Quiet
             | Outcome::Ended
             | Outcome::Missed
             | Outcome::LoginNeeded
-            | Outcome::HarnessError => {
-                ruling.inconclusive(step_fact(step, subject), &step.events);
-            }
+            | Outcome::HarnessError => ruling.proved_by(&step.events).inconclusive(step_fact(step, subject)),
         }
     }
 }

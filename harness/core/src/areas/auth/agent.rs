@@ -112,16 +112,13 @@ fn terminal_gate(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
     for method in methods_in(result) {
         match is_terminal(method) {
-            true => {
-                let fact = fact!(
-                    "terminal-method-without-capability",
-                    "the agent advertised the terminal login `{id}` to a client that does not advertise {capability}",
-                    id = name(method),
-                    capability = "auth.terminal";
-                    pointer = "/result/authMethods"
-                );
-                ruling.fail(fact, &[exchange.n]);
-            }
+            true => ruling.proved_by(&[exchange.n]).fail(fact!(
+                "terminal-method-without-capability",
+                "the agent advertised the terminal login `{id}` to a client that does not advertise {capability}",
+                id = name(method),
+                capability = "auth.terminal";
+                pointer = "/result/authMethods"
+            )),
             false => ruling.pass(),
         }
     }
@@ -189,24 +186,18 @@ fn authenticate<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<&'m E
 fn authenticate_implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = authenticate(ctx, answer) else { return };
     match answer.outcome.error_code() {
-        Some(-32601) => ruling.fail(
-            fact!(
-                "not-implemented",
-                "the agent answered {method} with error -32601; expected it to implement what it advertises",
-                method = exchange.method;
-                code = -32601
-            ),
-            &[exchange.n],
-        ),
-        Some(_) => ruling.inconclusive(
-            fact!(
-                "refused",
-                "the agent answered {method} with {answer}",
-                method = exchange.method, answer = answer.outcome.describe();
-                code = answer.outcome.error_code()
-            ),
-            &[exchange.n],
-        ),
+        Some(-32601) => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "not-implemented",
+            "the agent answered {method} with error -32601; expected it to implement what it advertises",
+            method = exchange.method;
+            code = -32601
+        )),
+        Some(_) => ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+            "refused",
+            "the agent answered {method} with {answer}",
+            method = exchange.method, answer = answer.outcome.describe();
+            code = answer.outcome.error_code()
+        )),
         None => ruling.pass(),
     }
 }
@@ -236,24 +227,16 @@ fn authenticate_unlocks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
         return;
     }
     match answer.outcome.error_code() {
-        Some(-32000) if login.unlocked => {
-            ruling.inconclusive(
-                fact!(
-                    "login-needed-again",
-                    "the agent answered session/new with error -32000 again; the login may have expired";
-                    code = -32000
-                ),
-                &[exchange.n],
-            );
-        }
-        Some(-32000) => ruling.fail(
-            fact!(
-                "login-needed-after-login",
-                "the agent answered session/new with error -32000 after authenticate succeeded";
-                code = -32000, method_id = login.method
-            ),
-            &[done, exchange.n],
-        ),
+        Some(-32000) if login.unlocked => ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+            "login-needed-again",
+            "the agent answered session/new with error -32000 again; the login may have expired";
+            code = -32000
+        )),
+        Some(-32000) => ruling.proved_by(&[done, exchange.n]).fail(fact!(
+            "login-needed-after-login",
+            "the agent answered session/new with error -32000 after authenticate succeeded";
+            code = -32000, method_id = login.method
+        )),
         None => ruling.pass(),
         Some(_) => {}
     }
@@ -271,14 +254,11 @@ fn unknown_method(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
         return;
     }
     match answer.outcome.error_code() {
-        None => ruling.fail(
-            fact!(
-                "unknown-method-accepted",
-                "the agent accepted authenticate with the unknown login method `{method_id}`; expected error -32602",
-                method_id = id
-            ),
-            &[exchange.n],
-        ),
+        None => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "unknown-method-accepted",
+            "the agent accepted authenticate with the unknown login method `{method_id}`; expected error -32602",
+            method_id = id
+        )),
         Some(code) => {
             if code != -32602 {
                 ruling.note(fact!(
@@ -313,12 +293,11 @@ fn required_by_other_code(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let Some((first, events)) = trials.contrast(is_out, is_refused, alike) else { return };
     let mut refused = trials.of(Party::Client).filter(|trial| alike(first, trial) && is_out(trial));
     if let Some(trial) = refused.find(|trial| trial.error != Some(LOGIN)) {
-        let fact = fact!(
+        ruling.proved_by(&[[trial.n].as_slice(), &events].concat()).fail(fact!(
             "login-by-other-code",
             "the agent refused session/new without a login with error {actual}; expected error {expected}",
             actual = trial.error, expected = LOGIN; code = trial.error
-        );
-        ruling.fail(fact, &[[trial.n].as_slice(), &events].concat());
+        ));
     }
 }
 
@@ -343,27 +322,19 @@ fn logout_implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut 
         }
         Outcome::Result(_) => {}
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32601) => {
-            ruling.fail(
-                fact!(
-                    "not-implemented",
-                    "the agent answered {method} with error -32601; expected it to implement what it advertises",
-                    method = exchange.method;
-                    code = -32601
-                ),
-                &[exchange.n],
-            );
+            ruling.proved_by(&[exchange.n]).fail(fact!(
+                "not-implemented",
+                "the agent answered {method} with error -32601; expected it to implement what it advertises",
+                method = exchange.method;
+                code = -32601
+            ))
         }
-        Outcome::Error(_) => {
-            ruling.inconclusive(
-                fact!(
-                    "refused",
-                    "the agent answered {method} with {answer}",
-                    method = exchange.method, answer = answer.outcome.describe();
-                    code = answer.outcome.error_code()
-                ),
-                &[exchange.n],
-            );
-        }
+        Outcome::Error(_) => ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+            "refused",
+            "the agent answered {method} with {answer}",
+            method = exchange.method, answer = answer.outcome.describe();
+            code = answer.outcome.error_code()
+        )),
     }
 }
 
@@ -380,21 +351,15 @@ fn login_again(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     match answer.outcome.error_code() {
         Some(-32000) => ruling.pass(),
         None if *wanted < undone && cwd.as_deref() != exchange.text("cwd") => {
-            ruling.inconclusive(
-                fact!(
-                    "no-login-in-other-directory",
-                    "the agent created a session in another directory after logout without a login"
-                ),
-                &[*wanted, undone],
-            );
+            ruling.proved_by(&[*wanted, undone]).inconclusive(fact!(
+                "no-login-in-other-directory",
+                "the agent created a session in another directory after logout without a login"
+            ));
         }
-        None if *wanted < undone => {
-            let fact = fact!(
-                "no-login-after-logout",
-                "the agent created a session after logout; expected error -32000, as before the login"
-            );
-            ruling.fail(fact, &[*wanted, undone, exchange.n]);
-        }
+        None if *wanted < undone => ruling.proved_by(&[*wanted, undone, exchange.n]).fail(fact!(
+            "no-login-after-logout",
+            "the agent created a session after logout; expected error -32000, as before the login"
+        )),
         _ => {}
     }
 }

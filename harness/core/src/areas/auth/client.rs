@@ -45,14 +45,12 @@ fn no_terminal_authenticate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling:
     let among = |methods: &[&Value]| methods.iter().any(|method| id_of(method).is_some_and(|known| known == id));
     match among(&own) {
         true if !terminal.is_empty() => ruling.pass(),
-        false if among(&terminal) => {
-            ruling.fail(fact!(
-                "terminal-method",
-                "the client sent {method} for the terminal login `{method_id}`; expected it to run the login itself",
-                method = call.method, method_id = id;
-                pointer = "/params/methodId"
-            ), &[]);
-        }
+        false if among(&terminal) => ruling.fail(fact!(
+            "terminal-method",
+            "the client sent {method} for the terminal login `{method_id}`; expected it to run the login itself",
+            method = call.method, method_id = id;
+            pointer = "/params/methodId"
+        )),
         _ => {}
     }
 }

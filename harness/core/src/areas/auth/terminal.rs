@@ -47,34 +47,26 @@ fn args_appended(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling
     let (found, base, adds) = (&login.start.args, &login.base.args, &login.adds.args);
     let before = found.strip_suffix(adds.as_slice());
     match before {
-        None => ruling.fail(
-            fact!(
-                "args-not-appended",
-                "the client started the login with the arguments {actual}; expected them to end with {expected}",
-                actual = in_quotes(found), expected = in_quotes(adds);
-                args = found
-            ),
-            &[],
-        ),
+        None => ruling.fail(fact!(
+            "args-not-appended",
+            "the client started the login with the arguments {actual}; expected them to end with {expected}",
+            actual = in_quotes(found), expected = in_quotes(adds);
+            args = found
+        )),
         Some(before) if before == base.as_slice() => ruling.pass(),
-        Some(before) if base.iter().any(|arg| !before.contains(arg)) => {
-            ruling.fail(fact!(
-                "base-args-lost",
-                "the client started the login with the arguments {actual}; expected the agent's arguments {expected} \
-                first",
-                actual = in_quotes(found), expected = in_quotes(base);
-                args = found
-            ), &[]);
-        }
-        Some(_) => ruling.inconclusive(
-            fact!(
-                "further-args",
-                "the client started the login with further arguments: {actual}",
-                actual = in_quotes(found);
-                args = found
-            ),
-            &[],
-        ),
+        Some(before) if base.iter().any(|arg| !before.contains(arg)) => ruling.fail(fact!(
+            "base-args-lost",
+            "the client started the login with the arguments {actual}; expected the agent's arguments {expected} \
+            first",
+            actual = in_quotes(found), expected = in_quotes(base);
+            args = found
+        )),
+        Some(_) => ruling.inconclusive(fact!(
+            "further-args",
+            "the client started the login with further arguments: {actual}",
+            actual = in_quotes(found);
+            args = found
+        )),
     }
 }
 
@@ -95,15 +87,12 @@ fn env_override(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<
                     expected = in_quotes(wanted)
                 )
             }),
-            None if !there => ruling.fail(
-                fact!(
-                    "env-missing",
-                    "the client started the login without the variable {name}; expected the value of its login method",
-                    name;
-                    expected = wanted
-                ),
-                &[],
-            ),
+            None if !there => ruling.fail(fact!(
+                "env-missing",
+                "the client started the login without the variable {name}; expected the value of its login method",
+                name;
+                expected = wanted
+            )),
             // The trace does not contain the value.
             None => {}
         }
@@ -144,13 +133,10 @@ fn interactive(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'
 /// Correct but unusual: a user who types JSON into the terminal. Only messages of the protocol count.
 fn separate_process(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match login.addressed {
-        Some(n) => ruling.fail(
-            fact!(
-                "message-to-login",
-                "the client sent a protocol message to the login process; expected messages only on the connection"
-            ),
-            &[n],
-        ),
+        Some(n) => ruling.proved_by(&[n]).fail(fact!(
+            "message-to-login",
+            "the client sent a protocol message to the login process; expected messages only on the connection"
+        )),
         None if login.ended.is_some() => ruling.pass(),
         None => {}
     }
@@ -162,15 +148,10 @@ fn separate_process(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Rul
 /// Correct but unusual: a client that reconnects after a failed login, to test whether it may create a session.
 fn exit_status(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match (login.taken_for_done(), login.ended) {
-        (Some(proof), _) if !was_sniffed(login) => {
-            ruling.fail(
-                fact!(
-                    "failure-taken-for-success",
-                    "the client continued after a failed login as after a success; expected it to use the exit status"
-                ),
-                &proof,
-            );
-        }
+        (Some(proof), _) if !was_sniffed(login) => ruling.proved_by(&proof).fail(fact!(
+            "failure-taken-for-success",
+            "the client continued after a failed login as after a success; expected it to use the exit status"
+        )),
         (_, Some((_, true))) if login.reconnected.is_some() => ruling.pass(),
         _ if login.taken_for_failed() => ruling.pass(),
         _ => {}
@@ -181,12 +162,10 @@ fn exit_status(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'
 /// treated a failure without output as a success or the reverse.
 fn output_sniffed(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     match login.taken_for_done() {
-        Some(proof) if was_sniffed(login) => {
-            ruling.fail(fact!(
-                "output-taken-for-success",
-                "the client continued after a failed login because of its output; expected it to use the exit status"
-            ), &proof);
-        }
+        Some(proof) if was_sniffed(login) => ruling.proved_by(&proof).fail(fact!(
+            "output-taken-for-success",
+            "the client continued after a failed login because of its output; expected it to use the exit status"
+        )),
         _ if login.printed.is_some() && login.taken_for_failed() => ruling.pass(),
         _ => {}
     }
@@ -203,15 +182,10 @@ fn reconnects(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_
     let Some((end, true)) = login.ended else { return };
     match (login.reconnected, login.kept_on) {
         (Some(_), _) => ruling.pass(),
-        (None, Some(n)) => {
-            ruling.fail(
-                fact!(
-                    "not-reconnected",
-                    "the client used the old connection after the login; expected a new connection"
-                ),
-                &[end, n],
-            );
-        }
+        (None, Some(n)) => ruling.proved_by(&[end, n]).fail(fact!(
+            "not-reconnected",
+            "the client used the old connection after the login; expected a new connection"
+        )),
         (None, None) => {}
     }
 }

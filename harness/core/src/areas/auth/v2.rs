@@ -52,8 +52,8 @@ fn login_unlocks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         )
     };
     match answer.outcome.error_code() {
-        Some(LOGIN_NEEDED) if login.unlocked => ruling.inconclusive(fact(), &[done, exchange.n]),
-        Some(LOGIN_NEEDED) => ruling.fail(fact(), &[done, exchange.n]),
+        Some(LOGIN_NEEDED) if login.unlocked => ruling.proved_by(&[done, exchange.n]).inconclusive(fact()),
+        Some(LOGIN_NEEDED) => ruling.proved_by(&[done, exchange.n]).fail(fact()),
         None => ruling.pass(),
         Some(_) => {}
     }
@@ -80,7 +80,7 @@ fn env_unique(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
         );
         match is_probe(ctx, "auth.terminal-env-unique") {
             true => ruling.note(fact),
-            false => ruling.fail(fact, &[]),
+            false => ruling.fail(fact),
         }
     }
 }
@@ -96,11 +96,10 @@ fn no_login_without_methods(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling:
     if advertises_methods(ctx.conversation) {
         ruling.pass();
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[*n]).fail(fact!(
             "login-without-methods",
             "the client sent {method} to an agent that advertises no login method",
             method = call.method; pointer = "/method"
-        );
-        ruling.fail(fact, &[*n]);
+        ));
     }
 }

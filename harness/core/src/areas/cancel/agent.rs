@@ -108,40 +108,28 @@ fn stop_reason(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     let Some(reason) = finish.reason() else { return };
     match had_read_cancel(ctx, &finish, at) {
         _ if reason == "cancelled" && finish.log.overlapped.is_none() => ruling.pass(),
-        _ if !had_begun(finish.turn, finish.exchange, at) => {
-            let fact = fact!(
-                "cancelled-before-start",
-                "the agent ended the turn as {actual}; the client had cancelled it before the agent showed that it \
-                had begun",
-                actual = reason;
-                expected = "cancelled", pointer = "/result/stopReason"
-            );
-            ruling.inconclusive(fact, &[at.n]);
-        }
-        _ if finish.log.disturbed.is_some() => {
-            let fact = fact!(
-                "disturbed-turn",
-                "the agent ended the cancelled turn as {actual}; the client had done more than cancel it",
-                actual = reason; expected = "cancelled", pointer = "/result/stopReason"
-            );
-            ruling.inconclusive(fact, &[at.n]);
-        }
-        Some(evidence) => {
-            let fact = fact!(
-                "wrong-stop-reason",
-                "the agent ended the cancelled turn as {actual}; expected cancelled",
-                actual = reason; expected = "cancelled", pointer = "/result/stopReason", evidence = evidence
-            );
-            ruling.fail(fact, &[at.n]);
-        }
-        None => {
-            let fact = fact!(
-                "cancel-crossed-response",
-                "the agent ended the turn as {actual}; its response may have crossed the cancel",
-                actual = reason; expected = "cancelled", pointer = "/result/stopReason"
-            );
-            ruling.inconclusive(fact, &[at.n]);
-        }
+        _ if !had_begun(finish.turn, finish.exchange, at) => ruling.proved_by(&[at.n]).inconclusive(fact!(
+            "cancelled-before-start",
+            "the agent ended the turn as {actual}; the client had cancelled it before the agent showed that it \
+            had begun",
+            actual = reason;
+            expected = "cancelled", pointer = "/result/stopReason"
+        )),
+        _ if finish.log.disturbed.is_some() => ruling.proved_by(&[at.n]).inconclusive(fact!(
+            "disturbed-turn",
+            "the agent ended the cancelled turn as {actual}; the client had done more than cancel it",
+            actual = reason; expected = "cancelled", pointer = "/result/stopReason"
+        )),
+        Some(evidence) => ruling.proved_by(&[at.n]).fail(fact!(
+            "wrong-stop-reason",
+            "the agent ended the cancelled turn as {actual}; expected cancelled",
+            actual = reason; expected = "cancelled", pointer = "/result/stopReason", evidence = evidence
+        )),
+        None => ruling.proved_by(&[at.n]).inconclusive(fact!(
+            "cancel-crossed-response",
+            "the agent ended the turn as {actual}; its response may have crossed the cancel",
+            actual = reason; expected = "cancelled", pointer = "/result/stopReason"
+        )),
     }
 }
 
@@ -162,50 +150,39 @@ fn no_error(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     let answer = finish.outcome.describe();
     match had_read_cancel(ctx, &finish, at) {
         _ if code == Some(-32800) && finish.exchange.cancel_requested.is_some() => {}
-        _ if code == Some(-32000) || finish.log.disturbed.is_some() => {
-            let fact = fact!(
-                "error-of-disturbed-turn",
-                "the agent answered the cancelled prompt with {answer}, which may have another reason than the cancel",
-                answer; code = code
-            );
-            ruling.inconclusive(fact, &[at.n]);
-        }
+        _ if code == Some(-32000) || finish.log.disturbed.is_some() => ruling.proved_by(&[at.n]).inconclusive(fact!(
+            "error-of-disturbed-turn",
+            "the agent answered the cancelled prompt with {answer}, which may have another reason than the cancel",
+            answer; code = code
+        )),
         _ if matches!(code, Some(-32600 | -32602)) && !finish.log.acted => {
-            let fact = fact!(
+            ruling.proved_by(&[at.n]).inconclusive(fact!(
                 "prompt-refused",
                 "the agent answered the cancelled prompt with {answer}, which may be about the prompt itself",
                 answer; code = code
-            );
-            ruling.inconclusive(fact, &[at.n]);
+            ))
         }
-        None if code != Some(-32800) => {
-            let fact = fact!(
-                "cancel-crossed-response",
-                "the agent answered the prompt with {answer}; the error may have crossed the cancel",
-                answer; code = code
-            );
-            ruling.inconclusive(fact, &[at.n]);
-        }
-        _ => {
-            let fact = fact!(
-                "error-for-cancelled-turn",
-                "the agent answered the cancelled prompt with {answer}; expected the stop reason cancelled",
-                answer; code = code
-            );
-            ruling.fail(fact, &[at.n]);
-        }
+        None if code != Some(-32800) => ruling.proved_by(&[at.n]).inconclusive(fact!(
+            "cancel-crossed-response",
+            "the agent answered the prompt with {answer}; the error may have crossed the cancel",
+            answer; code = code
+        )),
+        _ => ruling.proved_by(&[at.n]).fail(fact!(
+            "error-for-cancelled-turn",
+            "the agent answered the cancelled prompt with {answer}; expected the stop reason cancelled",
+            answer; code = code
+        )),
     }
 }
 
 /// As above, for turns that fail with an error whenever the client cancels them.
 fn errors_when_cancelled(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let Some((trial, events)) = fails_when_stopped(ctx, StoppedBy::Cancel) else { return };
-    let fact = fact!(
+    ruling.proved_by(&events).fail(fact!(
         "error-for-cancelled-turns",
         "the agent ended each cancelled turn with an error, and no other turn; expected the stop reason cancelled";
         code = trial.error
-    );
-    ruling.fail(fact, &events);
+    ));
 }
 
 /// Returns the proof that turns fail because the client stops them in this way: at least two failed directly after
@@ -292,7 +269,7 @@ pub(in crate::areas) fn replied_to(ctx: &CheckContext<'_>, answer: &Answer<'_>, 
     let to_a_call = matches!(answer.outcome.error_code(), Some(-32601 | -32602));
     match answer.outcome {
         Outcome::Error(_) if !to_a_call => fail_in_case(ctx, fact, &[*n], ruling),
-        _ => ruling.fail(fact, &[*n]),
+        _ => ruling.proved_by(&[*n]).fail(fact),
     }
 }
 
@@ -350,26 +327,22 @@ fn never_answered(ctx: &CheckContext<'_>, waits_for_client: bool, ruling: &mut R
         let waiting = waits.find(|open| open.n < at.n && open.method != "session/request_permission");
         let served = conversation.fence.is_some_and(|fence| fence > at.n);
         match waiting {
-            Some(open) if waits_for_client && long => {
-                let fact = fact!(
-                    "waits-for-client",
-                    "the agent did not end the cancelled turn while it waited for {method}; expected it within \
-                    {limit_ms}",
-                    method = open.method, limit_ms = millis(CANCEL_LIMIT);
-                    session_id = session
-                );
-                ruling.fail(fact, &[open.n, at.n]);
-            }
+            Some(open) if waits_for_client && long => ruling.proved_by(&[open.n, at.n]).fail(fact!(
+                "waits-for-client",
+                "the agent did not end the cancelled turn while it waited for {method}; expected it within \
+                {limit_ms}",
+                method = open.method, limit_ms = millis(CANCEL_LIMIT);
+                session_id = session
+            )),
             None if !waits_for_client && long && served && at.waiting.is_empty() => {
-                let fact = fact!(
+                ruling.proved_by(&[at.n, turn.n]).fail(fact!(
                     "turn-not-ended",
                     "the agent had not ended the cancelled turn {after_ms} after the cancel, but answered a later \
                     request; expected at most {limit_ms}",
                     after_ms = millis(passed),
                     limit_ms = millis(CANCEL_LIMIT);
                     session_id = session
-                );
-                ruling.fail(fact, &[at.n, turn.n]);
+                ));
             }
             _ => {}
         }
@@ -392,12 +365,11 @@ fn did_not_wait(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 fn died_of_idle_cancel(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     let mut cancels = ctx.conversation.sessions.values().filter_map(|session| session.idle_cancel);
     if let Some(n) = cancels.find(|&n| died_after(ctx, process, n)) {
-        let fact = fact!(
+        ruling.proved_by(&[n]).fail(fact!(
             "exit-after-cancel",
             "the agent exited after {method}, which came while no turn ran; expected no effect",
             method = "session/cancel"
-        );
-        ruling.fail(fact, &[n]);
+        ));
     }
 }
 
@@ -427,13 +399,12 @@ fn not_sticky(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
                 );
                 fail_in_case(ctx, fact, &[finish.exchange.n], ruling);
             } else {
-                let fact = fact!(
+                ruling.proved_by(&[finish.exchange.n]).inconclusive(fact!(
                     "cancel-read-with-prompt",
                     "the agent ended the turn as cancelled; it may have read the earlier cancel together with the \
                     prompt";
                     pointer = "/result/stopReason", actual = "cancelled"
-                );
-                ruling.inconclusive(fact, &[finish.exchange.n]);
+                ));
             }
         }
         Some("cancelled") | None => {}
@@ -460,12 +431,11 @@ fn is_served(ctx: &CheckContext<'_>, n: usize) -> bool {
 /// A cancel for an unknown session does not end the agent.
 fn died_of_unknown_session(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     if let Some(n) = ctx.areas.cancel.stray.filter(|&n| died_after(ctx, process, n)) {
-        let fact = fact!(
+        ruling.proved_by(&[n]).fail(fact!(
             "exit-after-cancel",
             "the agent exited after {method}, which named an unknown session; expected no effect",
             method = "session/cancel"; pointer = "/params/sessionId"
-        );
-        ruling.fail(fact, &[n]);
+        ));
     }
 }
 
@@ -524,22 +494,20 @@ fn releases_terminals(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let unneeded = awaited || terminal.exited.is_some();
         let passed = between(us, until);
         if unneeded && passed > CANCEL_LIMIT && conversation.fence.is_some_and(|fence| fence > ended) {
-            let fact = fact!(
+            ruling.proved_by(&[terminal.created, ended]).fail(fact!(
                 "terminal-not-released",
                 "the agent had not released the terminal `{terminal_id}` {after_ms} after the cancelled turn; expected \
                 at most {limit_ms}",
                 terminal_id = id,
                 after_ms = millis(passed),
                 limit_ms = millis(CANCEL_LIMIT)
-            );
-            ruling.fail(fact, &[terminal.created, ended]);
+            ));
         } else {
-            let fact = fact!(
+            ruling.proved_by(&[terminal.created]).inconclusive(fact!(
                 "terminal-open-at-end",
                 "the agent had not released the terminal `{terminal_id}` when the trace ended; it may still be in use",
                 terminal_id = id
-            );
-            ruling.inconclusive(fact, &[terminal.created]);
+            ));
         }
     }
 }

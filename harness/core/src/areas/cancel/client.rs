@@ -52,22 +52,18 @@ fn known_session(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
             || conversation.may_open_otherwise()
             || ctx.areas.list.listed.contains(id) =>
         {
-            let fact = fact!(
+            ruling.inconclusive(fact!(
                 "session-of-other-origin",
                 "the client sent {method} for the session `{session_id}`, which an unknown method may have opened",
                 method = call.method, session_id = id; pointer = "/params/sessionId"
-            );
-            ruling.inconclusive(fact, &[]);
+            ));
         }
-        None => {
-            let fact = fact!(
-                "unknown-session",
-                "the client sent {method} for the unknown session `{session_id}`; expected a session of this \
-                connection",
-                method = call.method, session_id = id;
-                pointer = "/params/sessionId"
-            );
-            ruling.fail(fact, &[]);
-        }
+        None => ruling.fail(fact!(
+            "unknown-session",
+            "the client sent {method} for the unknown session `{session_id}`; expected a session of this \
+            connection",
+            method = call.method, session_id = id;
+            pointer = "/params/sessionId"
+        )),
     }
 }

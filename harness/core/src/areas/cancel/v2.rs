@@ -101,19 +101,17 @@ pub(in crate::areas) fn reason(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, 
     let method = if by == EndedBy::Cancel { "session/cancel" } else { "session/close" };
     let ended = reason.unwrap_or("idle without a stop reason");
     if had_read(ctx, session, ending, update) {
-        let fact = fact!(
+        ruling.proved_by(&[ending.n]).fail(fact!(
             "wrong-stop-reason",
             "the agent ended its work as {actual} after {method}; expected the stop reason cancelled",
             actual = ended, method; pointer = REASON
-        );
-        ruling.fail(fact, &[ending.n]);
+        ));
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[ending.n]).inconclusive(fact!(
             "end-crossed-message",
             "the agent ended its work as {actual}; that may have crossed {method}",
             actual = ended, method; pointer = REASON
-        );
-        ruling.inconclusive(fact, &[ending.n]);
+        ));
     }
 }
 
@@ -126,15 +124,14 @@ pub(in crate::areas) fn goes_on(ctx: &CheckContext<'_>, asked: bool, ruling: &mu
         let Some(ending) = ending.filter(|ending| asked != ending.questions.is_empty()) else { continue };
         let passed = ctx.conversation.in_between(ending.since, end_of(ctx));
         if passed > CANCEL_LIMIT && served(ctx, ending.n) {
-            let fact = fact!(
+            ruling.proved_by(&[ending.n]).fail(fact!(
                 "work-goes-on",
                 "the agent had not reported the end of the cancelled work {after_ms} after the cancel, but answered a \
                 later request; expected at most {limit_ms}",
                 after_ms = millis(passed),
                 limit_ms = millis(CANCEL_LIMIT);
                 session_id = id
-            );
-            ruling.fail(fact, &[ending.n]);
+            ));
         }
     }
 }
@@ -160,7 +157,7 @@ fn left_open(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
                 );
                 let tool = open.text("toolCallId").and_then(|id| session.tools.get(id));
                 let is_of_work = method == ASK || tool.is_some_and(|tool| tool.status == "cancelled");
-                ruling.fail_if(is_of_work, fact, &[end, question, cancel]);
+                ruling.proved_by(&[end, question, cancel]).fail_if(is_of_work, fact);
             }
         }
     }
@@ -244,8 +241,8 @@ fn not_an_error(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
     };
     match reason {
         Some("cancelled") => ruling.pass(),
-        Some("error") if had_read(ctx, session, ending, update) => ruling.fail(fact(), &[ending.n]),
-        Some("error") => ruling.inconclusive(fact(), &[ending.n]),
+        Some("error") if had_read(ctx, session, ending, update) => ruling.proved_by(&[ending.n]).fail(fact()),
+        Some("error") => ruling.proved_by(&[ending.n]).inconclusive(fact()),
         _ => {}
     }
 }
@@ -270,7 +267,7 @@ fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling:
     );
     let is_withdrawn = ctx.conversation.cancel_requests.iter().any(|request| request.n > cancel);
     match session.has_denied || is_withdrawn || session.closed.is_some() {
-        true => ruling.inconclusive(fact, &[prompt, cancel]),
+        true => ruling.proved_by(&[prompt, cancel]).inconclusive(fact),
         false => fail_in_case(ctx, fact, &[prompt, cancel], ruling),
     }
 }
@@ -306,7 +303,7 @@ fn late_update(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
             update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
         );
         if ctx.conversation.may_miss_work(session) {
-            ruling.inconclusive(fact, &[cancelled.0]);
+            ruling.proved_by(&[cancelled.0]).inconclusive(fact);
         } else {
             fail_in_case(ctx, fact, &[cancelled.0], ruling);
         }
@@ -349,10 +346,10 @@ fn held_prompt(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
         Some(WITHDRAWN) => ruling.pass(),
         Some(LOGIN) => {}
         Some(_) if held && ctx.conversation.holds_prompts && ctx.conversation.whole => {
-            ruling.fail(fact(), &[exchange.n, cancel])
+            ruling.proved_by(&[exchange.n, cancel]).fail(fact())
         }
-        None if held && ctx.conversation.whole && ended => ruling.fail(fact(), &[exchange.n, cancel]),
-        _ => ruling.inconclusive(fact(), &[exchange.n, cancel]),
+        None if held && ctx.conversation.whole && ended => ruling.proved_by(&[exchange.n, cancel]).fail(fact()),
+        _ => ruling.proved_by(&[exchange.n, cancel]).inconclusive(fact()),
     }
 }
 
@@ -374,7 +371,7 @@ fn cancelled_permission(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut 
     };
     match (outcome, answer.outcome.error_code()) {
         (Some("cancelled"), _) => ruling.pass(),
-        (None, Some(-32601 | -32603)) => ruling.fail(fact(), &[exchange.n, cancel]),
-        _ => ruling.inconclusive(fact(), &[exchange.n, cancel]),
+        (None, Some(-32601 | -32603)) => ruling.proved_by(&[exchange.n, cancel]).fail(fact()),
+        _ => ruling.proved_by(&[exchange.n, cancel]).inconclusive(fact()),
     }
 }

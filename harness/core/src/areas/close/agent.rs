@@ -58,24 +58,18 @@ fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     };
     match code {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
-        Some(NO_METHOD) => {
-            let fact = fact!(
-                "method-not-found",
-                "the agent answered {method} with error -32601; expected it to implement the method that it advertises",
-                method = CLOSE; code = code
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
-        Some(LOGIN) => ruling.inconclusive(unclear(), &[exchange.n]),
-        _ if active && newest && ctx.conversation.whole => {
-            let fact = fact!(
-                "active-session-refused",
-                "the agent answered {method} for an active session with {answer}; expected a result",
-                method = CLOSE, answer = answer.outcome.describe(); code = code
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
-        _ if active => ruling.inconclusive(unclear(), &[exchange.n]),
+        Some(NO_METHOD) => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "method-not-found",
+            "the agent answered {method} with error -32601; expected it to implement the method that it advertises",
+            method = CLOSE; code = code
+        )),
+        Some(LOGIN) => ruling.proved_by(&[exchange.n]).inconclusive(unclear()),
+        _ if active && newest && ctx.conversation.whole => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "active-session-refused",
+            "the agent answered {method} for an active session with {answer}; expected a result",
+            method = CLOSE, answer = answer.outcome.describe(); code = code
+        )),
+        _ if active => ruling.proved_by(&[exchange.n]).inconclusive(unclear()),
         _ => {}
     }
 }
@@ -111,40 +105,30 @@ fn cancels_turn(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     let went_on = still_ran || tools.into_iter().any(|tool| tool.status == "in_progress");
     match (reason, session.closed) {
         (Some("cancelled"), _) => ruling.pass(),
-        (Some(reason), Some(closed)) if went_on => {
-            let fact = fact!(
-                "wrong-stop-reason",
-                "the agent ended the turn of a closed session as {actual}; expected cancelled",
-                actual = reason; expected = "cancelled", pointer = "/result/stopReason"
-            );
-            ruling.fail(fact, &[exchange.n, request, closed]);
-        }
-        (Some(reason), _) => {
-            let fact = fact!(
-                "close-crossed-response",
-                "the agent ended the turn as {actual}, perhaps before it read the close",
-                actual = reason; expected = "cancelled", pointer = "/result/stopReason"
-            );
-            ruling.inconclusive(fact, &[request]);
-        }
+        (Some(reason), Some(closed)) if went_on => ruling.proved_by(&[exchange.n, request, closed]).fail(fact!(
+            "wrong-stop-reason",
+            "the agent ended the turn of a closed session as {actual}; expected cancelled",
+            actual = reason; expected = "cancelled", pointer = "/result/stopReason"
+        )),
+        (Some(reason), _) => ruling.proved_by(&[request]).inconclusive(fact!(
+            "close-crossed-response",
+            "the agent ended the turn as {actual}, perhaps before it read the close",
+            actual = reason; expected = "cancelled", pointer = "/result/stopReason"
+        )),
         (None, _) if exchange.cancel_requested.is_some() && answer.outcome.error_code() == Some(CANCELLED) => {}
         // A cancelled turn ends with its stop reason.
         (None, _) if answer.outcome.error_code() == Some(CANCELLED) => {
-            let fact = fact!(
+            ruling.proved_by(&[exchange.n, request]).fail(fact!(
                 "error-for-closed-turn",
                 "the agent answered the prompt of a closed session with {answer}; expected the stop reason cancelled",
                 answer = answer.outcome.describe(); code = answer.outcome.error_code()
-            );
-            ruling.fail(fact, &[exchange.n, request]);
+            ));
         }
-        (None, _) => {
-            let fact = fact!(
-                "error-response",
-                "the agent answered the prompt of a closed session with {answer}, which may have another reason",
-                answer = answer.outcome.describe(); code = answer.outcome.error_code()
-            );
-            ruling.inconclusive(fact, &[request]);
-        }
+        (None, _) => ruling.proved_by(&[request]).inconclusive(fact!(
+            "error-response",
+            "the agent answered the prompt of a closed session with {answer}, which may have another reason",
+            answer = answer.outcome.describe(); code = answer.outcome.error_code()
+        )),
     }
 }
 
@@ -152,12 +136,11 @@ fn cancels_turn(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// exception, which agents must catch after a cancel.
 fn errors_when_closed(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let Some((trial, events)) = fails_when_stopped(ctx, StoppedBy::Close) else { return };
-    let fact = fact!(
+    ruling.proved_by(&events).fail(fact!(
         "error-for-closed-turns",
         "the agent ended each turn of a session that was closed with an error, and no other turn; expected cancelled";
         code = trial.error
-    );
-    ruling.fail(fact, &events);
+    ));
 }
 
 /// The prompt of the closed session still gets its answer.
@@ -173,22 +156,18 @@ fn turn_left_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let passed = session.closed_us.map(|us| between(us, until)).unwrap_or_default();
         match waited {
             Some(&verdict) if passed > CANCEL_LIMIT && conversation.fence.is_some_and(|fence| fence > closed) => {
-                let fact = fact!(
+                ruling.proved_by(&[turn.n, request, closed, verdict]).fail(fact!(
                     "turn-not-ended",
                     "the agent had not answered the prompt of a closed session {after_ms} after the close; expected at \
                     most {limit_ms}",
                     after_ms = millis(passed),
                     limit_ms = millis(CANCEL_LIMIT)
-                );
-                ruling.fail(fact, &[turn.n, request, closed, verdict]);
+                ));
             }
-            Some(&verdict) => {
-                let fact = fact!(
-                    "prompt-timed-out",
-                    "the agent did not answer the prompt of a closed session within the time limit of the case"
-                );
-                ruling.inconclusive(fact, &[turn.n, request, verdict]);
-            }
+            Some(&verdict) => ruling.proved_by(&[turn.n, request, verdict]).inconclusive(fact!(
+                "prompt-timed-out",
+                "the agent did not answer the prompt of a closed session within the time limit of the case"
+            )),
             None => {}
         }
     }
@@ -206,26 +185,20 @@ fn frees_terminals(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let settled = session.closed_us.filter(|&us| conversation.settled_since(us).is_some());
         match (terminal.released, settled) {
             (Some(_), _) => {}
-            (None, Some(us)) if terminal.created < closed => {
-                let fact = fact!(
-                    "terminal-not-released",
-                    "the agent had not released the terminal `{terminal_id}` of a closed session {after_ms} after the \
-                    close; expected at most {limit_ms}",
-                    terminal_id = id,
-                    after_ms = millis(between(us, conversation.fence_us)),
-                    limit_ms = millis(CLEAN_UP);
-                    session_id = terminal.session
-                );
-                ruling.fail(fact, &[terminal.created, closed]);
-            }
-            (None, _) => {
-                let fact = fact!(
-                    "terminal-open-at-end",
-                    "the agent had not released the terminal `{terminal_id}` of a closed session when the trace ended",
-                    terminal_id = id; session_id = terminal.session
-                );
-                ruling.inconclusive(fact, &[terminal.created, closed]);
-            }
+            (None, Some(us)) if terminal.created < closed => ruling.proved_by(&[terminal.created, closed]).fail(fact!(
+                "terminal-not-released",
+                "the agent had not released the terminal `{terminal_id}` of a closed session {after_ms} after the \
+                close; expected at most {limit_ms}",
+                terminal_id = id,
+                after_ms = millis(between(us, conversation.fence_us)),
+                limit_ms = millis(CLEAN_UP);
+                session_id = terminal.session
+            )),
+            (None, _) => ruling.proved_by(&[terminal.created, closed]).inconclusive(fact!(
+                "terminal-open-at-end",
+                "the agent had not released the terminal `{terminal_id}` of a closed session when the trace ended",
+                terminal_id = id; session_id = terminal.session
+            )),
         }
     }
 }
@@ -249,21 +222,17 @@ fn others_unaffected(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     let excused = finish.turn.permission_refused.or(finish.log.disturbed).or(cancelled_elsewhere(ctx, &finish));
     match finish.reason() {
         Some("cancelled") if excused.is_some() || earlier_cancel(&finish) => {
-            let fact = fact!(
+            ruling.proved_by(&[finish.exchange.n, closed]).inconclusive(fact!(
                 "maybe-other-cause",
                 "the agent ended a turn as {actual} after another session was closed, maybe for another reason",
                 actual = "cancelled"; pointer = "/result/stopReason"
-            );
-            ruling.inconclusive(fact, &[finish.exchange.n, closed]);
+            ));
         }
-        Some("cancelled") => {
-            let fact = fact!(
-                "other-turn-cancelled",
-                "the agent ended a turn as {actual} after another session was closed; expected the turn to continue",
-                actual = "cancelled"; pointer = "/result/stopReason"
-            );
-            ruling.fail(fact, &[finish.exchange.n, closed]);
-        }
+        Some("cancelled") => ruling.proved_by(&[finish.exchange.n, closed]).fail(fact!(
+            "other-turn-cancelled",
+            "the agent ended a turn as {actual} after another session was closed; expected the turn to continue",
+            actual = "cancelled"; pointer = "/result/stopReason"
+        )),
         Some(_) => ruling.pass(),
         None => {}
     }
@@ -307,17 +276,16 @@ fn permission_answered(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut
         (Decision::Cancelled, Some(closed), _) if closed > request.n => ruling.pass(),
         (Decision::Cancelled, _, Some(_)) => ruling.pass(),
         (_, Some(closed), _) if closed > request.n && ctx.areas.close.was_asked_after(request.session(), request.n) => {
-            let fact = fact!(
+            ruling.proved_by(&[request.n, closed]).fail(fact!(
                 "wrong-outcome-after-close",
                 "the client answered a permission request of a closed session with {answer}; expected the outcome \
                 cancelled",
                 answer = answer.outcome.describe();
                 code = answer.outcome.error_code(), pointer = "/result/outcome"
-            );
-            ruling.fail(fact, &[request.n, closed]);
+            ));
         }
-        (_, Some(closed), _) if closed > request.n => ruling.inconclusive(unclear(), &[request.n, closed]),
-        (_, _, Some(closing)) => ruling.inconclusive(unclear(), &[request.n, closing.n]),
+        (_, Some(closed), _) if closed > request.n => ruling.proved_by(&[request.n, closed]).inconclusive(unclear()),
+        (_, _, Some(closing)) => ruling.proved_by(&[request.n, closing.n]).inconclusive(unclear()),
         _ => {}
     }
 }
@@ -334,19 +302,17 @@ fn permissions_passed_over(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             || between(session.closed_us.unwrap_or(until), until) > CANCEL_LIMIT;
         let crossed = !ctx.areas.close.was_asked_after(open.session(), open.n);
         if waited && !crossed && conversation.answered_after(Party::Client, closed) {
-            let fact = fact!(
+            ruling.proved_by(&[open.n, closed]).fail(fact!(
                 "request-ignored",
                 "the client did not answer a permission request of a closed session, but answered a later request";
                 id = open.id.to_string()
-            );
-            ruling.fail(fact, &[open.n, closed]);
+            ));
         } else {
-            let fact = fact!(
+            ruling.proved_by(&[open.n, closed]).inconclusive(fact!(
                 "request-unanswered",
                 "the client had not answered a permission request of a closed session when the trace ended";
                 id = open.id.to_string()
-            );
-            ruling.inconclusive(fact, &[open.n, closed]);
+            ));
         }
     }
 }

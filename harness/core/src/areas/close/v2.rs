@@ -35,7 +35,7 @@ fn closed_at_work(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
             method = CLOSE, actual = work.state; session_id = exchange.session()
         );
         let sure = ctx.conversation.whole && !ctx.conversation.may_miss_work(session) && session.closed.is_none();
-        ruling.fail_if(sure, fact, &[exchange.n]);
+        ruling.proved_by(&[exchange.n]).fail_if(sure, fact);
     } else if work.state_at > exchange.n {
         ruling.pass();
     }
@@ -108,6 +108,8 @@ fn prompt_at_close(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
             let expected = "error -32800, since it reported no message for the prompt";
             fail_in_case(ctx, fact(expected), &[exchange.n, close], ruling);
         }
-        _ => ruling.inconclusive(fact("error -32800, or the id of the inserted message"), &[exchange.n, close]),
+        _ => {
+            ruling.proved_by(&[exchange.n, close]).inconclusive(fact("error -32800, or the id of the inserted message"))
+        }
     }
 }

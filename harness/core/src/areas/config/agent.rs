@@ -64,14 +64,11 @@ fn ids_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'
     let Some(options) = list(payload.value) else { return };
     let mut seen = BTreeSet::new();
     match ids(options).find(|id| !seen.insert(*id)) {
-        Some(doubled) => {
-            let fact = fact!(
-                "duplicate-id",
-                "the agent listed two options with the id `{config_id}`; expected unique ids",
-                config_id = doubled; method = payload.method
-            );
-            ruling.fail(fact, &[]);
-        }
+        Some(doubled) => ruling.fail(fact!(
+            "duplicate-id",
+            "the agent listed two options with the id `{config_id}`; expected unique ids",
+            config_id = doubled; method = payload.method
+        )),
         None if seen.len() > 1 => ruling.pass(),
         None => {}
     }
@@ -92,15 +89,12 @@ fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
             [] => {}
             offered if offered.contains(&current) => ruling.pass(),
             _ if ctx.areas.modes.may_be_set_unlisted(ctx.conversation) => {}
-            offered => {
-                let fact = fact!(
-                    "unlisted-value",
-                    "the agent sent the option `{config_id}` with the value `{actual}`; expected one of {expected}",
-                    config_id = id, actual = current, expected = offered;
-                    method = payload.method, pointer = payload.pointer(at) + "/currentValue"
-                );
-                ruling.fail(fact, &[]);
-            }
+            offered => ruling.fail(fact!(
+                "unlisted-value",
+                "the agent sent the option `{config_id}` with the value `{actual}`; expected one of {expected}",
+                config_id = id, actual = current, expected = offered;
+                method = payload.method, pointer = payload.pointer(at) + "/currentValue"
+            )),
         }
     }
 }
@@ -129,12 +123,11 @@ fn setting_required(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     };
     let alike = |one: &Trial, other: &Trial| one.is_turn_beside(other) && one.is_like(other, "");
     if let Some((trial, events)) = ctx.conversation.trials.contrast(|trial| !trial.was_set, is_refused, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "setting-required",
             "the agent refused each prompt before a setting, and none after it; expected turns with default values";
             code = trial.error
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -150,14 +143,13 @@ fn boolean_gate(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruli
     match options.iter().find(|option| text(option, "type") == Some("boolean")) {
         Some(option) => {
             let id = option_id(option).unwrap_or_default();
-            let fact = fact!(
+            ruling.proved_by(&[*n]).fail(fact!(
                 "not-advertised",
                 "the agent sent the boolean option `{config_id}`; expected it only if the client advertises \
                 {capability}",
                 config_id = id, capability = "session.configOptions.boolean";
                 method = payload.method
-            );
-            ruling.fail(fact, &[*n]);
+            ));
         }
         None if !options.is_empty() => ruling.pass(),
         None => {}
@@ -170,12 +162,11 @@ fn boolean_gate(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruli
 fn boolean_shape(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option) in payload.places("SessionConfigBoolean") {
         if option.member("options").is_some_and(|options| !options.is_null()) {
-            let fact = fact!(
+            ruling.fail(fact!(
                 "boolean-with-options",
                 "the agent sent the boolean option `{config_id}` with `options`; expected none",
                 config_id = option_id(option); method = payload.method, pointer = payload.pointer(at) + "/options"
-            );
-            ruling.fail(fact, &[]);
+            ));
         }
     }
 }
@@ -255,14 +246,11 @@ fn set_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     let (Some(change), Outcome::Result(result)) = (Change::of(ctx, answer), answer.outcome) else { return };
     match list(result) {
         Some(now) => decide_complete(ctx.areas.config.first(change.exchange.session()), change.options, now, ruling),
-        None if result.is_null() => {
-            let fact = fact!(
-                "null-result",
-                "the agent answered {method} with null; expected the list of the options",
-                method = SET; pointer = "/result"
-            );
-            ruling.fail(fact, &[change.exchange.n]);
-        }
+        None if result.is_null() => ruling.proved_by(&[change.exchange.n]).fail(fact!(
+            "null-result",
+            "the agent answered {method} with null; expected the list of the options",
+            method = SET; pointer = "/result"
+        )),
         None => {}
     }
 }
@@ -284,18 +272,20 @@ fn decide_complete(first: &[Value], before: &[Value], now: &[Value], ruling: &mu
     match gone.as_slice() {
         _ if now.len() == 1 && certain => {
             let most = before.len().max(first.len());
-            let fact = fact!(
+            ruling.fail(fact!(
                 "partial-list",
                 "the agent sent 1 of {expected} options, with a value that came with all others before; expected all",
                 expected = most; missing = gone
-            );
-            ruling.fail(fact, &[]);
+            ));
         }
         [] if before.len() > 1 => ruling.pass(),
         [] => {}
         _ if now.len() < 2 => {
-            let fact = fact!("options-missing", "the agent sent a list without the options {missing}", missing = gone);
-            ruling.inconclusive(fact, &[]);
+            ruling.inconclusive(fact!(
+                "options-missing",
+                "the agent sent a list without the options {missing}",
+                missing = gone
+            ));
         }
         _ => {
             ruling.note(fact!("options-gone", "the agent removed the options {missing} from its list", missing = gone))
@@ -328,24 +318,20 @@ fn set_effective(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         Some(now) if now == change.value && (before != Some(now) || was_other(now)) => ruling.pass(),
         Some(now) if now == change.value => {}
         Some(now) if before == Some(now) && ![now, change.value].into_iter().any(stands_for_another) => {
-            let fact = fact!(
+            ruling.proved_by(&[change.exchange.n]).fail(fact!(
                 "old-value",
                 "the agent answered {method} for `{config_id}` with the old value {actual}; expected {expected}",
                 method = SET, config_id = id, actual = now, expected = change.value;
                 pointer = "/result/configOptions"
-            );
-            ruling.fail(fact, &[change.exchange.n]);
+            ));
         }
         // A value may be an alias of another one, such as a default.
-        Some(now) => {
-            let fact = fact!(
-                "other-value",
-                "the agent answered {method} for `{config_id}` with {actual}, which may stand for {expected}",
-                method = SET, config_id = id, actual = now, expected = change.value;
-                pointer = "/result/configOptions"
-            );
-            ruling.inconclusive(fact, &[change.exchange.n]);
-        }
+        Some(now) => ruling.proved_by(&[change.exchange.n]).inconclusive(fact!(
+            "other-value",
+            "the agent answered {method} for `{config_id}` with {actual}, which may stand for {expected}",
+            method = SET, config_id = id, actual = now, expected = change.value;
+            pointer = "/result/configOptions"
+        )),
     }
 }
 
@@ -379,22 +365,16 @@ fn set_boolean(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     }
     match answer.outcome.error_code() {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
-        Some(BAD_PARAMS) => {
-            let fact = fact!(
-                "boolean-refused",
-                "the agent refused a boolean value for a boolean option with {answer}; expected a result",
-                answer = answer.outcome.describe(); method = SET, code = BAD_PARAMS
-            );
-            ruling.fail(fact, &[change.exchange.n]);
-        }
-        code => {
-            let fact = fact!(
-                "error-response",
-                "the agent answered a boolean value with {answer}, which may have another reason",
-                answer = answer.outcome.describe(); method = SET, code = code
-            );
-            ruling.inconclusive(fact, &[]);
-        }
+        Some(BAD_PARAMS) => ruling.proved_by(&[change.exchange.n]).fail(fact!(
+            "boolean-refused",
+            "the agent refused a boolean value for a boolean option with {answer}; expected a result",
+            answer = answer.outcome.describe(); method = SET, code = BAD_PARAMS
+        )),
+        code => ruling.inconclusive(fact!(
+            "error-response",
+            "the agent answered a boolean value with {answer}, which may have another reason",
+            answer = answer.outcome.describe(); method = SET, code = code
+        )),
     }
 }
 

@@ -82,14 +82,13 @@ fn option_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
     match (setting.session.dropped.get(&stray), &stray.1) {
         // The client had read the list without the entry, since it answered a later request.
         (Some(&list), value) if !ctx.conversation.answered_after(Party::Client, list) => {
-            let fact = fact!(
+            ruling.proved_by(&[list]).inconclusive(fact!(
                 "dropped-just-before",
                 "the client set the option `{config_id}` to {value}; the agent had just dropped the option or the \
                 value",
                 config_id = setting.id, value = setting.value;
                 dropped_value = value, method = SET_OPTION
-            );
-            ruling.inconclusive(fact, &[list]);
+            ));
         }
         (_, None) => {
             let fact = fact!(
@@ -141,12 +140,11 @@ fn boolean_advertised(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut 
         return;
     };
     if ctx.conversation.client_lacks(BOOLEAN) {
-        let fact = fact!(
+        ruling.proved_by(&[*n]).fail(fact!(
             "not-advertised",
             "the client set an option to a boolean; expected it to advertise {capability} first",
             capability = ctx.conversation.capability_name(BOOLEAN); method = SET_OPTION, pointer = "/params/value"
-        );
-        ruling.fail(fact, &[*n]);
+        ));
     } else {
         ruling.pass();
     }
@@ -173,13 +171,12 @@ fn prefers_options(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rul
     let supports = conversation.client_has(BOOLEAN) || conversation.has_sent(Party::Client, SET_OPTION);
     if let Some(option) = by_mode.filter(|_| supports) {
         let id = option_id(option).unwrap_or_default();
-        let fact = fact!(
+        ruling.fail(fact!(
             "mode-set-by-old-method",
             "the client set the mode by {method}; expected it to set the option `{config_id}`, which stands for the \
             mode",
             method = SET_MODE,
             config_id = id
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }

@@ -42,12 +42,11 @@ fn values(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) 
         let pointer = payload.pointer(at) + "/options";
         let id = option_text(option, "configId").unwrap_or_default();
         if let Some(value) = doubled {
-            let fact = fact!(
+            ruling.fail(fact!(
                 "duplicate-value",
                 "the agent sent the option `{config_id}` with the value `{value}` twice; expected unique values",
                 config_id = id, value; pointer = pointer
-            );
-            ruling.fail(fact, &[]);
+            ));
         } else if !seen.is_empty() {
             ruling.pass();
         }
@@ -62,15 +61,12 @@ fn group_ids(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_
         let mut seen = BTreeSet::new();
         let ids = groups.iter().filter_map(|group| group.member("groupId")?.as_str());
         match ids.into_iter().find(|id| !seen.insert(*id)) {
-            Some(id) => {
-                let fact = fact!(
-                    "duplicate-group",
-                    "the agent sent the option `{config_id}` with two groups `{group_id}`; expected unique ids",
-                    config_id = option_text(option, "configId").unwrap_or_default(), group_id = id;
-                    pointer = payload.pointer(at) + "/options"
-                );
-                ruling.fail(fact, &[]);
-            }
+            Some(id) => ruling.fail(fact!(
+                "duplicate-group",
+                "the agent sent the option `{config_id}` with two groups `{group_id}`; expected unique ids",
+                config_id = option_text(option, "configId").unwrap_or_default(), group_id = id;
+                pointer = payload.pointer(at) + "/options"
+            )),
             None if seen.len() > 1 => ruling.pass(),
             None => {}
         }

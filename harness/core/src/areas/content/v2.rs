@@ -54,8 +54,8 @@ pub(in crate::areas) fn base64(
         };
         match is_base64(text) {
             Some(true) => ruling.pass(),
-            Some(false) => ruling.inconclusive(fact(), &[]),
-            None => ruling.fail(fact(), &[]),
+            Some(false) => ruling.inconclusive(fact()),
+            None => ruling.fail(fact()),
         }
     }
 }
@@ -81,9 +81,9 @@ fn uri(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
         let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
         if !named || rest.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            ruling.fail(fact(), &[]);
+            ruling.fail(fact());
         } else if !text.is_ascii() {
-            ruling.inconclusive(fact(), &[]);
+            ruling.inconclusive(fact());
         } else {
             ruling.pass();
         }

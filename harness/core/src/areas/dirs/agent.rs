@@ -72,14 +72,13 @@ fn decide_contrast(ctx: &CheckContext<'_>, is_meant: impl Fn(&Vec<Value>) -> boo
     let is_refused = |trial: &Trial| is_opening(&trial.exchange) && trial.error == Some(BAD_PARAMS);
     let alike = |one: &Trial, other: &Trial| (has(other) || roots(other).is_none()) && one.is_like(other, ROOTS);
     if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_refused, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "directories-refused",
             "the agent refused each {method} with these additionalDirectories, and none without; expected it to \
             accept them",
             method = trial.exchange.method;
             code = BAD_PARAMS
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -91,14 +90,11 @@ fn is_opening(exchange: &Exchange) -> bool {
 fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, ruling: &mut Ruling<'_>) {
     match answer.outcome.error_code() {
         None if matches!(answer.outcome, Outcome::Result(_)) => ruling.pass(),
-        code => {
-            let fact = fact!(
-                "error-response",
-                "the agent answered {method} with additionalDirectories with {answer}, which may have another reason",
-                method = exchange.method, answer = answer.outcome.describe(); code = code
-            );
-            ruling.inconclusive(fact, &[exchange.n]);
-        }
+        code => ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+            "error-response",
+            "the agent answered {method} with additionalDirectories with {answer}, which may have another reason",
+            method = exchange.method, answer = answer.outcome.describe(); code = code
+        )),
     }
 }
 
@@ -121,12 +117,11 @@ fn effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
         Some("failed") if tool.is_allowed() => {
             let report = update.body.to_string().to_lowercase();
             if let Some(word) = WORDS.iter().find(|word| report.contains(*word)) {
-                let fact = fact!(
+                ruling.proved_by(&[tool.n]).fail(fact!(
                     "root-not-effective",
                     "the agent's tool failed in the root `{directory}` with the words `{words}`; expected access to it",
                     directory = root, words = word; pointer = "/params/update"
-                );
-                ruling.fail(fact, &[tool.n]);
+                ));
             }
         }
         _ => {}
@@ -171,19 +166,16 @@ fn list_complete(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Rul
         match (roots.iter().find(|root| !is_absolute(root)), ctx.conversation.session(id)) {
             // The client gave it, and the agent accepted it.
             (Some(root), Some(session)) if session.roots.iter().any(|given| given == *root) => {
-                let fact = fact!(
+                ruling.proved_by(&[session.known]).inconclusive(fact!(
                     "relative-path-of-client",
                     "the agent listed `{session_id}` with the relative root `{path}`, as the client gave it",
                     session_id = id,
                     path = root
-                );
-                ruling.inconclusive(fact, &[session.known]);
+                ));
             }
             // Another client may have given it before the recording began.
-            (Some(root), None) if !ctx.conversation.whole => {
-                ruling.inconclusive(relative(id, root), &[]);
-            }
-            (Some(root), _) => ruling.fail(relative(id, root), &[]),
+            (Some(root), None) if !ctx.conversation.whole => ruling.inconclusive(relative(id, root)),
+            (Some(root), _) => ruling.fail(relative(id, root)),
             (None, Some(session)) => compare(ctx, id, &roots, session, ruling),
             (None, None) => {}
         }
@@ -217,20 +209,18 @@ fn compare(ctx: &CheckContext<'_>, id: &str, roots: &[&str], session: &Session, 
     } else if strange || doubled || nested || opening || missing {
         // A directory may have several names, and a list with one directory twice, or below another one, has no unique
         // form.
-        let fact = fact!(
+        ruling.proved_by(&[session.known]).inconclusive(fact!(
             "other-roots",
             "the agent listed `{session_id}` with other roots than the client gave, perhaps other names of them",
             session_id = id; expected = given, actual = found
-        );
-        ruling.inconclusive(fact, &[session.known]);
+        ));
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[session.known]).fail(fact!(
             "wrong-roots",
             "the agent listed `{session_id}` with the roots {actual}; expected {expected}",
             session_id = id,
             actual = found,
             expected = given
-        );
-        ruling.fail(fact, &[session.known]);
+        ));
     }
 }

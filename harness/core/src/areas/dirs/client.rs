@@ -81,9 +81,9 @@ fn cwd_matches(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
     } else if let Some(session) =
         given.filter(|session| ctx.conversation.whole && last_part(&session.cwd) != last_part(cwd))
     {
-        ruling.fail(other(), &[session.known]);
+        ruling.proved_by(&[session.known]).fail(other());
     } else {
         // With links, one directory has several names, and agents may list another one than they got.
-        ruling.inconclusive(other(), &[]);
+        ruling.inconclusive(other());
     }
 }

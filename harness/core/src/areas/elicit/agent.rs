@@ -40,14 +40,11 @@ fn scope(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
         return;
     }
     match (has("sessionId"), has("requestId")) {
-        (true, true) => {
-            let fact = fact!(
-                "two-scopes",
-                "the agent sent {method} with a sessionId and a requestId; expected one of them",
-                method = CREATE; pointer = "/params/requestId"
-            );
-            ruling.fail(fact, &[]);
-        }
+        (true, true) => ruling.fail(fact!(
+            "two-scopes",
+            "the agent sent {method} with a sessionId and a requestId; expected one of them",
+            method = CREATE; pointer = "/params/requestId"
+        )),
         // The table of shapes handles a request with neither.
         (true, false) | (false, true) => ruling.pass(),
         (false, false) => {}
@@ -64,22 +61,18 @@ fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     match (ctx.conversation.session(id), call.text("toolCallId")) {
         (None, _) if ctx.conversation.children.contains_key(id) => ruling.pass(),
         (None, _) if being_made || ctx.conversation.may_know_session(id) => {}
-        (None, _) => {
-            let fact = fact!(
-                "unknown-session",
-                "the agent sent {method} for the session `{session_id}`; expected a session that the client knows",
-                method = CREATE, session_id = id; pointer = "/params/sessionId"
-            );
-            ruling.fail(fact, &[]);
-        }
+        (None, _) => ruling.fail(fact!(
+            "unknown-session",
+            "the agent sent {method} for the session `{session_id}`; expected a session that the client knows",
+            method = CREATE, session_id = id; pointer = "/params/sessionId"
+        )),
         (Some(session), Some(tool)) if !session.tools.contains_key(tool) && !session.was_reopened => {
             // The agent may not have reported it, which v1 does not forbid here.
-            let fact = fact!(
+            ruling.inconclusive(fact!(
                 "unreported-tool-call",
                 "the agent sent {method} for the tool call `{tool_call_id}`, which it has not reported in the session",
                 method = CREATE, tool_call_id = tool; session_id = id, pointer = "/params/toolCallId"
-            );
-            ruling.inconclusive(fact, &[]);
+            ));
         }
         (Some(_), _) => ruling.pass(),
     }
@@ -117,15 +110,12 @@ fn titled_items(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         match items.member("type") {
             None => ruling.pass(),
             Some(kind) if of_another_kind(kind) => {}
-            Some(_) => {
-                let fact = fact!(
-                    "titled-items-with-type",
-                    "the agent requested a form whose field `{field}` has items with `anyOf` and a `type`; expected \
-                    no type",
-                    field = name; pointer = format!("/params/requestedSchema/properties/{}/items", escaped(name))
-                );
-                ruling.fail(fact, &[]);
-            }
+            Some(_) => ruling.fail(fact!(
+                "titled-items-with-type",
+                "the agent requested a form whose field `{field}` has items with `anyOf` and a `type`; expected \
+                no type",
+                field = name; pointer = format!("/params/requestedSchema/properties/{}/items", escaped(name))
+            )),
         }
     }
 }
@@ -138,12 +128,11 @@ fn form_flat(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
     let fields = form.and_then(|form| form.member("properties")).and_then(Value::as_object);
     for (name, field) in fields.into_iter().flatten() {
         if field.member("type").and_then(Value::as_str) == Some("object") || field.given("properties").is_some() {
-            let fact = fact!(
+            ruling.fail(fact!(
                 "nested-field",
                 "the agent requested a form whose field `{field}` is an object; expected flat fields",
                 field = name; pointer = format!("/params/requestedSchema/properties/{}", escaped(name))
-            );
-            ruling.fail(fact, &[]);
+            ));
         }
     }
 }
@@ -172,12 +161,11 @@ fn url_absolute(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
     let is_host = rest.starts_with(|c: char| c.is_ascii_digit()) && (scheme.contains('.') || scheme == "localhost");
     let good = named && !is_host && !url.contains(' ');
     if !good {
-        let fact = fact!(
+        ruling.fail(fact!(
             "relative-url",
             "the agent sent the URL `{url}`; expected an absolute one",
             url; pointer = "/params/url"
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }
 
@@ -213,14 +201,11 @@ fn url_https(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
     let local = ["localhost", "127.", "[::1]"].iter().any(|start| host.starts_with(start));
     match scheme {
         "https" => ruling.pass(),
-        "http" if !local => {
-            let fact = fact!(
-                "plain-http",
-                "the agent sent an http URL to `{host}`; expected https",
-                host; pointer = "/params/url", actual = scheme, expected = "https"
-            );
-            ruling.fail(fact, &[]);
-        }
+        "http" if !local => ruling.fail(fact!(
+            "plain-http",
+            "the agent sent an http URL to `{host}`; expected https",
+            host; pointer = "/params/url", actual = scheme, expected = "https"
+        )),
         _ => {}
     }
 }
@@ -236,30 +221,21 @@ fn url_id_unique(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
         open.method == CREATE && open.text("mode") == Some("url") && open.text("elicitationId") == Some(id)
     });
     match (twin, ctx.areas.elicit.state(id)) {
-        (Some(twin), _) if twin.cancel_requested.is_none() => {
-            let fact = fact!(
-                "duplicate-id",
-                "the agent used the elicitationId `{elicitation_id}` of an unanswered request; expected a unique one",
-                elicitation_id = id; pointer = ID
-            );
-            ruling.fail(fact, &[twin.n]);
-        }
-        (Some(twin), _) => {
-            let fact = fact!(
-                "id-of-cancelled-request",
-                "the agent used the elicitationId `{elicitation_id}` of a request that it had cancelled",
-                elicitation_id = id; pointer = ID
-            );
-            ruling.inconclusive(fact, &[twin.n]);
-        }
-        (None, Some(VisitState::Agreed)) => {
-            let fact = fact!(
-                "id-of-accepted-visit",
-                "the agent used the elicitationId `{elicitation_id}` of an accepted visit, which may be completed",
-                elicitation_id = id; pointer = ID
-            );
-            ruling.inconclusive(fact, &[]);
-        }
+        (Some(twin), _) if twin.cancel_requested.is_none() => ruling.proved_by(&[twin.n]).fail(fact!(
+            "duplicate-id",
+            "the agent used the elicitationId `{elicitation_id}` of an unanswered request; expected a unique one",
+            elicitation_id = id; pointer = ID
+        )),
+        (Some(twin), _) => ruling.proved_by(&[twin.n]).inconclusive(fact!(
+            "id-of-cancelled-request",
+            "the agent used the elicitationId `{elicitation_id}` of a request that it had cancelled",
+            elicitation_id = id; pointer = ID
+        )),
+        (None, Some(VisitState::Agreed)) => ruling.inconclusive(fact!(
+            "id-of-accepted-visit",
+            "the agent used the elicitationId `{elicitation_id}` of an accepted visit, which may be completed",
+            elicitation_id = id; pointer = ID
+        )),
         // If no elicitation is outstanding, any id is unique.
         (None, _) if ctx.areas.elicit.any_outstanding() => ruling.pass(),
         (None, _) => {}
@@ -282,12 +258,17 @@ fn form_without_links(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
         texts.iter().find(|text| marks.iter().any(|mark| text.to_ascii_lowercase().contains(mark))).copied()
     };
     if let Some(text) = has(&["](http://", "](https://", "<a href"]) {
-        let fact =
-            fact!("link-in-form", "the agent sent a form with a link: {text}; expected a form without links", text);
-        ruling.fail(fact, &[]);
+        ruling.fail(fact!(
+            "link-in-form",
+            "the agent sent a form with a link: {text}; expected a form without links",
+            text
+        ));
     } else if let Some(text) = has(&["http://", "https://"]) {
-        let fact = fact!("url-in-form", "the agent sent a form with a URL, which may be an example: {text}", text);
-        ruling.inconclusive(fact, &[]);
+        ruling.inconclusive(fact!(
+            "url-in-form",
+            "the agent sent a form with a URL, which may be an example: {text}",
+            text
+        ));
     } else {
         ruling.pass();
     }
@@ -318,32 +299,23 @@ fn complete_id(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
     let reopened = called("session/load") || called("session/resume");
     match visits.state(id) {
         Some(_) => ruling.pass(),
-        None if reopened => {
-            let fact = fact!(
-                "maybe-id-of-reopened-session",
-                "the agent completed `{elicitation_id}`, which may belong to an earlier connection of a reopened \
-                session",
-                elicitation_id = id;
-                pointer = ID
-            );
-            ruling.inconclusive(fact, &[]);
-        }
-        None if ctx.conversation.initialize.is_some() && !visits.overflown => {
-            let fact = fact!(
-                "unknown-id",
-                "the agent completed `{elicitation_id}`; expected the elicitationId of a visit that it requested",
-                elicitation_id = id; pointer = ID
-            );
-            ruling.fail(fact, &[]);
-        }
-        None => {
-            let fact = fact!(
-                "maybe-id-from-before-recording",
-                "the agent completed `{elicitation_id}`, which it may have requested before the recording",
-                elicitation_id = id; pointer = ID
-            );
-            ruling.inconclusive(fact, &[]);
-        }
+        None if reopened => ruling.inconclusive(fact!(
+            "maybe-id-of-reopened-session",
+            "the agent completed `{elicitation_id}`, which may belong to an earlier connection of a reopened \
+            session",
+            elicitation_id = id;
+            pointer = ID
+        )),
+        None if ctx.conversation.initialize.is_some() && !visits.overflown => ruling.fail(fact!(
+            "unknown-id",
+            "the agent completed `{elicitation_id}`; expected the elicitationId of a visit that it requested",
+            elicitation_id = id; pointer = ID
+        )),
+        None => ruling.inconclusive(fact!(
+            "maybe-id-from-before-recording",
+            "the agent completed `{elicitation_id}`, which it may have requested before the recording",
+            elicitation_id = id; pointer = ID
+        )),
     }
 }
 

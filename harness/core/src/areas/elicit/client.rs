@@ -37,24 +37,18 @@ fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     }
     match (answer.outcome, answer.outcome.error_code()) {
         (Outcome::Result(_), _) => ruling.pass(),
-        (_, Some(NO_METHOD)) => {
-            let fact = fact!(
-                "method-not-found",
-                "the client answered {method} with error -32601; expected it to serve elicitation.{mode}, which it \
-                advertises",
-                method = CREATE, mode;
-                code = NO_METHOD
-            );
-            ruling.fail(fact, &[request.n]);
-        }
-        (_, code) => {
-            let fact = fact!(
-                "error-response",
-                "the client answered {method} with {answer}, which may have its reason in the request",
-                method = CREATE, answer = answer.outcome.describe(); code = code
-            );
-            ruling.inconclusive(fact, &[request.n]);
-        }
+        (_, Some(NO_METHOD)) => ruling.proved_by(&[request.n]).fail(fact!(
+            "method-not-found",
+            "the client answered {method} with error -32601; expected it to serve elicitation.{mode}, which it \
+            advertises",
+            method = CREATE, mode;
+            code = NO_METHOD
+        )),
+        (_, code) => ruling.proved_by(&[request.n]).inconclusive(fact!(
+            "error-response",
+            "the client answered {method} with {answer}, which may have its reason in the request",
+            method = CREATE, answer = answer.outcome.describe(); code = code
+        )),
     }
 }
 
@@ -90,9 +84,9 @@ fn unadvertised_mode(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     };
     match (answer.outcome, code) {
         (Outcome::Result(result), _) if !is_accepted(result) && is_given_up(ctx, request) => {
-            ruling.inconclusive(unclear(), &[request.n]);
+            ruling.proved_by(&[request.n]).inconclusive(unclear());
         }
-        (Outcome::Result(result), _) if other || is_accepted(result) => ruling.fail(wrong(), &[request.n]),
+        (Outcome::Result(result), _) if other || is_accepted(result) => ruling.proved_by(&[request.n]).fail(wrong()),
         (_, Some(BAD_PARAMS)) => ruling.pass(),
         (_, Some(NO_METHOD)) if !other => {
             ruling.pass();
@@ -105,9 +99,9 @@ fn unadvertised_mode(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
             ));
         }
         _ if other && has_place(ctx, request) && !is_given_up(ctx, request) => {
-            ruling.fail(wrong(), &[request.n]);
+            ruling.proved_by(&[request.n]).fail(wrong());
         }
-        _ => ruling.inconclusive(unclear(), &[request.n]),
+        _ => ruling.proved_by(&[request.n]).inconclusive(unclear()),
     }
 }
 
@@ -137,19 +131,17 @@ fn unknown_mode(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let Outcome::Result(result) = answer.outcome else { return ruling.pass() };
     let filled = result.member("content").and_then(Value::as_object).is_some_and(|content| !content.is_empty());
     if is_accepted(result) && filled && !mode.starts_with('_') {
-        let fact = fact!(
+        ruling.proved_by(&[request.n]).fail(fact!(
             "unknown-mode-as-form",
             "the client accepted the unknown mode `{mode}` with the content of a form; expected an error",
             mode; method = CREATE, pointer = "/result/content"
-        );
-        ruling.fail(fact, &[request.n]);
+        ));
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[request.n]).inconclusive(fact!(
             "unknown-mode-answered",
             "the client answered the unknown mode `{mode}` with the action {action}",
             mode, action = result.member("action").unwrap_or(&Value::Null); method = CREATE, pointer = "/result/action"
-        );
-        ruling.inconclusive(fact, &[request.n]);
+        ));
     }
 }
 
@@ -167,16 +159,15 @@ fn content_conforms(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
         Some(Value::Object(content)) => match departure(schema, content) {
             // The numbers and lengths of redacted content are unknown.
             None if ctx.conversation.is_redacted => {}
-            Some(fact) => ruling.fail(fact, &[request.n]),
+            Some(fact) => ruling.proved_by(&[request.n]).fail(fact),
             None => ruling.pass(),
         },
         None | Some(Value::Null) if required(schema).next().is_some() => {
-            let fact = fact!(
+            ruling.proved_by(&[request.n]).inconclusive(fact!(
                 "no-content",
                 "the client accepted a form that has required fields, and sent no content";
                 pointer = "/result/content"
-            );
-            ruling.inconclusive(fact, &[request.n]);
+            ));
         }
         // The table of shapes handles other types.
         _ => {}

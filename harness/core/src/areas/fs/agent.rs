@@ -79,23 +79,17 @@ fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
         // A session that is being created has no id for the client yet, and the client's own id may be used.
         let excuse = open.find(|o| o.method == "session/new" || o.method == "session/fork" || o.session() == Some(id));
         match excuse {
-            Some(open) => {
-                let fact = fact!(
-                    "session-being-opened",
-                    "the agent named the unknown session `{session_id}` while {waiting} waits for its response",
-                    session_id = id, waiting = open.method; pointer = "/params/sessionId"
-                );
-                ruling.inconclusive(fact, &[open.n]);
-            }
+            Some(open) => ruling.proved_by(&[open.n]).inconclusive(fact!(
+                "session-being-opened",
+                "the agent named the unknown session `{session_id}` while {waiting} waits for its response",
+                session_id = id, waiting = open.method; pointer = "/params/sessionId"
+            )),
             None if conversation.may_know_session(id) => {}
-            None => {
-                let fact = fact!(
-                    "unknown-session",
-                    "the agent named the unknown session `{session_id}` in {method}; expected an open session",
-                    session_id = id, method = call.method; pointer = "/params/sessionId"
-                );
-                ruling.fail(fact, &[]);
-            }
+            None => ruling.fail(fact!(
+                "unknown-session",
+                "the agent named the unknown session `{session_id}` in {method}; expected an open session",
+                session_id = id, method = call.method; pointer = "/params/sessionId"
+            )),
         }
         return;
     };
@@ -110,7 +104,7 @@ fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
                 method = call.method, pointer = "/params/sessionId"
             );
             // In a recording, the new session may have other reasons, such as a link to a folder of the other one.
-            ruling.fail_if(conversation.whole, fact, &[n]);
+            ruling.proved_by(&[n]).fail_if(conversation.whole, fact);
         }
         None => ruling.pass(),
     }
@@ -161,25 +155,21 @@ pub(in crate::areas) fn decide_survived(
         match answer.outcome {
             Outcome::Result(_) => ruling.pass(),
             _ if is_comparable && words.len() >= SHORTEST && mentions(answer.outcome, words) => {
-                let fact = fact!(
+                ruling.proved_by(&[refusal.n]).fail(fact!(
                     "error-passed-on",
                     "the agent ended the turn with the client's own error to {method}, `{message}`; expected it to \
                     continue",
                     method = refusal.method, message = words;
                     code = answer.outcome.error_code()
-                );
-                ruling.fail(fact, &[refusal.n]);
+                ));
             }
-            Outcome::Error(_) => {
-                let fact = fact!(
-                    "turn-failed-after-refusal",
-                    "the agent ended the turn with an error after the client refused {method}, perhaps for another \
-                    reason",
-                    method = refusal.method;
-                    code = answer.outcome.error_code()
-                );
-                ruling.inconclusive(fact, &[refusal.n]);
-            }
+            Outcome::Error(_) => ruling.proved_by(&[refusal.n]).inconclusive(fact!(
+                "turn-failed-after-refusal",
+                "the agent ended the turn with an error after the client refused {method}, perhaps for another \
+                reason",
+                method = refusal.method;
+                code = answer.outcome.error_code()
+            )),
         }
     }
 }

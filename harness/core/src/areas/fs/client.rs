@@ -36,16 +36,13 @@ fn served(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &mu
         Outcome::Result(result) if method == WRITE || result.member("content").is_some_and(Value::is_string) => {
             ruling.pass();
         }
-        Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => {
-            let fact = fact!(
-                "method-not-found",
-                "the client answered {method} with error -32601; expected it to implement {capability}, which it \
-                advertises",
-                method, capability = ctx.conversation.capability_name(Feature::Method(method));
-                code = NO_METHOD
-            );
-            ruling.fail(fact, &[]);
-        }
+        Outcome::Error(_) if answer.outcome.error_code() == Some(NO_METHOD) => ruling.fail(fact!(
+            "method-not-found",
+            "the client answered {method} with error -32601; expected it to implement {capability}, which it \
+            advertises",
+            method, capability = ctx.conversation.capability_name(Feature::Method(method));
+            code = NO_METHOD
+        )),
         _ => {}
     }
 }
@@ -82,14 +79,11 @@ fn read_limit(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     }
     let lines = content.trim_end_matches(['\n', '\r']).lines().count() as u64;
     match lines.cmp(&limit) {
-        Ordering::Greater => {
-            let fact = fact!(
-                "too-many-lines",
-                "the client returned {actual} lines; expected at most {expected}",
-                actual = lines, expected = limit; method = READ, pointer = "/result/content"
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
+        Ordering::Greater => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "too-many-lines",
+            "the client returned {actual} lines; expected at most {expected}",
+            actual = lines, expected = limit; method = READ, pointer = "/result/content"
+        )),
         Ordering::Equal => ruling.pass(),
         // The file may not have more.
         Ordering::Less => {}

@@ -79,7 +79,7 @@ fn wrong_status(found: &Exchange<'_>, expected: u16, ruling: &mut Ruling<'_>) {
         status = found.status,
         expected
     );
-    ruling.fail_unless(is_on_the_way(found.status), fact, &[found.sent.n]);
+    ruling.proved_by(&[found.sent.n]).fail_unless(is_on_the_way(found.status), fact);
 }
 
 /// "`initialize` returns 200 with JSON body."
@@ -97,20 +97,18 @@ fn initialize(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>
     let kind = header(found.headers, "content-type");
     if !is_media_type(kind, "application/json") {
         let kind = kind.unwrap_or("none");
-        let fact = fact!(
+        return ruling.proved_by(&[found.sent.n]).fail(fact!(
             "content-type",
             "the agent answered the POST of initialize with the content type {kind}; expected application/json",
             kind
-        );
-        return ruling.fail(fact, &[found.sent.n]);
+        ));
     }
     if let Some(body) = found.body {
-        let fact = fact!(
+        ruling.proved_by(&[found.sent.n]).fail(fact!(
             "not-a-message",
             "the body of the agent's response to the POST of initialize is not a JSON-RPC message: {body}",
             body
-        );
-        ruling.fail(fact, &[found.sent.n]);
+        ));
     }
 }
 
@@ -134,7 +132,7 @@ fn connection_header(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     match header(headers, CONNECTION_ID) {
         None | Some("") => {
             let fact = fact!("no-connection-id", "the response to initialize has no header Acp-Connection-Id");
-            ruling.fail(fact, &[sent.n]);
+            ruling.proved_by(&[sent.n]).fail(fact);
         }
         Some(_) => ruling.pass(),
     }
@@ -145,8 +143,11 @@ fn second_connection(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Rul
     let Some(found) = exchange(ctx, event).filter(|found| found.asked == Asked::Initialize) else { return };
     let id = header(found.headers, CONNECTION_ID).filter(|_| found.sent.scripted && found.status == 200);
     if let Some(id) = id.filter(|id| Some(*id) == ctx.areas.http.id.as_deref()) {
-        let fact = fact!("repeated-connection-id", "the agent gave two connections the Acp-Connection-Id {id}", id);
-        ruling.fail(fact, &[found.sent.n]);
+        ruling.proved_by(&[found.sent.n]).fail(fact!(
+            "repeated-connection-id",
+            "the agent gave two connections the Acp-Connection-Id {id}",
+            id
+        ));
     }
 }
 
@@ -163,11 +164,15 @@ fn accepted(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) 
     }
     if let Some(body) = found.body {
         let request = found.sent.words(found.asked);
-        let fact = fact!("body", "the agent accepted {request} with a body; expected none: {body}", request, body);
-        return ruling.fail(fact, &[found.sent.n]);
+        return ruling.proved_by(&[found.sent.n]).fail(fact!(
+            "body",
+            "the agent accepted {request} with a body; expected none: {body}",
+            request,
+            body
+        ));
     }
     match found.sent.effect.filter(|(_, us)| between(*us, ctx.us) >= LATE_RESPONSE) {
-        Some((n, _)) => ruling.fail(late(found.sent, between(found.sent.us, ctx.us)), &[found.sent.n, n]),
+        Some((n, _)) => ruling.proved_by(&[found.sent.n, n]).fail(late(found.sent, between(found.sent.us, ctx.us))),
         None => ruling.pass(),
     }
 }
@@ -185,12 +190,11 @@ fn answer_in_body(ctx: &CheckContext<'_>, _: &serde_json::Value, _: Envelope<'_>
     let Some(sent) = ctx.areas.http.carrying().filter(|_| ctx.from == Party::Agent) else { return };
     if sent.method == "POST" && ctx.areas.http.asked(ctx.conversation, sent) == Some(Asked::Message) {
         let request = sent.words(Asked::Message);
-        let fact = fact!(
+        ruling.proved_by(&[sent.n]).fail(fact!(
             "message-in-body",
             "the agent sent a message in the body of its response to {request}; expected it on a stream",
             request
-        );
-        ruling.fail(fact, &[sent.n]);
+        ));
     }
 }
 
@@ -201,7 +205,7 @@ fn never_accepted(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         if let Some((n, _)) =
             sent.effect.filter(|(_, us)| between(*us, ctx.us) >= LATE_RESPONSE && asked == Some(Asked::Message))
         {
-            ruling.fail(late(sent, between(sent.us, ctx.us)), &[sent.n, n]);
+            ruling.proved_by(&[sent.n, n]).fail(late(sent, between(sent.us, ctx.us)));
         }
     }
 }
@@ -215,16 +219,13 @@ fn on_connection_stream(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
     let Some((exchange, stream)) = named.zip(sent.stream()) else { return };
     match stream {
         None => ruling.pass(),
-        Some(session) => {
-            let fact = fact!(
-                "on-session-stream",
-                "the agent sent the answer to {method} on the stream of the session {session}; expected it on the \
-                stream of the connection",
-                method = exchange.method,
-                session
-            );
-            ruling.fail(fact, &[exchange.n, sent.n]);
-        }
+        Some(session) => ruling.proved_by(&[exchange.n, sent.n]).fail(fact!(
+            "on-session-stream",
+            "the agent sent the answer to {method} on the stream of the session {session}; expected it on the \
+            stream of the connection",
+            method = exchange.method,
+            session
+        )),
     }
 }
 
@@ -244,12 +245,11 @@ fn opened_connection_stream(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &
     let kind = header(found.headers, "content-type");
     if !is_media_type(kind, "text/event-stream") {
         let kind = kind.unwrap_or("none");
-        let fact = fact!(
+        ruling.proved_by(&[found.sent.n]).fail(fact!(
             "content-type",
             "the agent opened the stream of the connection with the content type {kind}; expected text/event-stream",
             kind
-        );
-        ruling.fail(fact, &[found.sent.n]);
+        ));
     }
 }
 
@@ -291,14 +291,13 @@ fn on_session_stream(
     let is_child = ctx.conversation.children.contains_key(session);
     let Some(own) = own.filter(|own| is_known(own) && !is_child) else { return };
     let place = stream.map_or_else(|| "the connection".to_owned(), |other| format!("the session {other}"));
-    let fact = fact!(
+    ruling.proved_by(&[own.n, sent.n]).fail(fact!(
         "other-stream",
         "the agent sent {what} of the session {session} on the stream of {place}; expected it on that of its session",
         what,
         session,
         place
-    );
-    ruling.fail(fact, &[own.n, sent.n]);
+    ));
 }
 
 /// "DELETE … Terminate connection and all associated sessions, return 202."
@@ -328,8 +327,11 @@ fn outlived(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let Some((n, _)) = state.deleted.filter(|(_, us)| between(*us, ctx.us) >= LATE_RESPONSE) else { return };
     if let Some(open) = state.all().find(|sent| !sent.scripted && !sent.ended && sent.stream().is_some()) {
         let of = open.header(SESSION_ID).map_or("the connection", |_| "a session");
-        let fact = fact!("stream-open", "the stream of {of} stayed open after the DELETE of the connection", of);
-        ruling.fail(fact, &[n, open.n]);
+        ruling.proved_by(&[n, open.n]).fail(fact!(
+            "stream-open",
+            "the stream of {of} stayed open after the DELETE of the connection",
+            of
+        ));
     }
 }
 
@@ -343,7 +345,7 @@ fn one_message(ctx: &CheckContext<'_>, line: &LineSeen<'_>, ruling: &mut Ruling<
         Content::Blank | Content::NotUtf8(_) => {}
         _ => {
             let fact = fact!("not-one-message", "an event of the agent's stream is not one JSON-RPC object");
-            ruling.fail(fact, &[sent.n]);
+            ruling.proved_by(&[sent.n]).fail(fact);
         }
     }
 }
@@ -364,9 +366,11 @@ fn speaks_http2(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'
 fn upgraded(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) {
     let Some(found) = exchange(ctx, event).filter(|found| found.asked == Asked::Upgrade) else { return };
     if found.status != 101 {
-        let fact =
-            fact!("not-upgraded", "the agent answered the GET for a WebSocket with {status}", status = found.status);
-        return ruling.inconclusive(fact, &[found.sent.n]);
+        return ruling.proved_by(&[found.sent.n]).inconclusive(fact!(
+            "not-upgraded",
+            "the agent answered the GET for a WebSocket with {status}",
+            status = found.status
+        ));
     }
     ruling.decide(header(found.headers, CONNECTION_ID).is_some_and(|id| !id.is_empty()), || {
         fact!("no-connection-id", "the response to the upgrade has no header Acp-Connection-Id")
@@ -377,15 +381,16 @@ fn upgraded(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) 
 fn binary_frame(ctx: &CheckContext<'_>, event: &HttpEvent, ruling: &mut Ruling<'_>) {
     match event {
         HttpEvent::Frame { by_server: true, kind, .. } if kind == "binary" => {
-            ruling.fail(fact!("binary", "the agent sent a binary frame; expected only text frames"), &[]);
+            ruling.fail(fact!("binary", "the agent sent a binary frame; expected only text frames"));
         }
         HttpEvent::Ended { .. } => {
             let last = ctx.areas.http.binary.last().filter(|_| ctx.conversation.shutting_down.is_none());
             let heard = ctx.conversation.last_line.get(&Party::Agent).map_or(0, |(n, _)| *n);
             if let Some((n, _)) = last.filter(|(n, _)| *n > heard) {
-                let fact =
-                    fact!("ended", "the agent ended the connection after a binary frame; expected it to be ignored");
-                ruling.fail(fact, &[*n]);
+                ruling.proved_by(&[*n]).fail(fact!(
+                    "ended",
+                    "the agent ended the connection after a binary frame; expected it to be ignored"
+                ));
             }
         }
         _ => {}
@@ -397,9 +402,10 @@ fn after_binary_frame(ctx: &CheckContext<'_>, _: &serde_json::Value, envelope: E
     let id = RpcId::new(id);
     let frames = &ctx.areas.http.binary;
     if let Some((n, _)) = frames.iter().find(|(_, of)| of.as_ref() == Some(&id)) {
-        let fact =
-            fact!("binary-answered", "the agent answered a request in a binary frame; expected it to be ignored");
-        return ruling.fail(fact, &[*n]);
+        return ruling.proved_by(&[*n]).fail(fact!(
+            "binary-answered",
+            "the agent answered a request in a binary frame; expected it to be ignored"
+        ));
     }
     // The server has read the frame before this request.
     let asked = ctx.conversation.open.get(&(Party::Client, id)).map(|exchange| exchange.n);

@@ -65,37 +65,33 @@ fn names_connection_and_session(ctx: &CheckContext<'_>, event: &HttpEvent, rulin
     let words = request.words();
     match request.header(CONNECTION_ID) {
         None => {
-            return ruling
-                .fail(fact!("no-connection", "the client sent {words} without Acp-Connection-Id", words), &[]);
+            return ruling.fail(fact!("no-connection", "the client sent {words} without Acp-Connection-Id", words));
         }
         Some(id) if Some(id) != ctx.areas.http.id.as_deref() => {
-            let fact = fact!("other-connection", "the client sent {words} with another Acp-Connection-Id", words);
-            return ruling.fail(fact, &[]);
+            return ruling.fail(fact!(
+                "other-connection",
+                "the client sent {words} with another Acp-Connection-Id",
+                words
+            ));
         }
         Some(_) => {}
     }
     let scoped = request.called().is_some_and(|called| called.starts_with("session/") && !OPENING.contains(&called));
     let session = request.message.and_then(|message| message.session_id.as_deref()).filter(|_| scoped);
     match (session, request.header(SESSION_ID)) {
-        (Some(session), None) => {
-            let fact = fact!(
-                "no-session",
-                "the client sent {words} for the session {session} without Acp-Session-Id",
-                words,
-                session
-            );
-            ruling.fail(fact, &[]);
-        }
-        (Some(session), Some(named)) if named != session => {
-            let fact = fact!(
-                "other-session",
-                "the client sent {words} for the session {session} with the Acp-Session-Id {named}",
-                words,
-                session,
-                named
-            );
-            ruling.fail(fact, &[]);
-        }
+        (Some(session), None) => ruling.fail(fact!(
+            "no-session",
+            "the client sent {words} for the session {session} without Acp-Session-Id",
+            words,
+            session
+        )),
+        (Some(session), Some(named)) if named != session => ruling.fail(fact!(
+            "other-session",
+            "the client sent {words} for the session {session} with the Acp-Session-Id {named}",
+            words,
+            session,
+            named
+        )),
         (Some(_), Some(_)) => ruling.pass(),
         (None, _) => {}
     }
@@ -136,17 +132,17 @@ fn opened_no_stream(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for sent in state.all().filter(waits) {
         match (sent.called(), sent.session()) {
             (Some("session/new"), _) if !is_open(None) => {
-                let fact =
-                    fact!("no-connection-stream", "the client sent session/new and opened no stream of the connection");
-                ruling.fail(fact, &[sent.n]);
+                ruling.proved_by(&[sent.n]).fail(fact!(
+                    "no-connection-stream",
+                    "the client sent session/new and opened no stream of the connection"
+                ));
             }
             (Some("session/prompt"), Some(session)) if !is_open(Some(session)) => {
-                let fact = fact!(
+                ruling.proved_by(&[sent.n]).fail(fact!(
                     "no-session-stream",
                     "the client sent session/prompt for the session {session} and opened no stream of it",
                     session
-                );
-                ruling.fail(fact, &[sent.n]);
+                ));
             }
             _ => {}
         }

@@ -91,19 +91,16 @@ pub(in crate::areas) fn accepted(ctx: &CheckContext<'_>, answer: &Answer<'_>, un
             }
             ruling.pass();
         }
-        Outcome::Result(Value::Null) => ruling.fail(
-            fact!(
-                "null-result",
-                "the agent answered initialize with null; expected a result object";
-                pointer = "/result"
-            ),
-            &[exchange.n],
-        ),
+        Outcome::Result(Value::Null) => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "null-result",
+            "the agent answered initialize with null; expected a result object";
+            pointer = "/result"
+        )),
         Outcome::Result(_) => {}
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32000) || traits.len() > 1 => {
-            ruling.inconclusive(refused(), &[exchange.n]);
+            ruling.proved_by(&[exchange.n]).inconclusive(refused());
         }
-        Outcome::Error(_) => ruling.fail(refused(), &[exchange.n]),
+        Outcome::Error(_) => ruling.proved_by(&[exchange.n]).fail(refused()),
     }
 }
 
@@ -139,14 +136,14 @@ fn version_no_error(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
     // An agent that also supports version 2 may expect a request for it in the format of version 2.
     let other_shape = version == 2 || text.contains("`info`") || text.contains("\"info\"");
     match code {
-        Some(-32000) => ruling.inconclusive(refused(), &[exchange.n]),
-        Some(-32602) if other_shape => ruling.inconclusive(refused(), &[exchange.n]),
+        Some(-32000) => ruling.proved_by(&[exchange.n]).inconclusive(refused()),
+        Some(-32602) if other_shape => ruling.proved_by(&[exchange.n]).inconclusive(refused()),
         // Version 2 defines this answer, and an agent that supports both need not guess that the client uses version 1.
         Some(-32022) if supports_later(error, ctx.conversation.edition.major) => {
-            ruling.inconclusive(refused_as_in_2(), &[exchange.n]);
+            ruling.proved_by(&[exchange.n]).inconclusive(refused_as_in_2());
         }
-        Some(-32022) => ruling.fail(refused_as_in_2(), &[exchange.n]),
-        _ => ruling.fail(refused(), &[exchange.n]),
+        Some(-32022) => ruling.proved_by(&[exchange.n]).fail(refused_as_in_2()),
+        _ => ruling.proved_by(&[exchange.n]).fail(refused()),
     }
 }
 
@@ -169,16 +166,13 @@ fn version_same(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     let shape = members.iter().any(|name| result.member(name).is_some());
     match asked == u64::from(ctx.conversation.edition.major) {
         true if given == asked => ruling.pass(),
-        true if shape => {
-            let message = fact!(
-                "other-version-in-this-shape",
-                "the agent answered a request for version {expected} with version {actual}, in the shape of version \
-                {expected}",
-                expected = asked, actual = given;
-                pointer = "/result/protocolVersion"
-            );
-            ruling.fail(message, &[exchange.n]);
-        }
+        true if shape => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "other-version-in-this-shape",
+            "the agent answered a request for version {expected} with version {actual}, in the shape of version \
+            {expected}",
+            expected = asked, actual = given;
+            pointer = "/result/protocolVersion"
+        )),
         true => ruling.not_applicable(fact!(
             "other-version",
             "the agent answered a request for version {expected} with version {actual}",
@@ -199,27 +193,19 @@ fn version_fallback(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
     match given {
         _ if (1..=NEWEST_MAJOR).contains(&asked) => {}
         1..=NEWEST_MAJOR => ruling.pass(),
-        _ if given == asked && asked > NEWEST_MAJOR => {
-            ruling.fail(
-                fact!(
-                    "unknown-version",
-                    "the agent answered with version {actual}, which was requested and does not exist; expected its \
-                    latest version",
-                    actual = given;
-                    pointer = "/result/protocolVersion"
-                ),
-                &[exchange.n],
-            );
-        }
-        _ => ruling.inconclusive(
-            fact!(
-                "other-unknown-version",
-                "the agent answered a request for version {requested} with version {actual}",
-                requested = asked, actual = given;
-                pointer = "/result/protocolVersion"
-            ),
-            &[exchange.n],
-        ),
+        _ if given == asked && asked > NEWEST_MAJOR => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "unknown-version",
+            "the agent answered with version {actual}, which was requested and does not exist; expected its \
+            latest version",
+            actual = given;
+            pointer = "/result/protocolVersion"
+        )),
+        _ => ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+            "other-unknown-version",
+            "the agent answered a request for version {requested} with version {actual}",
+            requested = asked, actual = given;
+            pointer = "/result/protocolVersion"
+        )),
     }
 }
 
@@ -253,17 +239,12 @@ fn capabilities_declared(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &m
     let fits = |result: &Value| result.is_object() && edition.stable.problems(definition, result).is_empty();
     match answer.outcome {
         Outcome::Result(_) if ctx.conversation.agent_has(feature) => ruling.pass(),
-        Outcome::Result(result) if fits(result) => {
-            ruling.fail(
-                fact!(
-                    "capability-not-advertised",
-                    "the agent answered {method} with a result; expected it to advertise `{capability}`",
-                    method = exchange.method,
-                    capability = needed.name()
-                ),
-                &[exchange.n],
-            );
-        }
+        Outcome::Result(result) if fits(result) => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "capability-not-advertised",
+            "the agent answered {method} with a result; expected it to advertise `{capability}`",
+            method = exchange.method,
+            capability = needed.name()
+        )),
         Outcome::Error(_) if !ctx.conversation.agent_has(feature) && answer.outcome.error_code() == Some(-32601) => {
             ruling.pass()
         }
@@ -282,10 +263,11 @@ fn silent_before(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     match conversation.first_call {
         Some(call) => {
             let method = conversation.methods_of(Party::Agent).next().unwrap_or("a call");
-            ruling.fail(
-                fact!("call-before-initialized", "the agent sent {method} before it answered initialize", method),
-                &[call, exchange.n],
-            );
+            ruling.proved_by(&[call, exchange.n]).fail(fact!(
+                "call-before-initialized",
+                "the agent sent {method} before it answered initialize",
+                method
+            ));
         }
         None => ruling.pass(),
     }
@@ -305,24 +287,18 @@ fn baseline_methods(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
     let has_begun = turn.is_some_and(|turn| turn.first_output.is_some() || !turn.refused.is_empty());
     match answer.outcome.error_code() {
         Some(-32601) if has_begun && exchange.method == "session/prompt" => {}
-        Some(-32601) => ruling.fail(
-            fact!(
-                "not-implemented",
-                "the agent answered {method} with error -32601; expected every agent to implement it",
-                method = exchange.method;
-                code = -32601
-            ),
-            &[exchange.n],
-        ),
-        Some(-32000) => ruling.inconclusive(
-            fact!(
-                "login-needed",
-                "the agent answered {method} with error -32000, which asks for a login",
-                method = exchange.method;
-                code = -32000
-            ),
-            &[exchange.n],
-        ),
+        Some(-32601) => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "not-implemented",
+            "the agent answered {method} with error -32601; expected every agent to implement it",
+            method = exchange.method;
+            code = -32601
+        )),
+        Some(-32000) => ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+            "login-needed",
+            "the agent answered {method} with error -32000, which asks for a login",
+            method = exchange.method;
+            code = -32000
+        )),
         None if exchange.method == "session/prompt" => ruling.pass(),
         _ => {}
     }

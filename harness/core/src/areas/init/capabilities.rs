@@ -112,7 +112,7 @@ fn gated(ctx: &CheckContext<'_>, method: &str, used: Feature<'_>, how: Omission,
         return;
     }
     let proof = ctx.conversation.introduced(other).map(|(n, _)| *n);
-    let fact = fact!(
+    ruling.proved_by(proof.as_slice()).fail(fact!(
         "unsupported",
         "the {party} sent {used}, and the capability `{capability}` is {omission} in the {other}'s part of initialize",
         party,
@@ -121,8 +121,7 @@ fn gated(ctx: &CheckContext<'_>, method: &str, used: Feature<'_>, how: Omission,
         omission = how.words(),
         other;
         method = method
-    );
-    ruling.fail(fact, proof.as_slice());
+    ));
 }
 
 fn gated_call(ctx: &CheckContext<'_>, call: &CallSeen<'_>, how: Omission, ruling: &mut Ruling<'_>) {

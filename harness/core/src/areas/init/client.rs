@@ -50,30 +50,24 @@ fn first(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == "initialize" && conversation.initialize.is_none() {
         match early() {
             Some(method) if conversation.whole => {
-                ruling.fail(fact!("call-before-initialize", "the client sent {method} before initialize", method), &[]);
+                ruling.fail(fact!("call-before-initialize", "the client sent {method} before initialize", method));
             }
             // A recording may begin after the first initialize, and then this is the second one.
-            Some(method) => {
-                let fact = fact!(
-                    "initialize-after-call",
-                    "the client sent initialize after {method}, maybe for the second time",
-                    method
-                );
-                ruling.inconclusive(fact, &[]);
-            }
+            Some(method) => ruling.inconclusive(fact!(
+                "initialize-after-call",
+                "the client sent initialize after {method}, maybe for the second time",
+                method
+            )),
             None => {}
         }
     } else if needs_initialized(call) && conversation.initialized.is_some() {
         ruling.pass();
     } else if conversation.whole && needs_initialized(call) && conversation.initialize.is_none() {
-        ruling.fail(
-            fact!(
-                "not-initialized",
-                "the client sent {method} on a connection without initialize",
-                method = call.method
-            ),
-            &[],
-        );
+        ruling.fail(fact!(
+            "not-initialized",
+            "the client sent {method} on a connection without initialize",
+            method = call.method
+        ));
     } else if let Some(open) = waits().filter(|_| needs_initialized(call)) {
         let fact = fact!(
             "call-before-initialized",
@@ -83,7 +77,7 @@ fn first(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
         // Earlier messages in a recording show that another `initialize` may have come even earlier.
         let others = conversation.methods_of(Party::Agent).next().is_some()
             || conversation.methods_of(Party::Client).any(|method| method != "initialize");
-        ruling.fail_if(conversation.whole || !others, fact, &[open.n]);
+        ruling.proved_by(&[open.n]).fail_if(conversation.whole || !others, fact);
     }
 }
 
@@ -94,7 +88,8 @@ fn once(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let done = conversation.initialized.as_ref().map(|(n, _)| *n);
     match open.or(done) {
         Some(n) if call.method == "initialize" => {
-            ruling.fail(fact!("initialized-twice", "the client sent initialize a second time on one connection"), &[n]);
+            let fact = fact!("initialized-twice", "the client sent initialize a second time on one connection");
+            ruling.proved_by(&[n]).fail(fact);
         }
         Some(_) if needs_initialized(call) && done.is_some() => ruling.pass(),
         _ => {}
@@ -153,13 +148,12 @@ fn capabilities_declared(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &m
     match answer.outcome {
         Outcome::Result(_) if conversation.client_has(feature) => ruling.pass(),
         Outcome::Result(result) if conversation.client_lacks(feature) && works(result) => {
-            let fact = fact!(
+            ruling.proved_by(&[exchange.n]).fail(fact!(
                 "capability-not-advertised",
                 "the client answered {method} with a result; expected it to advertise `{capability}`",
                 method = exchange.method,
                 capability = needed.name()
-            );
-            ruling.fail(fact, &[exchange.n]);
+            ));
         }
         Outcome::Error(_) if conversation.client_lacks(feature) && answer.outcome.error_code() == Some(-32601) => {
             ruling.pass()
@@ -200,15 +194,12 @@ fn unsupported(ctx: &CheckContext<'_>) -> Option<(usize, u64)> {
 /// Correct but unusual: a client that supports later versions than this program. It offers them in `initialize`.
 fn unsupported_not_used(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some((n, version)) = unsupported(ctx).filter(|_| needs_initialized(call)) {
-        ruling.fail(
-            fact!(
-                "unsupported-version-used",
-                "the client sent {method} after the agent chose version {version}; expected it to close the connection",
-                method = call.method,
-                version
-            ),
-            &[n],
-        );
+        ruling.proved_by(&[n]).fail(fact!(
+            "unsupported-version-used",
+            "the client sent {method} after the agent chose version {version}; expected it to close the connection",
+            method = call.method,
+            version
+        ));
     }
 }
 
@@ -232,15 +223,12 @@ fn baseline_methods(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(_) if answer.outcome.error_code() == Some(-32601) => {
-            ruling.fail(
-                fact!(
-                    "not-implemented",
-                    "the client answered {method} with error -32601; expected every client to implement it",
-                    method = exchange.method;
-                    code = -32601
-                ),
-                &[exchange.n],
-            );
+            ruling.proved_by(&[exchange.n]).fail(fact!(
+                "not-implemented",
+                "the client answered {method} with error -32601; expected every client to implement it",
+                method = exchange.method;
+                code = -32601
+            ))
         }
         Outcome::Error(_) => {}
     }

@@ -55,9 +55,9 @@ fn never_above(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     if given <= asked {
         ruling.pass();
     } else if given >= u64::from(ctx.conversation.edition.major) {
-        ruling.fail(fact(), &[n]);
+        ruling.proved_by(&[n]).fail(fact());
     } else {
-        ruling.inconclusive(fact(), &[n]);
+        ruling.proved_by(&[n]).inconclusive(fact());
     }
 }
 
@@ -68,26 +68,20 @@ fn highest_below(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     let Some((n, asked)) = asked(ctx, answer).filter(|(_, asked)| *asked > NEWEST_MAJOR) else { return };
     match (given(answer), answer.outcome.error_code()) {
         (Some(1..=NEWEST_MAJOR), _) => ruling.pass(),
-        (Some(given), _) if given == asked => {
-            let fact = fact!(
-                "unknown-version",
-                "the agent answered with version {actual}, which was requested and does not exist; expected its \
-                latest version",
-                actual = given;
-                pointer = "/result/protocolVersion"
-            );
-            ruling.fail(fact, &[n]);
-        }
-        (None, Some(code)) if code != LOGIN => {
-            let fact = fact!(
-                "version-refused",
-                "the agent answered a request for version {requested} with {answer}; expected its latest version in \
-                a result",
-                requested = asked, answer = answer.outcome.describe();
-                code = code
-            );
-            ruling.fail(fact, &[n]);
-        }
+        (Some(given), _) if given == asked => ruling.proved_by(&[n]).fail(fact!(
+            "unknown-version",
+            "the agent answered with version {actual}, which was requested and does not exist; expected its \
+            latest version",
+            actual = given;
+            pointer = "/result/protocolVersion"
+        )),
+        (None, Some(code)) if code != LOGIN => ruling.proved_by(&[n]).fail(fact!(
+            "version-refused",
+            "the agent answered a request for version {requested} with {answer}; expected its latest version in \
+            a result",
+            requested = asked, answer = answer.outcome.describe();
+            code = code
+        )),
         _ => {}
     }
 }
@@ -108,10 +102,12 @@ fn unsupported_code(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
     };
     match (answer.outcome.error_code(), given(answer)) {
         (Some(UNSUPPORTED), _) => ruling.pass(),
-        (None, Some(version)) if version == u64::from(ctx.conversation.edition.major) => ruling.fail(fact(), &[n]),
+        (None, Some(version)) if version == u64::from(ctx.conversation.edition.major) => {
+            ruling.proved_by(&[n]).fail(fact())
+        }
         // Version 1 asks for a result here, so another error breaks the rules of both.
-        (Some(code), _) if code != LOGIN => ruling.fail(fact(), &[n]),
-        _ => ruling.inconclusive(fact(), &[n]),
+        (Some(code), _) if code != LOGIN => ruling.proved_by(&[n]).fail(fact()),
+        _ => ruling.proved_by(&[n]).inconclusive(fact()),
     }
 }
 
@@ -129,14 +125,13 @@ fn unsupported_data(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
     if problems.is_empty() && requested == Some(asked) {
         ruling.pass();
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[n]).fail(fact!(
             "unsupported-version-data",
             "the agent sent error {code} with the data {actual}; expected the requested version {requested} and a \
             list of supported ones",
             code = UNSUPPORTED, actual = data, requested = asked;
             pointer = "/error/data"
-        );
-        ruling.fail(fact, &[n]);
+        ));
     }
 }
 
@@ -165,7 +160,7 @@ fn no_v1_names(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Rulin
         if payload.value.member(wanted).is_some() {
             ruling.note(fact);
         } else {
-            ruling.fail(fact, &[]);
+            ruling.fail(fact);
         }
     }
     if clean {

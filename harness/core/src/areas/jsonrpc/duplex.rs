@@ -39,14 +39,13 @@ fn twin_passed_over(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for open in conversation.open_of(ctx.from.other()).filter(quick).filter(usual) {
         let Some(&twin) = ctx.areas.jsonrpc.twins.get(&open.n) else { continue };
         if conversation.timed_out.contains_key(&open.n) && conversation.fence.is_some_and(|fence| fence > open.n) {
-            let message = fact!(
+            ruling.proved_by(&[open.n, twin]).fail(fact!(
                 "shared-id-unanswered",
                 "the {party} did not answer {method} with the id {id}, which a request of the {party} had as well",
                 party = ctx.from,
                 method = open.method,
                 id = open.id.to_string()
-            );
-            ruling.fail(message, &[open.n, twin]);
+            ));
         }
     }
 }
@@ -84,12 +83,12 @@ fn held_back(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     let is_quick = took < late.waited / QUICKER;
     // No program knows the tester's own methods; the methods in a recording may depend on the turn.
     let is_certain = is_quick && (ctx.conversation.whole || late.is_unknown);
-    ruling.fail_if(is_certain, late.fact(ctx.from), &[late.answered, late.asked, late.turn_ended]);
+    ruling.proved_by(&[late.answered, late.asked, late.turn_ended]).fail_if(is_certain, late.fact(ctx.from));
 }
 
 /// As above, if no such answer followed.
 fn held_back_at_last(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     if let Some(late) = ctx.areas.jsonrpc.late.get(&ctx.from) {
-        ruling.inconclusive(late.fact(ctx.from), &[late.answered, late.asked, late.turn_ended]);
+        ruling.proved_by(&[late.answered, late.asked, late.turn_ended]).inconclusive(late.fact(ctx.from));
     }
 }

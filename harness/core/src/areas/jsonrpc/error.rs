@@ -72,18 +72,13 @@ fn error_null_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         Some(RpcId::Null) => ruling.pass(),
         // Some clients leave the member out; an agent cannot mistake that for another answer.
         None if ctx.from == Party::Client => ruling.note(missing_id()),
-        None => ruling.fail(missing_id(), &[unread]),
-        Some(id) if code == Some(-32700) && !is_read_in_garbage(ctx, id) => {
-            ruling.fail(
-                fact!(
-                    "id-not-null",
-                    "the {party} answered an unreadable line with the id {id}; expected null",
-                    party = ctx.from, id = id.to_string();
-                    pointer = "/id"
-                ),
-                &[unread],
-            );
-        }
+        None => ruling.proved_by(&[unread]).fail(missing_id()),
+        Some(id) if code == Some(-32700) && !is_read_in_garbage(ctx, id) => ruling.proved_by(&[unread]).fail(fact!(
+            "id-not-null",
+            "the {party} answered an unreadable line with the id {id}; expected null",
+            party = ctx.from, id = id.to_string();
+            pointer = "/id"
+        )),
         Some(_) => {}
     }
 }
@@ -125,18 +120,13 @@ fn error_code_range(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
 fn error_code_meaning(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|exchange| !exchange.deliberate) else { return };
     match answer.outcome.error_code() {
-        Some(-32002) if exchange.method == "initialize" => {
-            ruling.fail(
-                fact!(
-                    "not-found-for-initialize",
-                    "the {party} answered initialize with error -32002; expected another code, since the request names \
-                    no resource",
-                    party = ctx.from;
-                    code = -32002, method = "initialize", pointer = "/error/code"
-                ),
-                &[exchange.n],
-            );
-        }
+        Some(-32002) if exchange.method == "initialize" => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "not-found-for-initialize",
+            "the {party} answered initialize with error -32002; expected another code, since the request names \
+            no resource",
+            party = ctx.from;
+            code = -32002, method = "initialize", pointer = "/error/code"
+        )),
         Some(LOGIN) if is_without_login(&exchange.method) => {}
         Some(LOGIN | -32002 | -32800) => ruling.pass(),
         _ => {}
@@ -200,14 +190,13 @@ fn decide_login_code(
         if trials().any(|other| logs_in(&other.exchange) && (before.n..after.n).contains(&other.n)) {
             continue;
         }
-        let fact = fact!(
+        ruling.proved_by(&[before.n, trial.n, after.n]).fail(fact!(
             "login-code-for-other-error",
             "the {party} answered {method} with error -32000, which asks for a login, and needed none before and \
             after; expected another code",
             party = ctx.from, method = trial.exchange.method;
             code = LOGIN, pointer = "/error/code"
-        );
-        ruling.fail(fact, &[before.n, trial.n, after.n]);
+        ));
     }
 }
 
@@ -259,30 +248,24 @@ fn bad_line_answered(ctx: &CheckContext<'_>, answer: &Answer<'_>, bad: &BadLine,
     let other = meant.iter().find(|line| line.kind != bad.kind).map(|line| line.n).or_else(broken_request);
     match other {
         _ if found == Some(bad.code) => ruling.pass(),
-        None => {
-            let fact = fact!(
-                "wrong-code",
-                "the {party} answered a line that is {line} with {answer}; expected error {expected}",
-                party = ctx.from,
-                line = bad.content,
-                answer = answer.outcome.describe(),
-                expected = bad.code;
-                code = found,
-                pointer = "/error/code"
-            );
-            ruling.fail(fact, &[line.n]);
-        }
+        None => ruling.proved_by(&[line.n]).fail(fact!(
+            "wrong-code",
+            "the {party} answered a line that is {line} with {answer}; expected error {expected}",
+            party = ctx.from,
+            line = bad.content,
+            answer = answer.outcome.describe(),
+            expected = bad.code;
+            code = found,
+            pointer = "/error/code"
+        )),
         Some(_) if meant.iter().any(|line| line.code().is_some() && line.code() == found) => {}
-        Some(other) => {
-            let fact = fact!(
-                "ambiguous-answer",
-                "the {party} sent {answer}, which may answer any of several bad lines",
-                party = ctx.from,
-                answer = answer.outcome.describe();
-                code = found
-            );
-            ruling.inconclusive(fact, &[line.n, other]);
-        }
+        Some(other) => ruling.proved_by(&[line.n, other]).inconclusive(fact!(
+            "ambiguous-answer",
+            "the {party} sent {answer}, which may answer any of several bad lines",
+            party = ctx.from,
+            answer = answer.outcome.describe();
+            code = found
+        )),
     }
 }
 
@@ -292,12 +275,11 @@ fn bad_line_unanswered(ctx: &CheckContext<'_>, bad: &BadLine, ruling: &mut Rulin
     let lines = ctx.areas.jsonrpc.garbled_by(ctx.from.other());
     let Some(line) = lines.rev().find(|line| line.kind == bad.kind && line.answer.is_none()) else { return };
     if let Some(fence) = ctx.conversation.fence.filter(|&fence| fence > line.n) {
-        let fact = fact!(
+        ruling.proved_by(&[line.n, fence]).inconclusive(fact!(
             "unanswered",
             "the {party} did not answer a line that is {line}",
             party = ctx.from,
             line = bad.content
-        );
-        ruling.inconclusive(fact, &[line.n, fence]);
+        ));
     }
 }

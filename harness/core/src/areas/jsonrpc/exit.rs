@@ -32,14 +32,13 @@ fn exited_before_response(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling
     let owed = ctx.conversation.open_of(ctx.from.other()).filter(|open| Exchange::is_sound(open));
     let cause = owed.max_by_key(|open| (open.n < last_words, !open.method.starts_with('_'), open.n));
     let Some(open) = cause else { return };
-    let fact = fact!(
+    ruling.proved_by(&with_stderr(ctx, open.n)).fail_if_repeated(fact!(
         "exited-before-response",
         "the {party} exited with {exit} before it answered {method}; expected a response",
         party = ctx.from,
         exit,
         method = open.method
-    );
-    ruling.fail_if_repeated(fact, &with_stderr(ctx, open.n));
+    ));
 }
 
 /// An agent or a client should go on after a line that it cannot read. Some programs crash a moment after they answered
@@ -49,13 +48,12 @@ fn exited_before_response(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling
 fn exited_after_bad_input(ctx: &CheckContext<'_>, process: &ProcessEvent, ruling: &mut Ruling<'_>) {
     let Some(exit) = unasked_exit(ctx, process) else { return };
     let Some(&bad) = ctx.conversation.deliberate.last() else { return };
-    let fact = fact!(
+    ruling.proved_by(&with_stderr(ctx, bad)).fail_if_repeated(fact!(
         "exited-after-bad-input",
         "the {party} exited with {exit} after a line that breaks the protocol; expected it to go on",
         party = ctx.from,
         exit
-    );
-    ruling.fail_if_repeated(fact, &with_stderr(ctx, bad));
+    ));
 }
 
 /// Returns how the party exited, if it did so without being asked to.

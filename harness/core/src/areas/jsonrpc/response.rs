@@ -41,11 +41,12 @@ fn notification_no_response(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling:
     // Other requirements cover the two cancellations.
     let own = |method: &str| matches!(method, "session/cancel" | "$/cancel_request");
     if let Some((n, method)) = notifications.iter().rev().find(|(_, method)| !own(method) && !unread && !deliberate) {
-        ruling.fail(fact!(
+        ruling.proved_by(&[*n]).fail(fact!(
             "notification-answered",
             "the {party} sent a response that fits no request after the notification {method}; expected no response",
-            party = ctx.from, method
-        ), &[*n]);
+            party = ctx.from,
+            method
+        ));
     }
 }
 
@@ -77,13 +78,12 @@ fn response_always(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for open in conversation.open_of(ctx.from.other()).filter(|open| open.is_sound()).filter(quick) {
         let Some(&verdict) = conversation.timed_out.get(&open.n) else {
             if is_dropped(ctx, open) {
-                let fact = fact!(
+                ruling.proved_by(&[open.n]).fail(fact!(
                     "dropped",
                     "the {party} answered later requests, and never {method}",
                     party = ctx.from,
                     method = open.method
-                );
-                ruling.fail(fact, &[open.n]);
+                ));
             } else {
                 skipped_in_recording(ctx, open, ruling);
             }
@@ -109,24 +109,22 @@ fn response_always(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         match later {
             // `ext.custom-request-answered` uses the same evidence.
             None if open.method.starts_with('_') && conversation.answered_after(ctx.from, open.n) => {
-                ruling.fail(passed_over(), &[open.n, verdict]);
+                ruling.proved_by(&[open.n, verdict]).fail(passed_over());
             }
             // Opening a session includes the start of its MCP servers and of the agent's own services.
             Some(_) if open.opens_a_session() && !is_stuck(ctx, open) => {
-                ruling.inconclusive(unanswered(), &[open.n, verdict]);
+                ruling.proved_by(&[open.n, verdict]).inconclusive(unanswered());
             }
-            Some(fence) => {
-                ruling.fail(passed_over(), &[open.n, verdict, fence]);
-            }
+            Some(fence) => ruling.proved_by(&[open.n, verdict, fence]).fail(passed_over()),
             // A party that has sent nothing may start slowly, and so may an agent that reports its progress meanwhile.
             None if open.method == "initialize"
                 && conversation.stdout_ended.is_none()
                 && has_sent
                 && conversation.first_call.is_none() =>
             {
-                ruling.fail(unanswered(), &[open.n, verdict]);
+                ruling.proved_by(&[open.n, verdict]).fail(unanswered());
             }
-            None => ruling.inconclusive(unanswered(), &[open.n, verdict]),
+            None => ruling.proved_by(&[open.n, verdict]).inconclusive(unanswered()),
         }
     }
 }
@@ -139,12 +137,11 @@ fn prompt_unanswered(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let prompts = conversation.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
     for open in prompts.filter(is_silent) {
         if let Some(&limit) = conversation.timed_out.get(&open.n) {
-            let fact = fact!(
+            ruling.proved_by(&[open.n, limit]).stalled(fact!(
                 "prompt-unanswered",
                 "the agent did not answer {method} before the time limit, and sent nothing since",
                 method = open.method
-            );
-            ruling.stalled(fact, &[open.n, limit]);
+            ));
         }
     }
 }
@@ -173,7 +170,7 @@ fn prompt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             method = open.method, session_id = id
         );
         let served = conversation.fence.is_some_and(|fence| fence > later);
-        ruling.fail_if(silent && !waits && !busy && served, fact, &[open.n, later, limit]);
+        ruling.proved_by(&[open.n, later, limit]).fail_if(silent && !waits && !busy && served, fact);
     }
 }
 
@@ -211,13 +208,12 @@ fn is_dropped(ctx: &CheckContext<'_>, open: &Exchange) -> bool {
 pub(in crate::areas) fn skipped_in_recording(ctx: &CheckContext<'_>, open: &Exchange, ruling: &mut Ruling<'_>) {
     let skipped = ctx.conversation.answered_after(ctx.from, open.n) && !asks_first(&open.method);
     if !ctx.conversation.whole && skipped {
-        let fact = fact!(
+        ruling.proved_by(&[open.n]).inconclusive(fact!(
             "unanswered-in-recording",
             "the {party} answered a later request, and the recording holds no answer to {method}",
             party = ctx.from,
             method = open.method
-        );
-        ruling.inconclusive(fact, &[open.n]);
+        ));
     }
 }
 
@@ -235,15 +231,12 @@ fn response_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
     let key = (ctx.from.other(), id.clone());
     if let Some(&first) = ctx.conversation.answered.get(&key).filter(|_| !ctx.conversation.shared_ids.contains(&key)) {
-        ruling.fail(
-            fact!(
-                "answered-twice",
-                "the {party} answered the request with the id {id} a second time; expected one response",
-                party = ctx.from, id = id.to_string();
-                pointer = "/id"
-            ),
-            &[first],
-        );
+        ruling.proved_by(&[first]).fail(fact!(
+            "answered-twice",
+            "the {party} answered the request with the id {id} a second time; expected one response",
+            party = ctx.from, id = id.to_string();
+            pointer = "/id"
+        ));
     }
 }
 
@@ -273,27 +266,23 @@ fn response_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     let mut open = ctx.conversation.open_of(ctx.from.other());
     if let Some(meant) = open.find(|open| converted(&open.id) == converted(id)) {
         if ctx.conversation.holes.anywhere {
-            let message = fact!(
+            return ruling.proved_by(&[meant.n]).inconclusive(fact!(
                 "answer-to-unseen-request",
                 "the {party} answered with the id {id}, maybe to a request that the recording does not hold",
                 party = ctx.from,
                 id = id.to_string();
                 pointer = "/id"
-            );
-            return ruling.inconclusive(message, &[meant.n]);
+            ));
         }
-        ruling.fail(
-            fact!(
-                "id-changed",
-                "the {party} answered with the id {actual}; expected {expected}, the id of the request {method}",
-                party = ctx.from,
-                actual = id.to_string(),
-                expected = meant.id.to_string(),
-                method = meant.method;
-                pointer = "/id"
-            ),
-            &[meant.n],
-        );
+        ruling.proved_by(&[meant.n]).fail(fact!(
+            "id-changed",
+            "the {party} answered with the id {actual}; expected {expected}, the id of the request {method}",
+            party = ctx.from,
+            actual = id.to_string(),
+            expected = meant.id.to_string(),
+            method = meant.method;
+            pointer = "/id"
+        ));
     }
 }
 
@@ -320,15 +309,12 @@ fn response_id_known(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     let answered = conversation.answered.contains_key(&(other, id.clone()));
     let is_rounded = conversation.open_of(other).any(|open| !open.id.is_exact() && !id.is_exact());
     if !answered && !is_rounded && !is_read_in_garbage(ctx, id) {
-        ruling.fail(
-            fact!(
-                "unknown-id",
-                "the {party} answered with the id {id}; expected the id of an open request",
-                party = ctx.from, id = id.to_string();
-                pointer = "/id"
-            ),
-            &[],
-        );
+        ruling.fail(fact!(
+            "unknown-id",
+            "the {party} answered with the id {id}; expected the id of an open request",
+            party = ctx.from, id = id.to_string();
+            pointer = "/id"
+        ));
     }
 }
 
@@ -347,14 +333,11 @@ fn response_xor(ctx: &CheckContext<'_>, message: &Value, envelope: Envelope<'_>,
             )
         });
     } else if matches!(envelope, Envelope::Unclear) && has("id") && !has("method") {
-        ruling.fail(
-            fact!(
-                "neither-result-nor-error",
-                "the {party} sent a response without result and error; expected one of them",
-                party = ctx.from
-            ),
-            &[],
-        );
+        ruling.fail(fact!(
+            "neither-result-nor-error",
+            "the {party} sent a response without result and error; expected one of them",
+            party = ctx.from
+        ));
     }
 }
 

@@ -22,14 +22,11 @@ fn unusable_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     let is_unusable = |id: &RpcId| matches!(id, RpcId::Null | RpcId::Number(_));
     let mut open = ctx.conversation.open_of(Party::Client).filter(|open| is_unusable(&open.id));
     match (answer.exchange.filter(|exchange| is_unusable(&exchange.id)), answer.outcome) {
-        (Some(exchange), Outcome::Result(_)) => {
-            let fact = fact!(
-                "unusable-id-accepted",
-                "the agent answered a request with the id {id} with a result; expected an error with the id null",
-                id = exchange.id.to_string(); pointer = "/id"
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
+        (Some(exchange), Outcome::Result(_)) => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "unusable-id-accepted",
+            "the agent answered a request with the id {id} with a result; expected an error with the id null",
+            id = exchange.id.to_string(); pointer = "/id"
+        )),
         (Some(_), Outcome::Error(_)) => ruling.pass(),
         (None, Outcome::Error(_)) if answer.id == Some(&RpcId::Null) && open.next().is_some() => ruling.pass(),
         _ => {}

@@ -56,19 +56,17 @@ fn replay_before_response(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, rulin
     let whole = !ctx.conversation.holes.anywhere;
     let unknown = whole && session.opening != Opening::New && session.replay.is_empty() && update.variant == USER;
     if unknown || repeats_history(ctx, session, update) && !replayed {
-        let fact = fact!(
+        ruling.proved_by(&[response]).fail(fact!(
             "replay-after-response",
             "the agent replayed {update} after its response to {method}; expected it before the response",
             update = update.variant, method = LOAD; session_id = update.session, pointer = "/params/update"
-        );
-        ruling.fail(fact, &[response]);
+        ));
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[response]).inconclusive(fact!(
             "update-after-response",
             "the agent sent {update} after its response to {method} and before any prompt",
             update = update.variant, method = LOAD; session_id = update.session, pointer = "/params/update"
-        );
-        ruling.inconclusive(fact, &[response]);
+        ));
     }
 }
 
@@ -96,15 +94,12 @@ fn replay_session_id(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &m
         // Children that the replay announced have ids of their own.
         None if conversation.children.contains_key(update.session) => {}
         None if conversation.may_open_otherwise() || conversation.announced_sessions.contains(update.session) => {}
-        None => {
-            let fact = fact!(
-                "wrong-session",
-                "the agent replayed {update} for the unknown session `{session_id}`; expected `{expected}`",
-                update = update.variant, session_id = update.session, expected = load.session();
-                pointer = "/params/sessionId"
-            );
-            ruling.fail(fact, &[load.n]);
-        }
+        None => ruling.proved_by(&[load.n]).fail(fact!(
+            "wrong-session",
+            "the agent replayed {update} for the unknown session `{session_id}`; expected `{expected}`",
+            update = update.variant, session_id = update.session, expected = load.session();
+            pointer = "/params/sessionId"
+        )),
     }
 }
 
@@ -128,8 +123,8 @@ fn replay_valid(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
             );
             let begun = !session.replay.is_empty() || !session.tools.is_empty();
             match session.earlier_tools.get(id) {
-                Some((status, _)) if !begun || !is_final(status) => ruling.inconclusive(fact, &[]),
-                _ => ruling.fail(fact, &[]),
+                Some((status, _)) if !begun || !is_final(status) => ruling.inconclusive(fact),
+                _ => ruling.fail(fact),
             }
         }
         _ => ruling.pass(),
@@ -148,16 +143,13 @@ fn message_ids_unique(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mu
     };
     let Some(id) = update.body.member("messageId").and_then(Value::as_str) else { return };
     match session.message_ids.get(id) {
-        Some((variant, _)) if (variant == USER) != (update.variant == USER) => {
-            let fact = fact!(
-                "id-of-two-kinds",
-                "the agent replayed the messageId `{message_id}` in {actual} after {first}; expected one message per \
-                id",
-                message_id = id, actual = update.variant, first = variant;
-                pointer = "/params/update/messageId"
-            );
-            ruling.fail(fact, &[]);
-        }
+        Some((variant, _)) if (variant == USER) != (update.variant == USER) => ruling.fail(fact!(
+            "id-of-two-kinds",
+            "the agent replayed the messageId `{message_id}` in {actual} after {first}; expected one message per \
+            id",
+            message_id = id, actual = update.variant, first = variant;
+            pointer = "/params/update/messageId"
+        )),
         Some(_) => {}
         None if session.message_ids.is_empty() => {}
         None => ruling.pass(),
@@ -172,12 +164,11 @@ fn notice_replayed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
     }
     let title = update.body.member("title").and_then(Value::as_str).unwrap_or_default();
     if ctx.areas.load.notices(update.session).any(|notice| notice == title) {
-        let fact = fact!(
+        ruling.fail(fact!(
             "notice-replayed",
             "the agent sent the notice `{title}` of an earlier turn during {method}; expected no notices in a replay",
             title, method = LOAD; pointer = "/params/update/title"
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }
 

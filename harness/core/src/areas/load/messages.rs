@@ -50,38 +50,26 @@ fn replay_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
     match missing.as_slice() {
         [] if history(session).next().is_none() => {}
         [] => ruling.pass(),
-        missing if has_commands(session) => {
-            let fact = fact!(
-                "gap-after-command",
-                "the agent did not replay {missing} messages; a slash command of the user may have removed them",
-                missing = missing.len()
-            );
-            ruling.inconclusive(fact, &[]);
-        }
-        missing if missing.iter().all(|(_, text)| may_be_spelt_otherwise(text)) => {
-            let fact = fact!(
-                "gap-or-other-characters",
-                "the agent did not replay {missing} messages, or replayed them in other characters",
-                missing = missing.len()
-            );
-            ruling.inconclusive(fact, &[]);
-        }
-        missing if session.replay.is_empty() => {
-            let fact = fact!(
-                "no-replay",
-                "the agent answered {method} without a replay; expected the whole history before the response",
-                method = LOAD; missing = missing.len()
-            );
-            ruling.fail(fact, &[]);
-        }
-        [(variant, text), ..] => {
-            let fact = fact!(
-                "message-not-replayed",
-                "the agent answered {method} without a replay of the {kind} `{text}`; expected the whole history",
-                method = LOAD, kind = variant, text = beginning(text); missing = missing.len()
-            );
-            ruling.fail(fact, &[]);
-        }
+        missing if has_commands(session) => ruling.inconclusive(fact!(
+            "gap-after-command",
+            "the agent did not replay {missing} messages; a slash command of the user may have removed them",
+            missing = missing.len()
+        )),
+        missing if missing.iter().all(|(_, text)| may_be_spelt_otherwise(text)) => ruling.inconclusive(fact!(
+            "gap-or-other-characters",
+            "the agent did not replay {missing} messages, or replayed them in other characters",
+            missing = missing.len()
+        )),
+        missing if session.replay.is_empty() => ruling.fail(fact!(
+            "no-replay",
+            "the agent answered {method} without a replay; expected the whole history before the response",
+            method = LOAD; missing = missing.len()
+        )),
+        [(variant, text), ..] => ruling.fail(fact!(
+            "message-not-replayed",
+            "the agent answered {method} without a replay of the {kind} `{text}`; expected the whole history",
+            method = LOAD, kind = variant, text = beginning(text); missing = missing.len()
+        )),
     }
 }
 
@@ -101,14 +89,13 @@ fn equal_prompts(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         let sent = prompts.iter().filter(|other| *other == prompt).count();
         let shown = replayed.matches(&line).count();
         if sent > shown && shown > 0 {
-            let fact = fact!(
+            return ruling.fail(fact!(
                 "equal-prompts-joined",
                 "the agent replayed the prompt `{text}` {shown} times; the user sent it {sent} times",
                 text = beginning(prompt),
                 shown,
                 sent
-            );
-            return ruling.fail(fact, &[]);
+            ));
         }
     }
 }
@@ -128,12 +115,11 @@ fn replay_order(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
             Some(place) => (from, matched) = (*place, matched + 1),
             None if places.len() < history(session).filter(|other| is_equal(other)).count() => return,
             None => {
-                let fact = fact!(
+                return ruling.fail(fact!(
                     "replay-out-of-order",
                     "the agent replayed `{text}` too early; expected the order of the conversation",
                     text = beginning(text); kind = variant
-                );
-                return ruling.fail(fact, &[]);
+                ));
             }
         }
     }
@@ -159,12 +145,11 @@ fn replayed_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
             let lines: Vec<String> =
                 lines.filter(|line| line.len() >= SHORTEST && !elsewhere.contains(line.as_str())).collect();
             if !lines.is_empty() && lines.iter().all(is_repeated) {
-                let fact = fact!(
+                return ruling.fail(fact!(
                     "message-replayed-twice",
                     "the agent replayed `{text}` more often than it was sent; expected each message once",
                     text = beginning(text); kind = variant
-                );
-                return ruling.fail(fact, &[]);
+                ));
             }
         }
     }
@@ -196,15 +181,14 @@ fn message_cut_off(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
                 && lines.len() >= fewest
                 && is_cut
             {
-                let fact = fact!(
+                return ruling.fail(fact!(
                     "message-cut-off",
                     "the agent replayed {shown} of {all} lines of a message, without the last one, `{last}`; expected \
                     the whole message",
                     shown,
                     all = lines.len(),
                     last
-                );
-                return ruling.fail(fact, &[]);
+                ));
             }
         }
     }
@@ -231,12 +215,11 @@ fn media_of_one_prompt(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut
     let session = loaded(ctx, answer).filter(|session| !has_commands(session) && !ctx.conversation.is_redacted);
     let load = session.zip(proper(answer, LOAD)).and_then(|(_, exchange)| Some((exchange.session()?, exchange.n)));
     if let Some((mime, _)) = load.and_then(|(session, n)| ctx.areas.load.lost_medium(session, n)) {
-        let fact = fact!(
+        ruling.fail(fact!(
             "medium-not-replayed",
             "the agent replayed one block of {mime_type} of a prompt and left out another; expected the whole prompt",
             mime_type = mime
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }
 
@@ -264,7 +247,7 @@ fn user_chunks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
                     actual = other,
                     expected = mine
                 );
-                ruling.fail_unless(has_commands(session), fact, &[]);
+                ruling.fail_unless(has_commands(session), fact);
             }
         }
     }

@@ -24,14 +24,13 @@ fn tools_as_they_ended(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut
         let Some(tool) = session.tools.get(id).filter(|tool| tool.is_final() && tool.status != *before) else {
             continue;
         };
-        let fact = fact!(
+        ruling.proved_by(&[tool.n]).fail(fact!(
             "tool-call-ended-otherwise",
             "the agent replayed the tool call `{tool_call_id}` as {actual}; expected {expected}, as it ended",
             tool_call_id = id,
             actual = tool.status,
             expected = before
-        );
-        ruling.fail(fact, &[tool.n]);
+        ));
     }
 }
 
@@ -61,13 +60,13 @@ fn tools_in_their_turns(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
         let is_early = *place <= begin;
         let is_late = places.get(turn + 1).is_some_and(|next| next < place);
         if is_early || is_late {
-            let fact = fact!(
+            let report = session.tools.get(id).map_or(&[][..], |tool| std::slice::from_ref(&tool.n));
+            return ruling.proved_by(report).fail(fact!(
                 "tool-call-in-other-turn",
                 "the agent replayed the tool call `{tool_call_id}` {when}; expected it in the turn of that prompt",
                 tool_call_id = id,
                 when = if is_early { "before the prompt of its turn" } else { "after the prompt of the next turn" }
-            );
-            return ruling.fail(fact, session.tools.get(id).map_or(&[][..], |tool| std::slice::from_ref(&tool.n)));
+            ));
         }
     }
 }
@@ -83,11 +82,10 @@ fn tools_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let load = session.zip(proper(answer, LOAD)).and_then(|(_, exchange)| Some((exchange.session()?, exchange.n)));
     let again = load.and_then(|(session, n)| ctx.areas.load.replayed_again(session, n).first());
     if let Some(again) = again {
-        let fact = fact!(
+        ruling.proved_by(&again.events).fail(fact!(
             "tool-call-replayed-twice",
             "the agent replayed the tool call `{tool_call_id}` twice; expected each tool call once",
             tool_call_id = again.id
-        );
-        ruling.fail(fact, &again.events);
+        ));
     }
 }

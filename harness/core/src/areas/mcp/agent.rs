@@ -68,12 +68,11 @@ fn servers_refused(ctx: &CheckContext<'_>, is_meant: impl Fn(&Value) -> bool, ru
         (has(other) || items(&other.exchange.params, SERVERS).is_empty()) && one.is_like(other, SERVERS)
     };
     if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_refused, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "servers-refused",
             "the agent refused each session/new with such MCP servers, and none without; expected it to connect to them";
             code = trial.error, pointer = "/params/mcpServers"
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -98,7 +97,7 @@ fn args_env(ctx: &CheckContext<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     if departures.len() < entries.len() {
         ruling.pass();
     } else if let Some(departure) = departures.into_iter().next_back() {
-        ruling.fail(departure, &[]);
+        ruling.fail(departure);
     }
 }
 
@@ -159,13 +158,12 @@ fn headers(ctx: &CheckContext<'_>, visit: &Visit, ruling: &mut Ruling<'_>) {
     if departures.len() < lists.len() {
         ruling.pass();
     } else if let Some(name) = departures.last() {
-        let fact = fact!(
+        ruling.fail(fact!(
             "header-missing",
             "the agent sent {method} to an MCP server without the header `{header}`; expected the configured header",
             method = visit.method, header = name;
             url = visit.url
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }
 

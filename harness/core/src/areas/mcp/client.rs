@@ -49,24 +49,18 @@ fn passed_on(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     match (params.member("mcpServers"), before) {
         (Some(Value::Array(servers)), _) if !servers.is_empty() => ruling.pass(),
         (_, None) => {}
-        (None, Some(before)) if call.method == "session/load" => {
-            let fact = fact!(
-                "servers-not-passed",
-                "the client sent session/load without MCP servers, and had opened the session with some"
-            );
-            ruling.fail(fact, &[before.known]);
-        }
+        (None, Some(before)) if call.method == "session/load" => ruling.proved_by(&[before.known]).fail(fact!(
+            "servers-not-passed",
+            "the client sent session/load without MCP servers, and had opened the session with some"
+        )),
         (None, Some(_)) => ruling.note(fact!(
             "servers-omitted",
             "the client sent session/resume without the MCP servers with which it had opened the session"
         )),
-        (Some(_), Some(before)) => {
-            let fact = fact!(
-                "servers-empty",
-                "the client sent {method} with an empty list of MCP servers, and had opened the session with some",
-                method = call.method
-            );
-            ruling.inconclusive(fact, &[before.known]);
-        }
+        (Some(_), Some(before)) => ruling.proved_by(&[before.known]).inconclusive(fact!(
+            "servers-empty",
+            "the client sent {method} with an empty list of MCP servers, and had opened the session with some",
+            method = call.method
+        )),
     }
 }

@@ -59,7 +59,7 @@ fn name_unique(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
             "the client sent {method} with two MCP servers of the name `{name}`; expected unique names",
             method = call.method, name; pointer = format!("/params/mcpServers/{at}/name")
         );
-        return if is_defined { ruling.fail(fact, &[]) } else { ruling.note(fact) };
+        return if is_defined { ruling.fail(fact) } else { ruling.note(fact) };
     }
     if seen.len() > 1 {
         ruling.pass();

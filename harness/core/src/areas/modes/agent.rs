@@ -54,12 +54,11 @@ fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
                 continue;
             }
             if ids(state).next().is_none() {
-                let fact = fact!(
+                return ruling.inconclusive(fact!(
                     "no-modes-listed",
                     "the agent sent the currentModeId `{actual}` and no modes",
                     actual = current; method = payload.method, pointer = payload.pointer(at) + "/currentModeId"
-                );
-                return ruling.inconclusive(fact, &[]);
+                ));
             }
             ruling.decide(good, || {
                 fact!(
@@ -79,14 +78,11 @@ fn ids_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'
     for (at, state) in payload.places("SessionModeState") {
         let mut seen = BTreeSet::new();
         match ids(state).find(|id| !seen.insert(*id)) {
-            Some(doubled) => {
-                let fact = fact!(
-                    "duplicate-id",
-                    "the agent listed two modes with the id `{mode_id}`; expected unique ids",
-                    mode_id = doubled; method = payload.method, pointer = payload.pointer(at) + "/availableModes"
-                );
-                ruling.fail(fact, &[]);
-            }
+            Some(doubled) => ruling.fail(fact!(
+                "duplicate-id",
+                "the agent listed two modes with the id `{mode_id}`; expected unique ids",
+                mode_id = doubled; method = payload.method, pointer = payload.pointer(at) + "/availableModes"
+            )),
             None if seen.len() > 1 => ruling.pass(),
             None => {}
         }
@@ -134,14 +130,13 @@ pub(in crate::areas) fn decide_current_refused(
     let alike = |one: &Trial, other: &Trial| one.is_like(other, member) && !other.in_turn;
     let has = |trial: &Trial| trial.to_current && is_known_value(trial);
     if let Some((trial, events)) = trials.contrast(has, is_refused, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "current-value-refused",
             "the agent refused each {method} with the value that was set already, and none that changed it; expected \
             it to accept every listed value",
             method;
             code = trial.error
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -166,14 +161,13 @@ pub(in crate::areas) fn decide_listed_refused(
         trials.contrast(|trial| trial.exchange.params.member(member) == value, is_refused, alike)
     });
     if let Some((trial, events)) = proof {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "listed-value-refused",
             "the agent called each {method} with the listed value `{actual}` invalid, and none with another one; \
             expected it to accept every listed value",
             method, actual = trial.exchange.text(member);
             code = trial.error
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -199,22 +193,16 @@ pub(in crate::areas) fn decide_anytime(
     let running = session.turn.as_ref().is_some_and(|now| now.n == turn);
     match answer.outcome {
         Outcome::Result(_) if running => ruling.pass(),
-        Outcome::Result(_) => {
-            let fact = fact!(
-                "answered-after-turn",
-                "the agent answered {method}, sent during a turn, only after the turn",
-                method = exchange.method
-            );
-            ruling.inconclusive(fact, &[exchange.n, turn]);
-        }
-        Outcome::Error(_) => {
-            let fact = fact!(
-                "error-response",
-                "the agent answered {method} during a turn with {answer}, which may have another reason",
-                method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()
-            );
-            ruling.inconclusive(fact, &[exchange.n, turn]);
-        }
+        Outcome::Result(_) => ruling.proved_by(&[exchange.n, turn]).inconclusive(fact!(
+            "answered-after-turn",
+            "the agent answered {method}, sent during a turn, only after the turn",
+            method = exchange.method
+        )),
+        Outcome::Error(_) => ruling.proved_by(&[exchange.n, turn]).inconclusive(fact!(
+            "error-response",
+            "the agent answered {method} during a turn with {answer}, which may have another reason",
+            method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+        )),
     }
 }
 
@@ -224,14 +212,13 @@ pub(in crate::areas) fn decide_refused_in_turns(ctx: &CheckContext<'_>, method: 
     let is_refused = |trial: &Trial| trial.exchange.method == method && trial.error.is_some_and(|code| code != LOGIN);
     let alike = |one: &Trial, other: &Trial| one.is_like(other, "");
     if let Some((trial, events)) = ctx.conversation.trials.contrast(|trial| trial.in_turn, is_refused, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "refused-during-turns",
             "the agent refused {method} in each turn, and accepted the same request between turns; expected it at \
             any time",
             method;
             code = trial.error
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -281,7 +268,7 @@ fn set_effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
             if at_once && !is_late_report {
                 fail_in_case(ctx, fact, &[set.n], ruling);
             } else {
-                ruling.inconclusive(fact, &[set.n]);
+                ruling.proved_by(&[set.n]).inconclusive(fact);
             }
         }
         _ => {}
@@ -299,12 +286,11 @@ fn set_kept(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             ruling.pass();
         } else {
             // The specification leaves open whether the mode survives a load.
-            let fact = fact!(
+            ruling.proved_by(&[set.n]).inconclusive(fact!(
                 "other-mode-after-reopening",
                 "the agent answered {method} with the mode `{actual}`; the client had set `{expected}`",
                 method = exchange.method, actual = current, expected = set.mode; pointer = "/result/modes/currentModeId"
-            );
-            ruling.inconclusive(fact, &[set.n]);
+            ));
         }
     }
 }
@@ -317,14 +303,11 @@ fn unknown_refused(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
         return;
     };
     match answer.outcome {
-        Outcome::Result(_) => {
-            let fact = fact!(
-                "unlisted-mode-accepted",
-                "the agent accepted the mode `{mode_id}`, which it does not list; expected an error",
-                mode_id = mode; method = SET
-            );
-            ruling.fail(fact, &[exchange.n]);
-        }
+        Outcome::Result(_) => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "unlisted-mode-accepted",
+            "the agent accepted the mode `{mode_id}`, which it does not list; expected an error",
+            mode_id = mode; method = SET
+        )),
         Outcome::Error(_) => {
             ruling.pass();
             if answer.outcome.error_code() != Some(BAD_PARAMS) {
@@ -376,12 +359,11 @@ fn silent_change(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     let by_option = options.into_iter().any(|option| option_text(option, "currentValue") == Some(found));
     let turns = session.mode_kept.is_some_and(|prompts| prompts < session.prompts);
     if ctx.conversation.whole && turns && announced != found && !by_option {
-        let fact = fact!(
+        ruling.proved_by(&[session.known]).fail(fact!(
             "silent-change",
             "the agent answered {method} with the mode `{actual}`; expected an update that changes `{before}` to it",
             method = exchange.method, actual = found, before = announced; pointer = "/result/modes/currentModeId"
-        );
-        ruling.fail(fact, &[session.known]);
+        ));
     }
 }
 
@@ -406,12 +388,11 @@ fn update_listed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     let unknown = session.loading.or(session.resuming).is_some()
         || session.modes.as_ref().is_some_and(|modes| ids(modes).next().is_none());
     if unknown && !session.lists_mode(mode) {
-        let fact = fact!(
+        return ruling.inconclusive(fact!(
             "unknown-modes",
             "the agent sent an update with the mode `{actual}`; the list of its modes is not known at this point",
             actual = mode; pointer = "/params/update/currentModeId"
-        );
-        return ruling.inconclusive(fact, &[]);
+        ));
     }
     if !session.lists_mode(mode) && ctx.areas.modes.may_be_set_unlisted(ctx.conversation) {
         return;

@@ -36,7 +36,7 @@ pub(in crate::areas) fn fail_if_clear(
     fact: Fact,
     ruling: &mut Ruling<'_>,
 ) {
-    ruling.fail_unless(is_unclear(ctx.conversation, call), fact, &[]);
+    ruling.fail_unless(is_unclear(ctx.conversation, call), fact);
 }
 
 /// `modeId`: "Must be one of the modes listed in `availableModes`".
@@ -56,12 +56,11 @@ fn mode_listed(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
     } else if modes.member("currentModeId").and_then(Value::as_str) == Some(mode) {
         // The agent is in that mode, although it does not list it.
     } else if let Some(list) = just_dropped(ctx, call, mode) {
-        let fact = fact!(
+        ruling.proved_by(&[list]).inconclusive(fact!(
             "dropped-just-before",
             "the client set the mode `{mode_id}`, which the agent had just dropped from availableModes",
             mode_id = mode; method = SET_MODE, pointer = "/params/modeId"
-        );
-        ruling.inconclusive(fact, &[list]);
+        ));
     } else {
         let fact = fact!(
             "unlisted-mode",
@@ -88,12 +87,11 @@ fn modes_offered(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     if session.modes.is_some() {
         ruling.pass();
     } else if ctx.areas.modes.is_in_update(call.text("sessionId")) {
-        let fact = fact!(
+        ruling.inconclusive(fact!(
             "mode-from-update",
             "the client sent {method}; the agent listed no modes and named one in an update",
             method = SET_MODE
-        );
-        ruling.inconclusive(fact, &[]);
+        ));
     } else {
         let fact = fact!(
             "no-modes-offered",

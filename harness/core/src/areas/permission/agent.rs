@@ -79,7 +79,7 @@ impl<'m> Act<'m> {
     /// Fails a file that was written. A command may differ from that of the tool call, unless a case asked for it.
     fn decide(&self, ctx: &CheckContext<'_>, fact: Fact, n: usize, ruling: &mut Ruling<'_>) {
         match self.path {
-            Some(_) => ruling.fail(fact, &[n]),
+            Some(_) => ruling.proved_by(&[n]).fail(fact),
             None => fail_in_case(ctx, fact, &[n], ruling),
         }
     }
@@ -195,12 +195,11 @@ fn status_while_asking(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: 
     let text = |name: &str| update.body.member(name).and_then(Value::as_str);
     let (Some(id), Some("completed")) = (text("toolCallId"), text("status")) else { return };
     if let Some((_, n)) = asking(ctx, update.session).into_iter().find(|(asked, _)| *asked == id) {
-        let fact = fact!(
+        ruling.proved_by(&[n]).inconclusive(fact!(
             "completed-while-asking",
             "the agent reported `{tool_call_id}` as completed before the client answered its permission request",
             tool_call_id = id; pointer = "/params/update/status"
-        );
-        ruling.inconclusive(fact, &[n]);
+        ));
     }
 }
 
@@ -247,14 +246,11 @@ fn tool_call_linked(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
         let allowed = tool.permissions.iter().any(|it| it.answer.is_some_and(|(_, it)| it == Decision::Allowed));
         match tool.reported {
             true if !asked.is_empty() => ruling.pass(),
-            false if allowed => {
-                let fact = fact!(
-                    "tool-call-not-reported",
-                    "the agent got permission for the tool call `{tool_call_id}`; expected an update that reports it",
-                    tool_call_id = id
-                );
-                ruling.fail(fact, &asked);
-            }
+            false if allowed => ruling.proved_by(&asked).fail(fact!(
+                "tool-call-not-reported",
+                "the agent got permission for the tool call `{tool_call_id}`; expected an update that reports it",
+                tool_call_id = id
+            )),
             _ => {}
         }
     }

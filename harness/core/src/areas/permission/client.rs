@@ -52,21 +52,17 @@ fn implemented(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     let Some(request) = proper(answer, ASK) else { return };
     match (answer.outcome, answer.outcome.error_code()) {
         (Outcome::Result(result), _) if result.is_object() => ruling.pass(),
-        (_, Some(NO_METHOD)) => {
-            let fact = fact!(
-                "method-not-found",
-                "the client answered {method} with error -32601; expected it to implement the method",
-                method = ASK; code = NO_METHOD
-            );
-            ruling.fail(fact, &[request.n]);
-        }
+        (_, Some(NO_METHOD)) => ruling.proved_by(&[request.n]).fail(fact!(
+            "method-not-found",
+            "the client answered {method} with error -32601; expected it to implement the method",
+            method = ASK; code = NO_METHOD
+        )),
         (Outcome::Error(_), _) if request.turn_cancelled.is_none() => {
-            let fact = fact!(
+            ruling.proved_by(&[request.n]).inconclusive(fact!(
                 "error-response",
                 "the client answered {method} with {answer}, which may have another reason",
                 method = ASK, answer = answer.outcome.describe(); code = answer.outcome.error_code()
-            );
-            ruling.inconclusive(fact, &[request.n]);
+            ))
         }
         _ => {}
     }
@@ -101,19 +97,17 @@ fn option_offered(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     if offered.contains(&id) {
         ruling.pass();
     } else if doubled || offered.len() < all {
-        let fact = fact!(
+        ruling.proved_by(&[request.n]).inconclusive(fact!(
             "option-of-unclear-request",
             "the client selected the option `{option_id}`; the request is unclear, so this may be correct",
             option_id = id; pointer = "/result/outcome/optionId", expected = offered
-        );
-        ruling.inconclusive(fact, &[request.n]);
+        ));
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[request.n]).fail(fact!(
             "unknown-option",
             "the client selected the option `{option_id}`; expected one of {expected}",
             option_id = id, expected = offered; pointer = "/result/outcome/optionId"
-        );
-        ruling.fail(fact, &[request.n]);
+        ));
     }
 }
 
@@ -185,30 +179,27 @@ fn left_open(ctx: &CheckContext<'_>, when: When, ruling: &mut Ruling<'_>) {
     for (request, cancel) in unanswered(ctx.conversation).filter(|(request, cancel)| When::of(request, *cancel) == when)
     {
         if is_passed_over(ctx.conversation, request, cancel) {
-            let fact = fact!(
+            ruling.proved_by(&[request.n, cancel]).fail(fact!(
                 "request-ignored",
                 "the client did not answer a permission request of a cancelled turn, but answered a later request";
                 id = request.id.to_string()
-            );
-            ruling.fail(fact, &[request.n, cancel]);
+            ));
         } else if when == When::Pending
             && let Some(ended) = later_turn_over(ctx, request)
         {
-            let fact = fact!(
+            ruling.proved_by(&[request.n, cancel, ended]).fail(fact!(
                 "request-ignored",
                 "the client did not answer a permission request of a cancelled turn within {limit_ms} after a \
                 later turn",
                 limit_ms = millis(LATER_TURN_OVER);
                 id = request.id.to_string()
-            );
-            ruling.fail(fact, &[request.n, cancel, ended]);
+            ));
         } else {
-            let fact = fact!(
+            ruling.proved_by(&[request.n, cancel]).inconclusive(fact!(
                 "request-unanswered",
                 "the client had not answered a permission request of a cancelled turn when the trace ended";
                 id = request.id.to_string()
-            );
-            ruling.inconclusive(fact, &[request.n, cancel]);
+            ));
         }
     }
 }
@@ -245,21 +236,17 @@ fn outcome_after_cancel(ctx: &CheckContext<'_>, answer: &Answer<'_>, when: When,
                 answer = answer.outcome.describe(); code = code
             ));
         }
-        Outcome::Error(_) if gone => {
-            let fact = fact!(
-                "error-in-closed-session",
-                "the client answered a permission request of a closed session with {answer} after the cancel",
-                answer = answer.outcome.describe(); code = code
-            );
-            ruling.inconclusive(fact, &[request.n, cancel]);
-        }
+        Outcome::Error(_) if gone => ruling.proved_by(&[request.n, cancel]).inconclusive(fact!(
+            "error-in-closed-session",
+            "the client answered a permission request of a closed session with {answer} after the cancel",
+            answer = answer.outcome.describe(); code = code
+        )),
         _ if when == When::Pending && may_cross(ctx, request, answer.outcome, cancel) => {
-            let fact = fact!(
+            ruling.proved_by(&[request.n, cancel]).inconclusive(fact!(
                 "decision-crossed-cancel",
                 "the client answered a permission request of a cancelled turn with {answer}, perhaps before the cancel",
                 answer = answer.outcome.describe(); option_id = chosen(answer.outcome), code = code
-            );
-            ruling.inconclusive(fact, &[request.n, cancel]);
+            ));
         }
         _ => {
             let fact = match chosen(answer.outcome) {
@@ -278,7 +265,7 @@ fn outcome_after_cancel(ctx: &CheckContext<'_>, answer: &Answer<'_>, when: When,
                     code = code
                 ),
             };
-            ruling.fail(fact, &[request.n, cancel]);
+            ruling.proved_by(&[request.n, cancel]).fail(fact);
         }
     }
 }
@@ -335,6 +322,6 @@ fn decide_sweep(conversation: &Conversation, id: &str, now: usize, ruling: &mut 
             "the client answered a permission request of `{session_id}` as cancelled when it cancelled another session",
             session_id = id; pointer = "/result/outcome"
         );
-        ruling.fail_if(conversation.whole, fact, &[answer, cancel]);
+        ruling.proved_by(&[answer, cancel]).fail_if(conversation.whole, fact);
     }
 }

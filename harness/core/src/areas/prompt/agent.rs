@@ -151,14 +151,11 @@ fn taken(ctx: &CheckContext<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mu
             fail_in_case(ctx, fact, &[finish.exchange.n], ruling);
         }
         Some(_) if finish.was_cancelled() => {}
-        Some(_) => {
-            let fact = fact!(
-                "prompt-refused",
-                "the agent refused the prompt with {answer}, which may have another reason",
-                answer = finish.outcome.describe(); code = code
-            );
-            ruling.inconclusive(fact, &[finish.exchange.n]);
-        }
+        Some(_) => ruling.proved_by(&[finish.exchange.n]).inconclusive(fact!(
+            "prompt-refused",
+            "the agent refused the prompt with {answer}, which may have another reason",
+            answer = finish.outcome.describe(); code = code
+        )),
     }
 }
 
@@ -206,13 +203,12 @@ fn refused(ctx: &CheckContext<'_>, finish: &Finish<'_>, accepted: &[Trait], want
     };
     if of_params && valid && content(ctx, &refused.params).is_some_and(is_due) {
         if has_blob(&refused.params) {
-            let fact = fact!(
+            return ruling.proved_by(&[refused.n]).inconclusive(fact!(
                 "blob-refused",
                 "the agent refused a prompt with a blob with {answer}, and accepted a plain one after it; it may not read \
                 the media type",
                 answer = outcome.describe(); code = outcome.error_code()
-            );
-            return ruling.inconclusive(fact, &[refused.n]);
+            ));
         }
         let fact = fact!(
             "valid-prompt-refused",
@@ -258,13 +254,12 @@ fn busy_after_turn(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         Some((pair[1], [pair[0].n, accepted.n, pair[1].n]))
     });
     if let Some((refused, events)) = between_two {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "busy-after-response",
             "the agent refused each prompt that directly followed the response to the previous one, and no first \
             prompt of a session; expected the session to accept the next prompt";
             code = refused.error
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -273,12 +268,11 @@ fn busy_after_turn(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: an agent that answers a deliberately broken prompt with null. That passes.
 fn stop_reason(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((exchange, Value::Null)) = answer.result_of("session/prompt").filter(|(it, _)| !it.deliberate) {
-        let fact = fact!(
+        ruling.proved_by(&[exchange.n]).fail(fact!(
             "null-result",
             "the agent answered session/prompt with null; expected a stop reason";
             method = exchange.method, pointer = "/result"
-        );
-        ruling.fail(fact, &[exchange.n]);
+        ));
     }
 }
 
@@ -322,19 +316,17 @@ fn never_responded(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let alone = turn.cancelled.is_none() && log.disturbed.is_none() && !conversation.has_live_terminal(turn);
         let done = has_sent_all_text(ctx, session) && !waits && !busy && alone;
         if done && silent && served {
-            let fact = fact!(
+            ruling.proved_by(&[open.n, verdict]).fail(fact!(
                 "prompt-unanswered",
                 "the agent sent all requested text, then nothing for {limit_ms}; expected a response to the prompt",
                 limit_ms = millis(OUTPUT_SILENCE); session_id = id
-            );
-            ruling.fail(fact, &[open.n, verdict]);
+            ));
         } else {
-            let fact = fact!(
+            ruling.proved_by(&[open.n, verdict]).inconclusive(fact!(
                 "prompt-timed-out",
                 "the agent did not answer the prompt within the time limit of the case";
                 session_id = id
-            );
-            ruling.inconclusive(fact, &[open.n, verdict]);
+            ));
         }
     }
 }
@@ -353,14 +345,13 @@ fn no_early_response(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     let background = || ctx.conversation.has_live_terminal(finish.turn);
     for (id, tool) in tools.filter(|_| !finish.was_cancelled()) {
         if !tool.is_final() && !was_refused(tool) && !background() {
-            let fact = fact!(
+            ruling.proved_by(&[tool.n]).fail(fact!(
                 "unfinished-tool-call",
                 "the agent ended the turn while the tool call `{tool_call_id}` is {actual}; expected completed or \
                 failed",
                 tool_call_id = id,
                 actual = tool.status
-            );
-            ruling.fail(fact, &[tool.n]);
+            ));
         } else if tool.is_final() {
             ruling.pass();
         }
@@ -380,12 +371,11 @@ fn update_came_late(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mu
         return;
     };
     let ended = turn.ended.map(|(n, _)| n);
-    let fact = fact!(
+    ruling.proved_by(ended.as_slice()).fail(fact!(
         "update-after-response",
         "the agent sent {update} after its response to the prompt; expected it before the response",
         update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
-    );
-    ruling.fail(fact, ended.as_slice());
+    ));
 }
 
 /// "The Agent reports the model's output to the Client via session/update notifications." The trace does not show
@@ -398,7 +388,7 @@ fn output_reported(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
         ruling.pass();
     } else if finish.turn.first_output.is_none() && !finish.was_cancelled() {
         let fact = fact!("no-output", "the agent ended the turn and sent no update in it");
-        ruling.inconclusive(fact, &[finish.exchange.n]);
+        ruling.proved_by(&[finish.exchange.n]).inconclusive(fact);
     }
 }
 
@@ -440,11 +430,10 @@ fn cancelled_only_on_cancel(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling:
     } else if finish.turn.other_closed.is_some() {
         // `close.other-sessions-unaffected` decides on this.
     } else if let Some(n) = finish.other_reason() {
-        let fact = fact!(
+        ruling.proved_by(&[n]).inconclusive(fact!(
             "cancelled-after-other-act",
             "the agent ended the turn as cancelled; the client did not cancel it, but may have given another reason"
-        );
-        ruling.inconclusive(fact, &[n]);
+        ));
     } else if !elsewhere && !before {
         let fact = fact!(
             "cancelled-without-cancel",
@@ -466,29 +455,24 @@ fn one_at_a_time(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
         None => {}
         Some(turn) if turn.closed.is_some() => {}
         Some(turn) if ctx.conversation.deliberate.range(turn.n..).next().is_some() => {
-            let fact = fact!(
+            ruling.proved_by(&[turn.n]).inconclusive(fact!(
                 "prompt-after-deliberate-fault",
                 "the client sent a prompt before the response to the last one; the tester broke the protocol in that \
                 turn";
                 session_id = id
-            );
-            ruling.inconclusive(fact, &[turn.n]);
+            ));
         }
         Some(turn) if cancelled.is_some_and(|cancel| between(cancel.us, ctx.us) > CLIENT_PATIENCE) => {
-            let fact = fact!(
+            ruling.proved_by(&[turn.n]).inconclusive(fact!(
                 "cancelled-prompt-unanswered",
                 "the client sent a prompt; the agent did not answer the cancelled one within {limit_ms}",
                 limit_ms = millis(CLIENT_PATIENCE); session_id = id
-            );
-            ruling.inconclusive(fact, &[turn.n]);
+            ));
         }
-        Some(turn) => {
-            let fact = fact!(
-                "overlapping-prompts",
-                "the client sent a prompt before the response to the last one; expected one prompt at a time";
-                session_id = id
-            );
-            ruling.fail(fact, &[turn.n]);
-        }
+        Some(turn) => ruling.proved_by(&[turn.n]).fail(fact!(
+            "overlapping-prompts",
+            "the client sent a prompt before the response to the last one; expected one prompt at a time";
+            session_id = id
+        )),
     }
 }

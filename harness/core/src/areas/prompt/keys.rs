@@ -58,7 +58,7 @@ fn decide(answer: &Answer<'_>, (n, first): (usize, &Insertion), is_retained: boo
         actual = id, code = answer.outcome.error_code()
     );
     let is_decisive = answer.outcome.error_code().is_none_or(|code| REFUSALS.contains(&code));
-    ruling.fail_if(is_retained && is_decisive, fact, &[n, first.n]);
+    ruling.proved_by(&[n, first.n]).fail_if(is_retained && is_decisive, fact);
 }
 
 /// "A retry of a recorded insertion returns the original `messageId` without inserting another message."
@@ -120,13 +120,12 @@ fn other_case(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let id = answer.result_of(PROMPT).and_then(|(_, result)| result.member("messageId")?.as_str());
     let Some(id) = id else { return };
     if id == first.id {
-        let fact = fact!(
+        ruling.proved_by(&[exchange.n, first.n]).fail(fact!(
             "key-in-other-case",
             "the agent answered a prompt with the `idempotencyKey` `{key}` with the messageId of `{other}`; expected a \
             new message",
             key, other; pointer = "/result/messageId"
-        );
-        ruling.fail(fact, &[exchange.n, first.n]);
+        ));
     } else {
         ruling.pass();
     }
@@ -156,13 +155,12 @@ fn inserted_in_one(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let is_late = between(shared.answer.1, end_of(ctx)) > HELD_BACK && served(ctx, shared.answer.0);
         let is_whole = ctx.conversation.whole && !ctx.conversation.may_miss_work(session);
         if is_missing && is_late && is_whole {
-            let fact = fact!(
+            ruling.proved_by(&[shared.answer.0]).fail(fact!(
                 "key-of-other-session",
                 "the agent accepted a prompt as the message `{message_id}` and did not report it; another session had \
                 its `idempotencyKey`",
                 message_id = shared.id; session_id = shared.session
-            );
-            ruling.fail(fact, &[shared.answer.0]);
+            ));
         }
     }
 }
@@ -176,15 +174,12 @@ fn key_again(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     let Some(keys) = call.text("sessionId").and_then(|id| ctx.areas.prompt.get(id)) else { return };
     let Some(key) = key_of(params) else { return };
     match keys.inserted.get(key) {
-        Some(first) if first.content != digest(params) => {
-            let fact = fact!(
-                "key-of-other-prompt",
-                "the client sent a prompt with the `idempotencyKey` of an earlier prompt with other content; expected \
-                a new key";
-                pointer = "/params/idempotencyKey"
-            );
-            ruling.fail(fact, &[first.n]);
-        }
+        Some(first) if first.content != digest(params) => ruling.proved_by(&[first.n]).fail(fact!(
+            "key-of-other-prompt",
+            "the client sent a prompt with the `idempotencyKey` of an earlier prompt with other content; expected \
+            a new key";
+            pointer = "/params/idempotencyKey"
+        )),
         Some(_) => ruling.pass(),
         None if !keys.inserted.is_empty() => ruling.pass(),
         None => {}

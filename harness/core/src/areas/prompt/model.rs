@@ -65,7 +65,7 @@ fn output_damaged(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
         ),
     };
     let events: Vec<usize> = log.requests.iter().map(|asked| asked.n).take(1).chain([finish.exchange.n]).collect();
-    ruling.fail(fact, &events);
+    ruling.proved_by(&events).fail(fact);
 }
 
 /// Returns the text that the model wrote for the last prompt, if it called no tool and wrote the same each time.

@@ -61,14 +61,11 @@ fn distinct_ids(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     let session = exchange.session().and_then(|id| ctx.conversation.session(id));
     let Some((session, id)) = session.zip(result.member("messageId").and_then(|id| id.as_str())) else { return };
     match session.work.accepted.iter().find(|(_, known)| known == id) {
-        Some((n, _)) => {
-            let fact = fact!(
-                "message-id-of-earlier-prompt",
-                "the agent answered {method} with the messageId `{actual}` of an earlier prompt; expected a new id",
-                method = PROMPT, actual = id; pointer = "/result/messageId"
-            );
-            ruling.fail(fact, &[*n]);
-        }
+        Some((n, _)) => ruling.proved_by(&[*n]).fail(fact!(
+            "message-id-of-earlier-prompt",
+            "the agent answered {method} with the messageId `{actual}` of an earlier prompt; expected a new id",
+            method = PROMPT, actual = id; pointer = "/result/messageId"
+        )),
         None if !session.work.accepted.is_empty() => ruling.pass(),
         None => {}
     }
@@ -95,7 +92,7 @@ fn cancelled_only_on_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, rul
     let prompt = prompts.next().map(|(n, _)| n);
     let act = ctx.areas.cancel.discouraged.filter(|n| *n > prompt.unwrap_or(begun));
     match act.or_else(|| prompts.next().map(|(n, _)| n)) {
-        Some(act) => ruling.inconclusive(fact, &[act]),
+        Some(act) => ruling.proved_by(&[act]).inconclusive(fact),
         None => fail_in_case(ctx, fact, &[begun], ruling),
     }
 }
@@ -159,12 +156,11 @@ fn receipt_at_end(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let given_up =
         conversation.timed_out.contains_key(&exchange.n) && conversation.fence.is_some_and(|fence| fence > since);
     if (ended || given_up && taken > CLEAN_UP) && !session.has_other_prompt(exchange.n) {
-        let fact = fact!(
+        ruling.proved_by(&[exchange.n, since, work.state_at]).fail(fact!(
             "receipt-after-work",
             "the agent answered a prompt {after_ms} after its work began; expected the answer at the insertion",
             after_ms = millis(taken)
-        );
-        ruling.fail(fact, &[exchange.n, since, work.state_at]);
+        ));
     }
 }
 
@@ -181,13 +177,12 @@ fn receipt_missing(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let taken = between(us, until);
         let served = conversation.fence.is_some_and(|fence| fence > since);
         if conversation.whole && taken > CLEAN_UP && served && conversation.timed_out.contains_key(&open.n) {
-            let fact = fact!(
+            ruling.proved_by(&[open.n, since]).fail(fact!(
                 "receipt-missing",
                 "the agent works on a prompt and did not answer it within {after_ms}; expected the answer at the \
                 insertion",
                 after_ms = millis(taken)
-            );
-            ruling.fail(fact, &[open.n, since]);
+            ));
         }
     }
 }
@@ -212,7 +207,7 @@ fn error_after_insertion(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &m
                 code = code
             );
             let withdrawn = code == WITHDRAWN && exchange.cancel_requested.is_some();
-            ruling.fail_unless(withdrawn, fact, &[exchange.n, n]);
+            ruling.proved_by(&[exchange.n, n]).fail_unless(withdrawn, fact);
         }
     }
 }
@@ -272,8 +267,8 @@ fn user_message_missing(ctx: &CheckContext<'_>, other_id: bool, ruling: &mut Rul
             _ => continue,
         };
         match later {
-            Some(fence) if conversation.whole => ruling.fail(fact, &[events, vec![fence]].concat()),
-            _ => ruling.inconclusive(fact, &events[..1]),
+            Some(fence) if conversation.whole => ruling.proved_by(&[events, vec![fence]].concat()).fail(fact),
+            _ => ruling.proved_by(&events[..1]).inconclusive(fact),
         }
     }
 }

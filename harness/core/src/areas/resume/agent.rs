@@ -49,7 +49,7 @@ fn replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     let tool = update.body.member("toolCallId").and_then(Value::as_str).filter(|_| update.variant == "tool_call");
     let again = repeats_history(ctx, session, update) || tool.is_some_and(|id| session.tools.contains_key(id));
     let unknown = !session.is_introduced() && !ctx.conversation.holes.anywhere;
-    ruling.fail_if(again || unknown && update.variant == "user_message_chunk", fact, &[request]);
+    ruling.proved_by(&[request]).fail_if(again || unknown && update.variant == "user_message_chunk", fact);
 }
 
 /// Passes when a session with a history is resumed.
@@ -65,12 +65,11 @@ fn no_replay(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
 /// Correct but unusual: an object that is empty or whose members are all null. Only `null` itself fails.
 fn result_not_null(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((_, Value::Null)) = answer.result_of(RESUME) {
-        let fact = fact!(
+        ruling.fail(fact!(
             "null-result",
             "the agent answered {method} with null; expected an object",
             method = RESUME; pointer = "/result"
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }
 
@@ -92,14 +91,11 @@ fn mcp_omitted(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     };
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
-        _ if answer.outcome.error_code() == Some(BAD_PARAMS) => {
-            let fact = fact!(
-                "error-response",
-                "the agent answered {method} without mcpServers with {answer}, which may have another reason",
-                method = RESUME, answer = answer.outcome.describe(); code = answer.outcome.error_code()
-            );
-            ruling.inconclusive(fact, &[exchange.n]);
-        }
+        _ if answer.outcome.error_code() == Some(BAD_PARAMS) => ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+            "error-response",
+            "the agent answered {method} without mcpServers with {answer}, which may have another reason",
+            method = RESUME, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+        )),
         Outcome::Error(_) => {}
     }
 }
@@ -112,13 +108,12 @@ fn mcp_required(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let is_refused = |trial: &Trial| trial.exchange.method == RESUME && trial.error == Some(BAD_PARAMS);
     let alike = |one: &Trial, other: &Trial| one.is_like(other, SERVERS);
     if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_refused, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "omitted-servers-refused",
             "the agent refused each {method} without mcpServers, and none with them; expected results, since they \
             are optional",
             method = RESUME;
             code = trial.error
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }

@@ -25,7 +25,7 @@ const WHOLE: &[&str] = &["user_message", "agent_message"];
 
 /// Fails unless the trace may miss a message of the session.
 fn fail_if_seen(ctx: &CheckContext<'_>, session: &Session, fact: Fact, also: &[usize], ruling: &mut Ruling<'_>) {
-    ruling.fail_unless(ctx.conversation.may_miss_work(session), fact, also);
+    ruling.proved_by(also).fail_unless(ctx.conversation.may_miss_work(session), fact);
 }
 
 /// "The Agent MUST send this exactly once on a session for each `session/resume` request with a `replayFrom` cursor,

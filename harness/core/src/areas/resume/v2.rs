@@ -52,24 +52,22 @@ fn state_snapshot(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let reported = session.work.state.is_some() && session.work.state_at > exchange.n;
     let marker = exchange.session().and_then(|id| ctx.areas.resume.get(id)?.markers.last());
     if let Some(marker) = marker.filter(|marker| reported && session.work.state_at < **marker) {
-        let fact = fact!(
+        return ruling.proved_by(&[exchange.n, *marker]).inconclusive(fact!(
             "state-before-replay-complete",
             "the agent answered {method} with the state of the session only before replay_complete, which may be that \
             of the history",
             method = RESUME
-        );
-        return ruling.inconclusive(fact, &[exchange.n, *marker]);
+        ));
     }
     // Another request to resume the session may have had the snapshot.
     if reported || session.resuming != Some(exchange.n) {
         ruling.pass();
     } else {
-        let fact = fact!(
+        ruling.proved_by(&[exchange.n]).fail(fact!(
             "no-state-before-response",
             "the agent answered {method} without a state update for the session before; expected one",
             method = RESUME
-        );
-        ruling.fail(fact, &[exchange.n]);
+        ));
     }
 }
 
@@ -93,7 +91,7 @@ fn replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
     );
     let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
     let prompted = session.prompts > 0 && session.ended.as_ref().is_none_or(|ended| ended.n > request.n);
-    ruling.fail_unless(at_work || prompted || !ctx.conversation.whole, fact, &[request.n]);
+    ruling.proved_by(&[request.n]).fail_unless(at_work || prompted || !ctx.conversation.whole, fact);
 }
 
 /// Passes a successful resume without `replayFrom`.
@@ -129,7 +127,7 @@ fn late_replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
         update = update.variant, message_id = id, method = RESUME;
         session_id = update.session
     );
-    ruling.fail_if(ctx.conversation.whole && !ctx.conversation.may_miss_work(session), fact, &[reopened]);
+    ruling.proved_by(&[reopened]).fail_if(ctx.conversation.whole && !ctx.conversation.may_miss_work(session), fact);
 }
 
 /// "Later chunks with the same `messageId` append to the current content", so chunks alone would double a message that
@@ -159,7 +157,7 @@ fn kept_message(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
     let at_work = session.work.state.as_deref().is_some_and(|state| state != "idle");
     let resumed_at_work = messages.is_some_and(|messages| messages.resumed_at_work);
     let is_doubtful = at_work || resumed_at_work || ctx.conversation.may_miss_work(session);
-    ruling.fail_unless(is_doubtful, fact, &[request.n, shown]);
+    ruling.proved_by(&[request.n, shown]).fail_unless(is_doubtful, fact);
 }
 
 /// Returns the session that was resumed with a replay, as it stands at the answer, and so with whole messages.
@@ -239,11 +237,10 @@ fn load(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if call.method == "session/resume" {
         ruling.pass();
     } else if call.method == "session/load" {
-        let fact = fact!(
+        ruling.fail(fact!(
             "method-of-version-1",
             "the client called {method}, which only version 1 has; expected session/resume",
             method = call.method; pointer = "/method"
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }

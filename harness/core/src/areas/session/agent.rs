@@ -40,18 +40,14 @@ pub(super) const CHECKS: &[Check] = &[
 fn returns_id(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("session/new") else { return };
     if result.is_null() {
-        ruling.fail(
-            fact!(
-                "null-result",
-                "the agent answered session/new with null; expected an object with a session id";
-                pointer = "/result"
-            ),
-            &[],
-        );
+        ruling.fail(fact!(
+            "null-result",
+            "the agent answered session/new with null; expected an object with a session id";
+            pointer = "/result"
+        ));
     } else if result.member("sessionId").and_then(Value::as_str) == Some("") {
         ruling.fail(
             fact!("empty-id", "the agent answered session/new with an empty session id"; pointer = "/result/sessionId"),
-            &[],
         );
     }
 }
@@ -71,7 +67,7 @@ fn unique_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
                 pointer = "/result/sessionId"
             );
             let also = [other.known, exchange.n];
-            ruling.fail_unless(other.was_ended, fact, &also);
+            ruling.proved_by(&also).fail_unless(other.was_ended, fact);
         }
         None if !ctx.conversation.sessions.is_empty() => ruling.pass(),
         None => {}
@@ -127,8 +123,8 @@ fn independent(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
                 let had_turn =
                     ctx.conversation.session(id).is_some_and(|own| own.prompts > own.mode_kept.unwrap_or_default());
                 match begins_elsewhere && !had_turn {
-                    true => ruling.fail(shared(), &[set.n, exchange.n]),
-                    false => ruling.inconclusive(maybe_own(), &[set.n, exchange.n]),
+                    true => ruling.proved_by(&[set.n, exchange.n]).fail(shared()),
+                    false => ruling.proved_by(&[set.n, exchange.n]).inconclusive(maybe_own()),
                 }
             }
         }
@@ -162,14 +158,13 @@ fn question_elsewhere(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             let mut others = sessions.iter().filter(|(other, _)| *other != id);
             let owner = others.find_map(|(other, session)| Some((other, session.tools.get(tool_call_id)?)));
             if let Some((other, tool)) = owner.filter(|(_, tool)| is_its_own(tool)) {
-                let fact = fact!(
+                ruling.proved_by(&[tool.n, question.n]).fail(fact!(
                     "question-in-other-session",
                     "the agent requested permission in the session `{actual}` for the tool call `{tool_call_id}` of the \
                     session `{expected}`; expected the request in its own session",
                     actual = id, tool_call_id, expected = other;
                     pointer = "/params/sessionId"
-                );
-                ruling.fail(fact, &[tool.n, question.n]);
+                ));
             }
         }
     }
@@ -199,26 +194,20 @@ fn unknown_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
         }
         // An agent that stores sessions may know one from another connection.
         None if stored.into_iter().any(|feature| conversation.agent_has(feature)) => {
-            ruling.inconclusive(
-                fact!(
-                    "session-from-elsewhere",
-                    "the agent accepted {method} for the session `{session_id}`, which was not opened on this \
-                    connection",
-                    method = exchange.method,
-                    session_id = id
-                ),
-                &[exchange.n],
-            );
-        }
-        None => ruling.fail(
-            fact!(
-                "unknown-session-accepted",
-                "the agent accepted {method} for the unknown session `{session_id}`; expected an error",
+            ruling.proved_by(&[exchange.n]).inconclusive(fact!(
+                "session-from-elsewhere",
+                "the agent accepted {method} for the session `{session_id}`, which was not opened on this \
+                connection",
                 method = exchange.method,
                 session_id = id
-            ),
-            &[exchange.n],
-        ),
+            ));
+        }
+        None => ruling.proved_by(&[exchange.n]).fail(fact!(
+            "unknown-session-accepted",
+            "the agent accepted {method} for the unknown session `{session_id}`; expected an error",
+            method = exchange.method,
+            session_id = id
+        )),
     }
 }
 
@@ -227,16 +216,11 @@ fn update_after_new(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
     let Some((exchange, result)) = answer.result_of("session/new") else { return };
     let Some(id) = result.member("sessionId").and_then(Value::as_str) else { return };
     match ctx.conversation.unknown_sessions.get(id) {
-        Some(&early) => {
-            ruling.fail(
-                fact!(
-                    "update-before-response",
-                    "the agent sent an update for the new session `{session_id}` before the response to session/new",
-                    session_id = id
-                ),
-                &[early, exchange.n],
-            );
-        }
+        Some(&early) => ruling.proved_by(&[early, exchange.n]).fail(fact!(
+            "update-before-response",
+            "the agent sent an update for the new session `{session_id}` before the response to session/new",
+            session_id = id
+        )),
         None => ruling.pass(),
     }
 }
@@ -265,7 +249,7 @@ fn update_session_known(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling:
     if ctx.conversation.knows_session(update.session) {
         ruling.pass();
     } else if !ctx.conversation.may_know_session(update.session) && !is_being_made(ctx.conversation) {
-        ruling.fail(unknown_session("session/update", update.session), &[]);
+        ruling.fail(unknown_session("session/update", update.session));
     }
 }
 
@@ -278,15 +262,12 @@ fn unknown_sessions_stayed(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for (id, &n) in ctx.conversation.unknown_sessions.iter().filter(|(id, _)| unknown(id)) {
         let mut later = ctx.conversation.errors.range(n..).filter(|(_, (method, _))| method == "session/new");
         match later.next() {
-            Some((&failed, _)) => {
-                let fact = fact!(
-                    "session-not-created",
-                    "the agent sent session/update for `{session_id}`, and session/new failed later",
-                    session_id = id
-                );
-                ruling.inconclusive(fact, &[n, failed])
-            }
-            None => ruling.fail(unknown_session("session/update", id), &[n]),
+            Some((&failed, _)) => ruling.proved_by(&[n, failed]).inconclusive(fact!(
+                "session-not-created",
+                "the agent sent session/update for `{session_id}`, and session/new failed later",
+                session_id = id
+            )),
+            None => ruling.proved_by(&[n]).fail(unknown_session("session/update", id)),
         }
     }
 }
@@ -329,7 +310,7 @@ fn session_of_request_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling:
     if ctx.conversation.knows_session(id) {
         ruling.pass();
     } else if !ctx.conversation.may_know_session(id) {
-        ruling.fail(unknown_session(call.method, id), &[]);
+        ruling.fail(unknown_session(call.method, id));
     }
 }
 

@@ -112,40 +112,31 @@ fn known_id_only(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     };
     match named {
         Named::Open(session) if session.closed.is_none() => ruling.pass(),
-        Named::Elsewhere => {
-            let fact = fact!(
-                "session-from-elsewhere",
-                "the client sent {method} for the session `{session_id}`, which no method of this edition opened",
-                method = call.method,
-                session_id = id(call)
-            );
-            ruling.inconclusive(fact, &[]);
-        }
+        Named::Elsewhere => ruling.inconclusive(fact!(
+            "session-from-elsewhere",
+            "the client sent {method} for the session `{session_id}`, which no method of this edition opened",
+            method = call.method,
+            session_id = id(call)
+        )),
         // A cancel for the session may cross with the answer that it does not exist.
         Named::Failed(request) if call.method == "session/cancel" => {
-            ruling.inconclusive(not_opened(), &[request]);
+            ruling.proved_by(&[request]).inconclusive(not_opened());
         }
-        Named::Failed(request) => ruling.fail(not_opened(), &[request]),
-        Named::Listed if call.method != PROMPT => {
-            let fact = fact!(
-                "listed-not-opened",
-                "the client sent {method} for the listed session `{session_id}`; expected session/load or \
-                session/resume first",
-                method = call.method, session_id = id(call);
-                pointer = "/params/sessionId"
-            );
-            ruling.fail(fact, &[]);
-        }
-        Named::Unknown => {
-            let fact = fact!(
-                "unknown-session",
-                "the client sent {method} for the session `{session_id}`, which the agent did not open on this \
-                connection",
-                method = call.method, session_id = id(call);
-                pointer = "/params/sessionId"
-            );
-            ruling.fail(fact, &[]);
-        }
+        Named::Failed(request) => ruling.proved_by(&[request]).fail(not_opened()),
+        Named::Listed if call.method != PROMPT => ruling.fail(fact!(
+            "listed-not-opened",
+            "the client sent {method} for the listed session `{session_id}`; expected session/load or \
+            session/resume first",
+            method = call.method, session_id = id(call);
+            pointer = "/params/sessionId"
+        )),
+        Named::Unknown => ruling.fail(fact!(
+            "unknown-session",
+            "the client sent {method} for the session `{session_id}`, which the agent did not open on this \
+            connection",
+            method = call.method, session_id = id(call);
+            pointer = "/params/sessionId"
+        )),
         _ => {}
     }
 }
@@ -159,14 +150,12 @@ fn id_verbatim(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     let known = !id(call).chars().all(plain);
     match Named::of(ctx, call) {
-        Some(Named::Respelt(known)) => {
-            ruling.fail(fact!(
-                "respelt-session-id",
-                "the client sent {method} with the session id `{actual}`; expected the agent's spelling `{expected}`",
-                method = call.method, actual = id(call), expected = known;
-                pointer = "/params/sessionId"
-            ), &[]);
-        }
+        Some(Named::Respelt(known)) => ruling.fail(fact!(
+            "respelt-session-id",
+            "the client sent {method} with the session id `{actual}`; expected the agent's spelling `{expected}`",
+            method = call.method, actual = id(call), expected = known;
+            pointer = "/params/sessionId"
+        )),
         Some(Named::Open(_)) if known => ruling.pass(),
         _ => {}
     }
@@ -179,15 +168,12 @@ fn id_verbatim(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
 fn await_new(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     match Named::of(ctx, call).filter(|_| USES.contains(&call.method)) {
         Some(Named::Open(session)) if session.opening == Opening::New => ruling.pass(),
-        Some(Named::Early(new)) => {
-            let fact = fact!(
-                "session-id-before-response",
-                "the client sent {method} for the session `{session_id}` before the response to session/new",
-                method = call.method, session_id = id(call);
-                pointer = "/params/sessionId"
-            );
-            ruling.fail(fact, &[new.n]);
-        }
+        Some(Named::Early(new)) => ruling.proved_by(&[new.n]).fail(fact!(
+            "session-id-before-response",
+            "the client sent {method} for the session `{session_id}` before the response to session/new",
+            method = call.method, session_id = id(call);
+            pointer = "/params/sessionId"
+        )),
         _ => {}
     }
 }
@@ -202,24 +188,16 @@ fn session_first(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     }
     match Named::of(ctx, call).filter(|_| call.method == PROMPT) {
         Some(Named::Open(_)) => ruling.pass(),
-        Some(Named::Reopening(request)) => {
-            ruling.fail(
-                fact!(
-                    "prompt-before-response",
-                    "the client sent session/prompt before the response to the request that opens its session";
-                    session_id = id(call)
-                ),
-                &[request],
-            );
-        }
-        Some(Named::Early(new)) => ruling.fail(
-            fact!(
-                "prompt-before-new",
-                "the client sent session/prompt before the response to session/new";
-                session_id = id(call)
-            ),
-            &[new.n],
-        ),
+        Some(Named::Reopening(request)) => ruling.proved_by(&[request]).fail(fact!(
+            "prompt-before-response",
+            "the client sent session/prompt before the response to the request that opens its session";
+            session_id = id(call)
+        )),
+        Some(Named::Early(new)) => ruling.proved_by(&[new.n]).fail(fact!(
+            "prompt-before-new",
+            "the client sent session/prompt before the response to session/new";
+            session_id = id(call)
+        )),
         _ => {}
     }
 }
@@ -235,14 +213,11 @@ fn without_session(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     }
     let pending =
         conversation.open_of(Party::Client).find(|open| OPENS.contains(&open.method.as_str())).map(|open| open.n);
-    ruling.fail(
-        fact!(
-            "no-session",
-            "the client sent session/prompt without a session id, and no session was open";
-            pointer = "/params/sessionId"
-        ),
-        pending.as_slice(),
-    );
+    ruling.proved_by(pending.as_slice()).fail(fact!(
+        "no-session",
+        "the client sent session/prompt without a session id, and no session was open";
+        pointer = "/params/sessionId"
+    ));
 }
 
 /// "The Client can then continue sending prompts", after the replay and the answer to the request.
@@ -258,7 +233,7 @@ fn no_prompt_before_response(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling
                 session_id = id(call)
             );
             let unseen = ctx.conversation.holes.anywhere && !session.is_introduced();
-            ruling.fail_unless(unseen, fact, &[load]);
+            ruling.proved_by(&[load]).fail_unless(unseen, fact);
         }
         (None, Some((Opening::Load, _))) => ruling.pass(),
         _ => {}
@@ -272,18 +247,13 @@ fn no_prompt_before_response(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling
 fn load_before_use(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let listed = ctx.areas.list.listed.contains(id(call));
     match Named::of(ctx, call).filter(|_| call.method == PROMPT) {
-        Some(Named::Listed) => {
-            ruling.fail(
-                fact!(
-                    "listed-not-opened",
-                    "the client sent session/prompt for the listed session `{session_id}`; expected session/load or \
-                    session/resume first",
-                    session_id = id(call);
-                    pointer = "/params/sessionId"
-                ),
-                &[],
-            );
-        }
+        Some(Named::Listed) => ruling.fail(fact!(
+            "listed-not-opened",
+            "the client sent session/prompt for the listed session `{session_id}`; expected session/load or \
+            session/resume first",
+            session_id = id(call);
+            pointer = "/params/sessionId"
+        )),
         Some(Named::Open(session)) if listed && session.opening != Opening::New => ruling.pass(),
         _ => {}
     }

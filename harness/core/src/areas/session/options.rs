@@ -61,7 +61,7 @@ fn option_of_another_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling
                 );
                 // Without a newer session, the choice may be the new default of the agent. In a recording, another
                 // client may have made it.
-                ruling.fail_if(is_own && ctx.conversation.whole, fact, &[first.n, set.n, exchange.n]);
+                ruling.proved_by(&[first.n, set.n, exchange.n]).fail_if(is_own && ctx.conversation.whole, fact);
             }
             _ => {}
         }

@@ -55,12 +55,11 @@ fn no_state_after_new(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for (id, n, session) in busy(ctx) {
         let is_missing = session.work.state.is_none() && !conversation.may_miss_work(session);
         if conversation.whole && is_missing && served(ctx, session.known) {
-            let fact = fact!(
+            ruling.proved_by(&[session.known, n]).fail(fact!(
                 "no-state-after-new",
                 "the agent reported a state before its answer to session/new, and none after it; expected it again";
                 session_id = id
-            );
-            ruling.fail(fact, &[session.known, n]);
+            ));
         }
     }
     let is_new = conversation.sessions.values().any(|session| session.opening == Opening::New);

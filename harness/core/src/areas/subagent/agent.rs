@@ -71,7 +71,7 @@ fn announced_first(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
         first",
         session_id = id; pointer = CHILD
     );
-    ruling.fail_unless(ctx.conversation.is_replaying(), fact, &[early]);
+    ruling.proved_by(&[early]).fail_unless(ctx.conversation.is_replaying(), fact);
 }
 
 /// As above, for a request with the id of an announced child.
@@ -93,13 +93,12 @@ fn association(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
     let opened = conversation.session(id).is_some_and(|session| session.opening == Opening::New);
     let is_known = conversation.knows_session(update.session);
     if id == update.session || opened {
-        let fact = fact!(
+        return ruling.fail(fact!(
             "no-child",
             "the agent announced the session `{session_id}` as a subagent; expected a session that the client did not \
             open",
             session_id = id; pointer = CHILD
-        );
-        return ruling.fail(fact, &[]);
+        ));
     }
     match conversation.children.get(id) {
         Some(child) if child.parent != update.session => {
@@ -110,22 +109,19 @@ fn association(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
                 session_id = id, expected = child.parent, actual = update.session;
                 pointer = "/params/sessionId"
             );
-            ruling.fail_unless(conversation.is_replaying(), fact, &[child.n]);
+            ruling.proved_by(&[child.n]).fail_unless(conversation.is_replaying(), fact);
         }
         _ if is_known => ruling.pass(),
         _ if conversation.may_know_session(update.session) => {}
         // The answer may name the session.
         _ if conversation.open_of(ctx.from.other()).any(|open| open.method == "session/new") => {}
-        _ => {
-            let fact = fact!(
-                "unknown-parent",
-                "the agent announced the subagent `{session_id}` on the session `{parent}`, which the client does not \
-                know",
-                session_id = id, parent = update.session;
-                pointer = "/params/sessionId"
-            );
-            ruling.fail(fact, &[]);
-        }
+        _ => ruling.fail(fact!(
+            "unknown-parent",
+            "the agent announced the subagent `{session_id}` on the session `{parent}`, which the client does not \
+            know",
+            session_id = id, parent = update.session;
+            pointer = "/params/sessionId"
+        )),
     }
 }
 
@@ -154,12 +150,11 @@ fn state_value(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
                 name, actual = value; pointer = pointer
             ));
         } else {
-            let fact = fact!(
+            ruling.fail(fact!(
                 "reserved-value",
                 "the agent sent the {name} `{actual}` of a subagent; expected a defined one, or one with `_` first",
                 name, actual = value; pointer = pointer
-            );
-            ruling.fail(fact, &[]);
+            ));
         }
     }
 }
@@ -219,7 +214,7 @@ fn reference_known(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
                 session_id = id; pointer = format!("/params/update{at}/sessionId")
             );
             // The entry of a list of sessions may have made it known.
-            ruling.fail_unless(ctx.areas.list.listed.contains(id), fact, &[]);
+            ruling.fail_unless(ctx.areas.list.listed.contains(id), fact);
         }
     }
 }
@@ -303,12 +298,11 @@ fn cancel_ignored(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for (id, child) in ctx.areas.subagent.children() {
         let Some((cancel, us)) = child.cancelled.filter(|_| ctx.conversation.whole) else { continue };
         if let Some(fence) = ctx.conversation.settled_since(us) {
-            let fact = fact!(
+            ruling.proved_by(&[cancel, fence]).fail(fact!(
                 "subagent-not-cancelled",
                 "the client cancelled the work of the subagent `{session_id}`, and the agent did not report its end",
                 session_id = id
-            );
-            ruling.fail(fact, &[cancel, fence]);
+            ));
         }
     }
 }
@@ -330,14 +324,13 @@ fn state_mirrored(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut 
     }
     let Some((own, false)) = &child.own else { return };
     if !own.is_like(&work) && (own.is_active() || own.state == "idle") {
-        let fact = fact!(
+        ruling.proved_by(&[own.n]).fail(fact!(
             "state-not-mirrored",
             "the agent reported the state `{state}` of the subagent `{session_id}` only on its own session; expected \
             it on that of its parent as well",
             state = own.state,
             session_id = update.session
-        );
-        ruling.fail(fact, &[own.n]);
+        ));
     }
 }
 
@@ -353,20 +346,18 @@ fn background_live(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
         let pointer = format!("/params/update/background/{at}/sessionId");
         let work = ctx.areas.subagent.child(id).and_then(Child::work);
         if association.parent != update.session {
-            let fact = fact!(
+            ruling.proved_by(&[association.n]).fail(fact!(
                 "subagent-of-other-session",
                 "the agent listed the subagent `{session_id}` as background work of `{actual}`; its parent is \
                 `{expected}`",
                 session_id = id, actual = update.session, expected = association.parent; pointer = pointer
-            );
-            ruling.fail(fact, &[association.n]);
+            ));
         } else if let Some(work) = work.filter(|work| work.state == "idle" && work.background == Some(0)) {
-            let fact = fact!(
+            ruling.proved_by(&[work.n]).fail(fact!(
                 "idle-subagent-listed",
                 "the agent listed the subagent `{session_id}` as background work; it is idle and has none running",
                 session_id = id; pointer = pointer
-            );
-            ruling.fail(fact, &[work.n]);
+            ));
         } else {
             ruling.pass();
         }

@@ -98,7 +98,7 @@ fn restricted(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
         method = call.method, session_id = id; pointer = POINTER
     );
     // A child that the client loaded may be a session like any other for the agent.
-    ruling.fail_unless(is_permitted || conversation.session(id).is_some(), fact, &[association.n]);
+    ruling.proved_by(&[association.n]).fail_unless(is_permitted || conversation.session(id).is_some(), fact);
 }
 
 /// "Permits the client to cancel this child's current work …. Omitted or `null` means unsupported."
@@ -128,10 +128,10 @@ fn cancel_gate(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
     match child.revoked {
         // An answer to a later request shows that the client had read the withdrawal.
         Some((n, us)) if conversation.latest_answered.get(&Party::Agent).is_none_or(|last| *last < n) => {
-            ruling.fail_unless(between(us, ctx.us) < CAPABILITY_CROSSING, fact, &[n]);
+            ruling.proved_by(&[n]).fail_unless(between(us, ctx.us) < CAPABILITY_CROSSING, fact);
         }
-        Some((n, _)) => ruling.fail(fact, &[n]),
-        None => ruling.fail(fact, &[association.n]),
+        Some((n, _)) => ruling.proved_by(&[n]).fail(fact),
+        None => ruling.proved_by(&[association.n]).fail(fact),
     }
 }
 

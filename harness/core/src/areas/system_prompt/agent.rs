@@ -67,12 +67,11 @@ fn accepted(ctx: &CheckContext<'_>, answer: &Answer<'_>, given: Given, ruling: &
     if let Outcome::Result(_) = answer.outcome {
         return ruling.pass();
     }
-    let fact = fact!(
+    ruling.proved_by(&[exchange.n]).inconclusive(fact!(
         "error-response",
         "the agent answered {method} with a systemPrompt with {answer}, which may have another reason",
         method = exchange.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()
-    );
-    ruling.inconclusive(fact, &[exchange.n]);
+    ));
 }
 
 /// As above: the member is the reason if the agent refuses each such request, and accepts the same request each time
@@ -83,13 +82,12 @@ fn refused(ctx: &CheckContext<'_>, given: Given, ruling: &mut Ruling<'_>) {
     let is_without = |trial: &Trial| trial.exchange.params.member(MEMBER).is_none();
     let alike = |one: &Trial, other: &Trial| (has(other) || is_without(other)) && one.is_like(other, MEMBER);
     if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_refused, alike) {
-        let fact = fact!(
+        ruling.proved_by(&events).fail(fact!(
             "system-prompt-refused",
             "the agent refused each {method} with this systemPrompt, and none without; expected it to accept them",
             method = trial.exchange.method;
             code = trial.error
-        );
-        ruling.fail(fact, &events);
+        ));
     }
 }
 
@@ -118,15 +116,12 @@ fn shown_before_error(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut 
     match ctx.areas.system_prompt.get(id).and_then(|known| known.shown) {
         None => ruling.pass(),
         Some(_) if at_work || !ctx.conversation.whole => {}
-        Some(shown) => {
-            let fact = fact!(
-                "history-before-error",
-                "the agent sent the history of `{session_id}` before it refused the systemPrompt of {method}; expected \
-                only the error",
-                session_id = id, method = exchange.method; code = code
-            );
-            ruling.fail(fact, &[exchange.n, shown]);
-        }
+        Some(shown) => ruling.proved_by(&[exchange.n, shown]).fail(fact!(
+            "history-before-error",
+            "the agent sent the history of `{session_id}` before it refused the systemPrompt of {method}; expected \
+            only the error",
+            session_id = id, method = exchange.method; code = code
+        )),
     }
 }
 
@@ -150,15 +145,12 @@ fn listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
         let found = payload.places("SessionInfo").find(|(_, entry)| is_there(entry));
         match found {
             None => ruling.pass(),
-            Some((at, entry)) => {
-                let fact = fact!(
-                    "refused-session-listed",
-                    "the agent listed the session `{session_id}` in the folder of a session/new that it refused for \
-                    its systemPrompt; expected no session there",
-                    session_id = entry.member("sessionId"); pointer = payload.pointer(at)
-                );
-                ruling.fail(fact, &[trial.n]);
-            }
+            Some((at, entry)) => ruling.proved_by(&[trial.n]).fail(fact!(
+                "refused-session-listed",
+                "the agent listed the session `{session_id}` in the folder of a session/new that it refused for \
+                its systemPrompt; expected no session there",
+                session_id = entry.member("sessionId"); pointer = payload.pointer(at)
+            )),
         }
     }
 }
@@ -186,13 +178,10 @@ fn precedence(_: &CheckContext<'_>, model: &ModelEvent, ruling: &mut Ruling<'_>)
     match model.marked {
         None => {}
         Some(Precedence::System) => ruling.pass(),
-        Some(Precedence::User) => ruling.fail(
-            fact!(
-                "system-prompt-in-user-turn",
-                "the agent sent the systemPrompt to its model in a turn of the user; expected system instructions"
-            ),
-            &[],
-        ),
+        Some(Precedence::User) => ruling.fail(fact!(
+            "system-prompt-in-user-turn",
+            "the agent sent the systemPrompt to its model in a turn of the user; expected system instructions"
+        )),
     }
 }
 
@@ -209,10 +198,9 @@ fn lost(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let marked =
         created.is_some_and(|prompt| mode_of(prompt) == Some("append") && blocks_of(prompt).iter().any(is_marked));
     if let Some(asked) = memory.unmarked.filter(|_| marked && memory.marked.is_none() && finish.session.prompts == 1) {
-        let fact = fact!(
+        ruling.proved_by(&[asked]).fail(fact!(
             "system-prompt-lost",
             "the agent asked its model without the text of the systemPrompt; expected it among the instructions"
-        );
-        ruling.fail(fact, &[asked]);
+        ));
     }
 }

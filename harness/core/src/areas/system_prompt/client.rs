@@ -40,12 +40,11 @@ fn null(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 fn mode_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let mode = opening(call).and_then(prompt_in).and_then(mode_of).filter(|_| ctx.conversation.edition.major == 1);
     if let Some(mode) = mode.filter(|mode| !mode.starts_with('_') && !["append", "override"].contains(mode)) {
-        let fact = fact!(
+        ruling.fail(fact!(
             "unknown-mode",
             "the client sent a systemPrompt with the mode `{actual}`; expected append, override or a name with `_`",
             actual = mode; pointer = "/params/systemPrompt/mode"
-        );
-        ruling.fail(fact, &[]);
+        ));
     }
 }
 
@@ -63,12 +62,11 @@ fn content_text(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
                 if ["image", "audio", "resource_link", "resource"].contains(&kind)
                     || is_open && kind.starts_with('_') =>
             {
-                let fact = fact!(
+                ruling.fail(fact!(
                     "other-block",
                     "the client sent a systemPrompt with content of the type `{actual}`; expected text",
                     actual = kind; pointer = format!("/params/systemPrompt/content/{index}")
-                );
-                ruling.fail(fact, &[]);
+                ));
             }
             _ => {}
         }

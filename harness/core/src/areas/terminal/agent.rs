@@ -63,26 +63,20 @@ fn release(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for (id, terminal) in unreleased.filter(|(id, _)| !is_killed(ctx, id)) {
         match (is_ended(conversation, terminal), terminal.spent(), time_to_release(conversation, id, terminal)) {
             (true, ..) => {}
-            (_, Some(exited), Some(proof)) => {
-                let fact = fact!(
-                    "not-released",
-                    "the agent did not release the terminal `{terminal_id}` after its command and a later turn had \
-                    ended",
-                    terminal_id = id;
-                    session_id = terminal.session
-                );
-                ruling.fail(fact, &[terminal.created, exited, proof]);
-            }
-            _ => {
-                let fact = fact!(
-                    "open-at-end",
-                    "the agent had not released the terminal `{terminal_id}` when the trace ended; it may still be \
-                    in use",
-                    terminal_id = id;
-                    session_id = terminal.session
-                );
-                ruling.inconclusive(fact, &[terminal.created]);
-            }
+            (_, Some(exited), Some(proof)) => ruling.proved_by(&[terminal.created, exited, proof]).fail(fact!(
+                "not-released",
+                "the agent did not release the terminal `{terminal_id}` after its command and a later turn had \
+                ended",
+                terminal_id = id;
+                session_id = terminal.session
+            )),
+            _ => ruling.proved_by(&[terminal.created]).inconclusive(fact!(
+                "open-at-end",
+                "the agent had not released the terminal `{terminal_id}` when the trace ended; it may still be \
+                in use",
+                terminal_id = id;
+                session_id = terminal.session
+            )),
         }
     }
 }
@@ -106,22 +100,16 @@ fn release_after_kill(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let Some(killed) = ends.killed else { continue };
         match time_to_release(conversation, id, terminal).filter(|_| ends.kill_done.is_some()) {
             _ if is_ended(conversation, terminal) => {}
-            Some(proof) => {
-                let fact = fact!(
-                    "not-released",
-                    "the agent did not release the terminal `{terminal_id}`, which it had killed",
-                    terminal_id = id; session_id = terminal.session
-                );
-                ruling.fail(fact, &[terminal.created, killed, proof]);
-            }
-            None => {
-                let fact = fact!(
-                    "open-at-end",
-                    "the agent had not released the killed terminal `{terminal_id}` when the trace ended",
-                    terminal_id = id; session_id = terminal.session
-                );
-                ruling.inconclusive(fact, &[terminal.created, killed]);
-            }
+            Some(proof) => ruling.proved_by(&[terminal.created, killed, proof]).fail(fact!(
+                "not-released",
+                "the agent did not release the terminal `{terminal_id}`, which it had killed",
+                terminal_id = id; session_id = terminal.session
+            )),
+            None => ruling.proved_by(&[terminal.created, killed]).inconclusive(fact!(
+                "open-at-end",
+                "the agent had not released the killed terminal `{terminal_id}` when the trace ended",
+                terminal_id = id; session_id = terminal.session
+            )),
         }
     }
 }
@@ -160,30 +148,21 @@ fn use_after_release(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut R
             "the agent released the terminal `{terminal_id}` twice",
             terminal_id = id; pointer = POINTER
         )),
-        _ if terminal.shares_id => {
-            let fact = fact!(
-                "id-of-several-terminals",
-                "the agent sent {method} for `{terminal_id}`; the client gave that id to terminals of several sessions",
-                method = call.method, terminal_id = id; pointer = POINTER
-            );
-            ruling.inconclusive(fact, &[released]);
-        }
-        _ if terminal.release_refused => {
-            let fact = fact!(
-                "release-refused",
-                "the agent sent {method} for `{terminal_id}`, whose release the client had refused",
-                method = call.method, terminal_id = id; pointer = POINTER
-            );
-            ruling.inconclusive(fact, &[released]);
-        }
-        _ => {
-            let fact = fact!(
-                "released-terminal",
-                "the agent sent {method} for the released terminal `{terminal_id}`; expected no use after the release",
-                method = call.method, terminal_id = id; pointer = POINTER
-            );
-            ruling.fail(fact, &[released]);
-        }
+        _ if terminal.shares_id => ruling.proved_by(&[released]).inconclusive(fact!(
+            "id-of-several-terminals",
+            "the agent sent {method} for `{terminal_id}`; the client gave that id to terminals of several sessions",
+            method = call.method, terminal_id = id; pointer = POINTER
+        )),
+        _ if terminal.release_refused => ruling.proved_by(&[released]).inconclusive(fact!(
+            "release-refused",
+            "the agent sent {method} for `{terminal_id}`, whose release the client had refused",
+            method = call.method, terminal_id = id; pointer = POINTER
+        )),
+        _ => ruling.proved_by(&[released]).fail(fact!(
+            "released-terminal",
+            "the agent sent {method} for the released terminal `{terminal_id}`; expected no use after the release",
+            method = call.method, terminal_id = id; pointer = POINTER
+        )),
     }
 }
 
@@ -207,44 +186,36 @@ fn known_id(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
     let Some(id) = call.text("terminalId") else { return };
     match (ctx.conversation.terminals.get(id), call.text("sessionId")) {
         (Some(terminal), Some(session)) if terminal.session != session && terminal.shares_id => {
-            let fact = fact!(
+            ruling.proved_by(&[terminal.created]).inconclusive(fact!(
                 "id-of-several-terminals",
                 "the agent sent {method} for `{terminal_id}`; the client gave that id to terminals of several sessions",
                 method = call.method, terminal_id = id; pointer = POINTER
-            );
-            ruling.inconclusive(fact, &[terminal.created]);
+            ));
         }
         (Some(terminal), Some(session)) if terminal.session != session => {
-            let fact = fact!(
+            ruling.proved_by(&[terminal.created]).fail(fact!(
                 "terminal-of-other-session",
                 "the agent sent {method} for `{terminal_id}` with the session `{actual}`; expected `{expected}`",
                 method = call.method, terminal_id = id, actual = session, expected = terminal.session;
                 pointer = "/params/sessionId"
-            );
-            ruling.fail(fact, &[terminal.created]);
+            ));
         }
         (Some(_), _) => ruling.pass(),
         (None, _) if ctx.conversation.initialize.is_none() => {}
-        (None, session) if was_reopened(ctx, session) || may_have_other_terminals(ctx) => {
-            let fact = fact!(
-                "terminal-of-other-origin",
-                "the agent sent {method} for `{terminal_id}`, which may come from an earlier connection or an \
-                extension",
-                method = call.method, terminal_id = id;
-                pointer = POINTER
-            );
-            ruling.inconclusive(fact, &[]);
-        }
-        (None, _) => {
-            let fact = fact!(
-                "unknown-terminal",
-                "the agent sent {method} for the unknown terminal `{terminal_id}`; expected one that the client \
-                created",
-                method = call.method, terminal_id = id;
-                pointer = POINTER
-            );
-            ruling.fail(fact, &[]);
-        }
+        (None, session) if was_reopened(ctx, session) || may_have_other_terminals(ctx) => ruling.inconclusive(fact!(
+            "terminal-of-other-origin",
+            "the agent sent {method} for `{terminal_id}`, which may come from an earlier connection or an \
+            extension",
+            method = call.method, terminal_id = id;
+            pointer = POINTER
+        )),
+        (None, _) => ruling.fail(fact!(
+            "unknown-terminal",
+            "the agent sent {method} for the unknown terminal `{terminal_id}`; expected one that the client \
+            created",
+            method = call.method, terminal_id = id;
+            pointer = POINTER
+        )),
     }
 }
 

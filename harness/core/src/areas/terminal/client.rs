@@ -99,12 +99,11 @@ fn no_method(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     }
     let meant = |terminal: &Terminal| terminal.released.is_none_or(|released| released == request.n);
     if request.method == CREATE || named(ctx, request).is_some_and(meant) {
-        let fact = fact!(
+        ruling.proved_by(&[request.n]).fail(fact!(
             "method-not-found",
             "the client answered {method} with error -32601; expected it to implement terminal, which it advertises",
             method = request.method; code = NO_METHOD
-        );
-        ruling.fail(fact, &[request.n]);
+        ));
     }
 }
 
@@ -149,24 +148,18 @@ fn unique_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
     let living = |terminal: &Terminal| terminal.released.is_none() && terminal.session == session;
     let is_new = ctx.conversation.session(session).is_some_and(|session| session.was_ended || session.was_reopened);
     match ctx.conversation.terminals.get(id) {
-        Some(other) if living(other) && is_new => {
-            let fact = fact!(
-                "id-after-reopening",
-                "the client created a terminal with the used id `{terminal_id}` after the session was closed or \
-                reopened",
-                terminal_id = id;
-                pointer = "/result/terminalId"
-            );
-            ruling.inconclusive(fact, &[other.created]);
-        }
-        Some(other) if living(other) => {
-            let fact = fact!(
-                "id-in-use",
-                "the client created a terminal with the id `{terminal_id}` of one in use; expected a unique id",
-                terminal_id = id; pointer = "/result/terminalId"
-            );
-            ruling.fail(fact, &[other.created]);
-        }
+        Some(other) if living(other) && is_new => ruling.proved_by(&[other.created]).inconclusive(fact!(
+            "id-after-reopening",
+            "the client created a terminal with the used id `{terminal_id}` after the session was closed or \
+            reopened",
+            terminal_id = id;
+            pointer = "/result/terminalId"
+        )),
+        Some(other) if living(other) => ruling.proved_by(&[other.created]).fail(fact!(
+            "id-in-use",
+            "the client created a terminal with the id `{terminal_id}` of one in use; expected a unique id",
+            terminal_id = id; pointer = "/result/terminalId"
+        )),
         Some(_) => ruling.note(fact!(
             "id-used-before",
             "the client created a terminal with the id `{terminal_id}` of a released one or of another session",
@@ -188,14 +181,11 @@ fn exit_status_present(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut
         return;
     }
     match result.member("exitStatus") {
-        None | Some(Value::Null) => {
-            let fact = fact!(
-                "exit-status-missing",
-                "the client returned the output without an exitStatus; expected {expected}, as it had reported before",
-                expected = exit.to_string(); pointer = "/result/exitStatus", method = OUTPUT
-            );
-            ruling.fail(fact, &[*n]);
-        }
+        None | Some(Value::Null) => ruling.proved_by(&[*n]).fail(fact!(
+            "exit-status-missing",
+            "the client returned the output without an exitStatus; expected {expected}, as it had reported before",
+            expected = exit.to_string(); pointer = "/result/exitStatus", method = OUTPUT
+        )),
         Some(status) if status.is_object() => decide_same(exit, *n, status, ruling),
         // The table of shapes handles other types.
         Some(_) => {}
@@ -206,12 +196,11 @@ fn exit_status_present(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut
 fn decide_same(before: &TerminalExit, n: usize, status: &Value, ruling: &mut Ruling<'_>) {
     let bare = |signal: &str| signal.to_ascii_uppercase().trim_start_matches("SIG").to_owned();
     let Some(now) = TerminalExit::of(status) else {
-        let fact = fact!(
+        return ruling.proved_by(&[n]).fail(fact!(
             "exit-lost",
             "the client returned no exit code or signal; expected {expected}, as it had reported before",
             expected = before.to_string()
-        );
-        return ruling.fail(fact, &[n]);
+        ));
     };
     let codes = before.code.zip(now.code).map(|(before, now)| before == now);
     let signals = before.signal.as_deref().zip(now.signal.as_deref()).map(|(before, now)| bare(before) == bare(now));
@@ -220,15 +209,12 @@ fn decide_same(before: &TerminalExit, n: usize, status: &Value, ruling: &mut Rul
         .iter()
         .any(|(one, other)| one.code == Some(0) && one.signal.is_none() && other.code.is_none());
     match (codes, signals) {
-        (codes, _) if codes == Some(false) || is_success_by_signal => {
-            let fact = fact!(
-                "exit-changed",
-                "the client returned {actual} for an exited command; expected {expected}, as it had reported before",
-                actual = now.to_string(),
-                expected = before.to_string()
-            );
-            ruling.fail(fact, &[n]);
-        }
+        (codes, _) if codes == Some(false) || is_success_by_signal => ruling.proved_by(&[n]).fail(fact!(
+            "exit-changed",
+            "the client returned {actual} for an exited command; expected {expected}, as it had reported before",
+            actual = now.to_string(),
+            expected = before.to_string()
+        )),
         (None, None | Some(false)) | (Some(true), Some(false)) => {
             ruling.note(fact!(
                 "exit-in-two-forms",
@@ -253,21 +239,19 @@ fn limit(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let widened = output.chars().filter(|&c| c == char::REPLACEMENT_CHARACTER).count();
     let bytes = (output.len() - widened * (char::REPLACEMENT_CHARACTER.len_utf8() - 1)) as u64;
     if bytes > limit && !ctx.conversation.whole && output.chars().count() as u64 <= limit {
-        let fact = fact!(
+        ruling.proved_by(&[request.n, terminal.created]).inconclusive(fact!(
             "limit-in-other-encoding",
             "the client returned {actual_bytes} bytes of output in UTF-8; expected at most {expected_bytes}, perhaps \
             encoded",
             actual_bytes = bytes, expected_bytes = limit;
             pointer = "/result/output"
-        );
-        ruling.inconclusive(fact, &[request.n, terminal.created]);
+        ));
     } else if bytes > limit {
-        let fact = fact!(
+        ruling.proved_by(&[request.n, terminal.created]).fail(fact!(
             "output-over-limit",
             "the client returned {actual_bytes} bytes of output; expected at most {expected_bytes}",
             actual_bytes = bytes, expected_bytes = limit; pointer = "/result/output"
-        );
-        ruling.fail(fact, &[request.n, terminal.created]);
+        ));
     } else if result.member("truncated") == Some(&Value::Bool(true)) {
         ruling.pass();
     }
@@ -289,7 +273,7 @@ fn cumulative(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
                 "the client returned no output of an exited command; expected the output that it had returned before";
                 pointer = "/result/output", terminal_id = request.text("terminalId")
             );
-            ruling.fail_if(ctx.conversation.whole, fact, &[before]);
+            ruling.proved_by(&[before]).fail_if(ctx.conversation.whole, fact);
         }
         Some(output) if !output.is_empty() => ruling.pass(),
         _ => {}
@@ -308,15 +292,12 @@ fn wait_after_exit(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
         Outcome::Result(result) if result.member("exitStatus").is_some_and(Value::is_object) => {}
         Outcome::Result(result) => decide_same(exit, *n, result, ruling),
         Outcome::Error(_) if is_excused(request, answer) => {}
-        Outcome::Error(_) => {
-            let fact = fact!(
-                "wait-refused-after-exit",
-                "the client answered {method} for an exited command with {answer}; expected {expected}",
-                method = WAIT, answer = answer.outcome.describe(), expected = exit.to_string();
-                code = answer.outcome.error_code()
-            );
-            ruling.fail(fact, &[*n]);
-        }
+        Outcome::Error(_) => ruling.proved_by(&[*n]).fail(fact!(
+            "wait-refused-after-exit",
+            "the client answered {method} for an exited command with {answer}; expected {expected}",
+            method = WAIT, answer = answer.outcome.describe(), expected = exit.to_string();
+            code = answer.outcome.error_code()
+        )),
     }
 }
 
@@ -330,12 +311,11 @@ fn is_excused(request: &Exchange, answer: &Answer<'_>) -> bool {
 fn wait_after_exit_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     for (request, terminal) in open_waits(ctx).filter(|(_, terminal)| is_alive(ctx, terminal)) {
         if terminal.ended_before(request) && is_passed_over(ctx.conversation, request, request.n) {
-            let fact = fact!(
+            ruling.proved_by(&[request.n]).fail(fact!(
                 "wait-unanswered-after-exit",
                 "the client did not answer {method} for an exited command, but answered a later request",
                 method = WAIT; terminal_id = request.text("terminalId")
-            );
-            ruling.fail(fact, &[request.n]);
+            ));
         }
     }
 }
@@ -349,12 +329,11 @@ fn flat_result(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_
         return;
     };
     if TerminalExit::of(result).is_none() && result.member("exitStatus").and_then(TerminalExit::of).is_some() {
-        let fact = fact!(
+        ruling.fail(fact!(
             "nested-exit-status",
             "the client nested the exit of {method} in exitStatus; expected exitCode and signal in the result itself",
             method = WAIT; pointer = "/result/exitStatus"
-        );
-        ruling.fail(fact, &[]);
+        ));
     } else if result.is_object() {
         ruling.pass();
     }
@@ -370,14 +349,11 @@ fn kept_after_kill(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
         Outcome::Error(_) if is_excused(request, answer) => {}
-        Outcome::Error(_) => {
-            let fact = fact!(
-                "terminal-gone-after-kill",
-                "the client answered {method} for a killed command with {answer}; expected the terminal to stay valid",
-                method = request.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()
-            );
-            ruling.fail(fact, &[request.n, killed]);
-        }
+        Outcome::Error(_) => ruling.proved_by(&[request.n, killed]).fail(fact!(
+            "terminal-gone-after-kill",
+            "the client answered {method} for a killed command with {answer}; expected the terminal to stay valid",
+            method = request.method, answer = answer.outcome.describe(); code = answer.outcome.error_code()
+        )),
     }
 }
 
@@ -399,14 +375,13 @@ fn wait_after_kill_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         let ends = ends_of(ctx, request);
         let killed = ends.kill_done.filter(|_| ends.killed.is_some_and(|killed| killed > request.n));
         if let Some(killed) = killed.filter(|&killed| is_passed_over(ctx.conversation, request, killed)) {
-            let fact = fact!(
+            ruling.proved_by(&[request.n, killed]).fail(fact!(
                 "wait-unanswered-after-kill",
                 "the client did not answer a pending {method} after it killed the command, but answered a later \
                 request",
                 method = WAIT;
                 terminal_id = request.text("terminalId")
-            );
-            ruling.fail(fact, &[request.n, killed]);
+            ));
         }
     }
 }
@@ -449,12 +424,11 @@ fn wait_at_release_open(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             .release_done
             .filter(|_| terminal.released.is_some_and(|released| released > request.n));
         if let Some(released) = released.filter(|&released| is_passed_over(ctx.conversation, request, released)) {
-            let fact = fact!(
+            ruling.proved_by(&[request.n, released]).fail(fact!(
                 "wait-unanswered-after-release",
                 "the client did not answer a pending {method} after the release, but answered a later request",
                 method = WAIT; terminal_id = request.text("terminalId")
-            );
-            ruling.fail(fact, &[request.n, released]);
+            ));
         }
     }
 }

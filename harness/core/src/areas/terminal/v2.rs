@@ -77,7 +77,7 @@ fn signal(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
         actual = signal; pointer = "/params/update/exitStatus/signal"
     );
     let is_number = signal.trim().parse::<i64>().is_ok();
-    if is_number { ruling.fail(fact, &[]) } else { ruling.note(fact) }
+    if is_number { ruling.fail(fact) } else { ruling.note(fact) }
 }
 
 /// Files and terminals of the client are not part of version 2.

@@ -39,26 +39,20 @@ fn flush(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
                 && between(closed, ctx.us) < ANSWER_AFTER_END
                 && between(exchange.us, closed) > NOT_FLUSHED =>
         {
-            let message = fact!(
+            ruling.proved_by(&[exchange.n, verdict]).fail(fact!(
                 "answered-at-shutdown",
                 "the {party} answered {method} only when it was being stopped; expected the answer without further \
                 input",
                 party = ctx.from,
                 method = exchange.method
-            );
-            ruling.fail(message, &[exchange.n, verdict]);
+            ));
         }
-        (_, Some(&verdict)) => {
-            ruling.inconclusive(
-                fact!(
-                    "answered-late",
-                    "the {party} answered {method} after the time limit",
-                    party = ctx.from,
-                    method = exchange.method
-                ),
-                &[exchange.n, verdict],
-            );
-        }
+        (_, Some(&verdict)) => ruling.proved_by(&[exchange.n, verdict]).inconclusive(fact!(
+            "answered-late",
+            "the {party} answered {method} after the time limit",
+            party = ctx.from,
+            method = exchange.method
+        )),
         _ => {}
     }
 }
@@ -77,13 +71,12 @@ fn only_lf(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     match answer.exchange {
         Some(exchange) if exchange.n == separated && unreadable => {
             // Its id was read, so probably the whole message was.
-            let message = fact!(
+            ruling.proved_by(&[separated]).inconclusive(fact!(
                 "parse-error-with-id",
                 "the {party} answered a message with a line separator in a string with error -32700 and its id",
                 party = ctx.from;
                 code = -32700
-            );
-            ruling.inconclusive(message, &[separated]);
+            ));
         }
         Some(exchange) if exchange.n == separated => ruling.pass(),
         None if conversation.unreadable.contains_key(&ctx.from.other()) => {}
@@ -92,13 +85,13 @@ fn only_lf(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
             && answer.id.is_none_or(|id| *id == RpcId::Null)
             && conversation.deliberate.is_empty() =>
         {
-            ruling.fail(fact!(
+            ruling.proved_by(&[separated]).fail(fact!(
                 "parse-error",
                 "the {party} answered a message with a line separator in a string with error -32700; expected it to \
                 read the message",
                 party = ctx.from;
                 code = -32700
-            ), &[separated]);
+            ));
         }
         _ => {}
     }
@@ -114,15 +107,12 @@ fn only_lf_unanswered(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let usual = |open: &&Exchange| is_usually_answered(conversation, ctx.from, &open.method);
     for open in conversation.open_of(ctx.from.other()).filter(separated).filter(usual) {
         if conversation.timed_out.contains_key(&open.n) && conversation.fence.is_some_and(|fence| fence > open.n) {
-            ruling.fail(
-                fact!(
-                    "unanswered",
-                    "the {party} did not answer {method} with a line separator in a string",
-                    party = ctx.from,
-                    method = open.method
-                ),
-                &[open.n],
-            );
+            ruling.proved_by(&[open.n]).fail(fact!(
+                "unanswered",
+                "the {party} did not answer {method} with a line separator in a string",
+                party = ctx.from,
+                method = open.method
+            ));
         }
     }
 }

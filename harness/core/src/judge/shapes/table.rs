@@ -217,7 +217,7 @@ impl Table {
                 expected = known;
                 actual = member.name
             );
-            tallies.ruling(self.members.requirement, event).fail(fact, &[]);
+            tallies.ruling(self.members.requirement, event).fail(fact);
         }
         let tempting = |name: &str| name.contains(char::is_uppercase);
         if !misspelt && payload.parts.members.iter().any(|m| m.known == Site::Defined && tempting(m.name)) {
@@ -310,7 +310,7 @@ fn fail(requirement: &str, payload: &Payload<'_>, problem: &Problem, event: usiz
     let fact = Fact::of_problem(payload.from, payload.method, payload.is_result, problem);
     let mut ruling = tallies.ruling(requirement, event);
     // An agent may show a prompt as it came, also one with a block that the tester made wrong on purpose.
-    ruling.fail_unless(payload.may_repeat && problem.at.starts_with("/update/content"), fact, &[]);
+    ruling.fail_unless(payload.may_repeat && problem.at.starts_with("/update/content"), fact);
 }
 
 /// Whether the member holds a value of an open set: one of the protocol, or one of the party's own.
