@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::common::NO_METHOD;
-use super::support::{Finish, died_after, fail_in_case, late_for, waits_for_others};
+use super::support::{Finish, died_after, late_for, waits_for_others};
 use crate::areas::cancel::agent::{fails_when_stopped, replied_to};
 use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::timing::{CANCEL_CROSSING, WRONG_CANCEL, between};
@@ -18,9 +18,9 @@ use crate::wire::{Members, RpcId};
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancelreq.unsupported-ignored.agent", On::CaseEnd(served_after_any)),
     Check::agent("cancelreq.unsupported-ignored.agent", On::Process(died)),
-    Check::agent("cancelreq.code.agent", On::End(other_code)),
+    Check::agent("cancelreq.code.agent", On::End(|ctx, ruling| decide_codes(ctx, StoppedBy::CancelRequest, ruling))),
     Check::agent("cancelreq.internal.agent", On::Response(internal)).only(&["session/prompt"]),
-    Check::agent("cancelreq.internal.agent", On::End(internal_codes)),
+    Check::agent("cancelreq.internal.agent", On::End(|ctx, ruling| decide_codes(ctx, StoppedBy::Close, ruling))),
     Check::agent("cancelreq.flush-first", On::Response(flushed)).only(&["session/prompt"]),
     Check::agent("cancelreq.flush-first", On::Update(flushed_late)),
     Check::client("cancelreq.internal.client", On::Response(gave_up)),
@@ -107,12 +107,7 @@ fn code(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     }
 }
 
-/// As above, for turns that fail with another error whenever the client cancels their prompt by its id.
-fn other_code(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
-    decide_codes(ctx, StoppedBy::CancelRequest, ruling);
-}
-
-/// Fails another code than -32800 where turns fail whenever the client stops them in this way.
+/// As above: fails another code than -32800 where turns fail whenever the client stops them in this way.
 fn decide_codes(ctx: &CheckContext<'_>, by: StoppedBy, ruling: &mut Ruling<'_>) {
     let Some((trial, events)) = fails_when_stopped(ctx, by) else { return };
     if let Some(code) = trial.error.filter(|code| *code != CANCELLED) {
@@ -279,10 +274,8 @@ fn scope(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
                 "the {party} answered {method} as cancelled, but only another request was cancelled",
                 party = ctx.from, method = exchange.method; pointer = "/error/code", id = cancel.id.to_string()
             );
-            match between(cancel.us, ctx.us) <= WRONG_CANCEL {
-                true => fail_in_case(ctx, fact, &[exchange.n, cancel.n], ruling),
-                false => ruling.proved_by(&[exchange.n, cancel.n]).inconclusive(fact),
-            }
+            let is_certain = ctx.conversation.whole && between(cancel.us, ctx.us) <= WRONG_CANCEL;
+            ruling.proved_by(&[exchange.n, cancel.n]).fail_if(is_certain, fact);
         }
         Outcome::Error(_) => {}
         Outcome::Result(_) => ruling.pass(),
@@ -299,11 +292,6 @@ fn internal(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
         };
     };
     decide_code(ctx, finish.outcome, closed, ruling);
-}
-
-/// As above, for turns that fail with another error whenever the client closes their session.
-fn internal_codes(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
-    decide_codes(ctx, StoppedBy::Close, ruling);
 }
 
 /// Whether the client had other reasons to cancel a request of the agent: its turn was cancelled or is over, its

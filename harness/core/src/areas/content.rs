@@ -141,13 +141,11 @@ fn groups(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>
             message_id = id, actual = update.variant, first;
             pointer = "/params/update/messageId"
         )),
-        _ if session.finished_messages.contains(id) => {
-            ruling.note(fact!(
-                "message-continued",
-                "the agent continued the earlier message `{message_id}` after another one",
-                message_id = id; pointer = "/params/update/messageId"
-            ));
-        }
+        _ if session.finished_messages.contains(id) => ruling.note(fact!(
+            "message-continued",
+            "the agent continued the earlier message `{message_id}` after another one",
+            message_id = id; pointer = "/params/update/messageId"
+        )),
         _ => ruling.pass(),
     }
 }

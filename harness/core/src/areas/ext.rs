@@ -231,22 +231,18 @@ fn method_underscore(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut R
         _ if known => ruling.pass(),
         // The area `jsonrpc` has requirements on these.
         method if method.starts_with("rpc.") || misspelt => {}
-        method if drafted || is_withdrawn(method) => {
-            ruling.note(fact!(
-                "draft-method",
-                "the {party} called {method}, which only a draft or an earlier version has",
-                party = ctx.from,
-                method
-            ));
-        }
-        method if parties.iter().any(|&party| edition.other_revision_has_method(party, method)) => {
-            ruling.note(fact!(
-                "newer-method",
-                "the {party} called {method}, which only another revision has; this edition does not judge it",
-                party = ctx.from,
-                method
-            ));
-        }
+        method if drafted || is_withdrawn(method) => ruling.note(fact!(
+            "draft-method",
+            "the {party} called {method}, which only a draft or an earlier version has",
+            party = ctx.from,
+            method
+        )),
+        method if parties.iter().any(|&party| edition.other_revision_has_method(party, method)) => ruling.note(fact!(
+            "newer-method",
+            "the {party} called {method}, which only another revision has; this edition does not judge it",
+            party = ctx.from,
+            method
+        )),
         method => ruling.fail(fact!(
             "custom-method-without-underscore",
             "the {party} called {method}; expected a method of the protocol or a leading underscore",

@@ -10,7 +10,7 @@ pub use self::state::State;
 use self::state::all_of_several;
 pub(super) use self::state::entries;
 use super::common::{BAD_PARAMS, NO_METHOD, NOT_FOUND, decide_absolute, decide_implemented, proper};
-use super::support::{fail_in_case, last_part, same_path};
+use super::support::{last_part, same_path};
 use crate::areas::timestamp::timestamp;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CURSOR_LIFETIME, NEXT_PAGE, between};
@@ -403,12 +403,11 @@ fn empty_cursor_left(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let was_served = ctx.conversation.fence.is_some_and(|fence| fence > walk.n);
     let is_silent = between(walk.us, ctx.us) > NEXT_PAGE && ctx.conversation.is_of_case(walk.n);
     if list.followed > 1 && !list.has_left && was_served && is_silent {
-        let fact = fact!(
+        ruling.proved_by(&[walk.n]).fail_in_case(fact!(
             "empty-cursor-left",
             "the client asked for no page after one with an empty nextCursor, and followed all others; expected a \
             request for the next page"
-        );
-        fail_in_case(ctx, fact, &[walk.n], ruling);
+        ));
     }
 }
 

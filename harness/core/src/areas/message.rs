@@ -1,7 +1,6 @@
 //! Area `message`: the ids of messages in version 2.
 
 use crate::areas::state::{has_sent_all_text, idle};
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::UpdateSeen;
 use crate::fact;
@@ -28,12 +27,8 @@ fn reply_with_earlier_id(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling
                 "the agent sent its reply as the message `{actual}`, which is an earlier reply; expected another id",
                 actual = id; session_id = update.session
             );
-            let same = history.replies.is_subset(&history.earlier_replies);
-            if same && has_sent_all_text(ctx, session) && !ctx.conversation.may_miss_work(session) {
-                fail_in_case(ctx, fact, &[], ruling);
-            } else {
-                ruling.inconclusive(fact);
-            }
+            let same = history.replies.is_subset(&history.earlier_replies) && has_sent_all_text(ctx, session);
+            ruling.fail_if(same && ctx.conversation.whole && !ctx.conversation.may_miss_work(session), fact);
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 pub use self::state::State;
 use self::state::{entries, items, texts};
-use super::support::{Finish, fail_in_case};
+use super::support::Finish;
 use crate::areas::common::{decide_absolute, decide_replaced};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, UpdateSeen};
@@ -98,16 +98,13 @@ fn compare(ctx: &CheckContext<'_>, (session, id): (&str, &str), now: &[Value], p
         return;
     }
     match back.first() {
-        Some(text) if before.is_disjoint(&now) => {
-            let fact = fact!(
-                "partial-plan",
-                "the agent sent a plan with the dropped entry `{entry}` and without those of the last plan; expected \
-                all entries",
-                entry = text;
-                pointer = pointer
-            );
-            fail_in_case(ctx, fact, &[], ruling);
-        }
+        Some(text) if before.is_disjoint(&now) => ruling.fail_in_case(fact!(
+            "partial-plan",
+            "the agent sent a plan with the dropped entry `{entry}` and without those of the last plan; expected \
+            all entries",
+            entry = text;
+            pointer = pointer
+        )),
         Some(text) => ruling.inconclusive(fact!(
             "entry-came-back",
             "the agent dropped the entry `{entry}` from the plan and sent it again",

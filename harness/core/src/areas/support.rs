@@ -6,7 +6,7 @@ use crate::areas::CheckContext;
 use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::conversation::{Answer, Conversation, Exchange, Outcome, Session, Turn, TurnLog, UpdateSeen};
 use crate::fact;
-use crate::finding::{Fact, Ruling};
+use crate::finding::Ruling;
 use crate::requirement::Party;
 use crate::trace::ProcessEvent;
 use crate::wire::Members;
@@ -122,11 +122,6 @@ pub(crate) fn late_for<'m>(ctx: &CheckContext<'_>, update: &UpdateSeen<'m>) -> O
         session.asked.is_some_and(|asked| asked > ended) || open.any(|open| open.session() == Some(update.session));
     // It may be late for any of the overlapping prompts, and each has a separate requirement.
     (turn.overlapped.is_none() && !asked).then_some(turn)
-}
-
-/// Fails in a case, where the harness knows all messages and acts. In a recording, the reason may be missing.
-pub(crate) fn fail_in_case(ctx: &CheckContext<'_>, fact: Fact, also: &[usize], ruling: &mut Ruling<'_>) {
-    ruling.proved_by(also).fail_if(ctx.conversation.whole, fact);
 }
 
 /// Whether the answer to a request may have to wait for a model, a user, or a running command.

@@ -374,13 +374,11 @@ fn terminal_known(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
                 terminal_id = id, actual = terminal.session;
                 pointer = pointer, expected = session_of(payload)
             )),
-            None if may_have_other_terminals(ctx) => {
-                ruling.note(fact!(
-                    "own-terminal",
-                    "the agent embedded a terminal of its own, `{terminal_id}`, which the client's _meta may allow",
-                    terminal_id = id; pointer = pointer
-                ));
-            }
+            None if may_have_other_terminals(ctx) => ruling.note(fact!(
+                "own-terminal",
+                "the agent embedded a terminal of its own, `{terminal_id}`, which the client's _meta may allow",
+                terminal_id = id; pointer = pointer
+            )),
             None if was_reopened(ctx, session_of(payload)) => ruling.inconclusive(fact!(
                 "terminal-of-earlier-opening",
                 "the agent embedded the terminal `{terminal_id}`, which may date from before the session was \

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 pub use self::state::{CANCEL_ONE, State};
 use self::state::{Cancellable, Cancels};
 use crate::areas::state::{end_of, idle, served, watched};
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On, background};
 use crate::conversation::timing::{CANCEL_LIMIT, between, millis};
 use crate::conversation::{Activity, CallSeen, UpdateSeen, Work};
@@ -39,12 +38,11 @@ fn idle_by_tool_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: 
     if work.is_active() {
         ruling.pass();
     } else if history.idle > cancel && went_on && !is_prompted && !work.may_be_ended() {
-        let fact = fact!(
+        ruling.proved_by(&[cancel, begun, history.idle]).fail_in_case(fact!(
             "idle-after-tool-cancel",
             "the agent reported idle after {method} and then went on with the same work; expected the state to stay",
             method = "tool_call/cancel"; session_id = update.session, pointer = "/params/update/state"
-        );
-        fail_in_case(ctx, fact, &[cancel, begun, history.idle], ruling);
+        ));
     }
 }
 

@@ -159,6 +159,8 @@ pub struct Ruling<'j> {
     is_older: bool,
     /// The streams of the messages.
     streams: Option<&'j Streams>,
+    /// Whether the trace is that of a case.
+    is_case: bool,
 }
 
 impl<'j> Ruling<'j> {
@@ -169,7 +171,7 @@ impl<'j> Ruling<'j> {
         unread: Option<Unread>,
         event: usize,
     ) -> Self {
-        Self { tally, failures, unread, event, is_inapplicable: false, is_older: false, streams: None }
+        Self { tally, failures, unread, event, is_inapplicable: false, is_older: false, streams: None, is_case: false }
     }
 
     /// Drops passes if the precondition of the requirement is false.
@@ -181,6 +183,12 @@ impl<'j> Ruling<'j> {
     /// Leaves violations undecided if the party may be too old for the requirement.
     pub(crate) const fn unless_older(mut self, is_older: bool) -> Self {
         self.is_older = is_older;
+        self
+    }
+
+    /// Lets [`Proved::fail_in_case`] fail, if the trace is that of a case.
+    pub(crate) const fn in_case(mut self, is_case: bool) -> Self {
+        self.is_case = is_case;
         self
     }
 
@@ -223,6 +231,11 @@ impl<'j> Ruling<'j> {
     /// As [`Proved::fail_unless`], by the current event alone.
     pub fn fail_unless(&mut self, is_doubtful: bool, fact: Fact) {
         self.proved_by(&[]).fail_unless(is_doubtful, fact);
+    }
+
+    /// As [`Proved::fail_in_case`], by the current event alone.
+    pub fn fail_in_case(&mut self, fact: Fact) {
+        self.proved_by(&[]).fail_in_case(fact);
     }
 
     /// As [`Proved::inconclusive`], by the current event alone.
@@ -286,6 +299,12 @@ impl Proved<'_, '_> {
     /// Records a violation unless it is doubtful, and otherwise an observation that does not decide.
     pub fn fail_unless(self, is_doubtful: bool, fact: Fact) {
         self.fail_if(!is_doubtful, fact);
+    }
+
+    /// Fails in a case, where the harness knows all messages and acts. In a recording, the reason may be missing.
+    pub fn fail_in_case(self, fact: Fact) {
+        let is_case = self.ruling.is_case;
+        self.fail_if(is_case, fact);
     }
 
     /// Records that the subject stopped answering, which neither violates the requirement by itself nor lets it pass.

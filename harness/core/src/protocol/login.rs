@@ -9,7 +9,7 @@ use serde_json::Value;
 pub const CONFIGURED: &str = "ACP_CONFORMANCE_AGENT";
 
 /// The arguments and variables that a method of the type `terminal` adds to the start of the agent's program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TerminalLogin {
     /// The id of the method, which version 2 calls `methodId`.
     pub id: String,

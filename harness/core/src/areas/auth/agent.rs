@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// Returns the login methods in a result of `initialize`.
-fn methods_in(result: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn methods_in(result: &Value) -> impl Iterator<Item = &Value> {
     result.member("authMethods").and_then(Value::as_array).into_iter().flatten()
 }
 

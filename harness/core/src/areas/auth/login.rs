@@ -14,7 +14,7 @@ use crate::wire::{Content, Members, read_line};
 const MOST_LOGINS: usize = 64;
 
 /// A start of the agent's program for a login in a terminal, with its results.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct LoginProcess {
     /// The event of the start.
     pub n: usize,
@@ -109,17 +109,10 @@ impl Logins {
                 start: start.clone(),
                 base,
                 adds,
-                addressed: None,
-                printed: None,
-                ended: None,
-                fenced: None,
-                reconnected: None,
-                reopened: None,
-                kept_on: None,
-                repeated: false,
                 knows_failure,
                 process: event.connection,
                 offered_on,
+                ..LoginProcess::default()
             });
         }
     }

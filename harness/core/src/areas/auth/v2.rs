@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::agent::{advertised, methods_in};
 use crate::areas::common::{LOGIN as LOGIN_NEEDED, decide_implemented, is_probe, proper};
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, Conversation};
@@ -24,8 +25,7 @@ const LOGOUT: &str = "auth/logout";
 
 /// Whether the agent advertised a login method; false before its answer to `initialize`.
 fn advertises_methods(conversation: &Conversation) -> bool {
-    let methods = conversation.initialized.as_ref().and_then(|(_, result)| result.member("authMethods")?.as_array());
-    methods.is_some_and(|methods| !methods.is_empty())
+    advertised(conversation).next().is_some()
 }
 
 /// "Supplying one or more methods means the agent MUST support both `auth/login` and `auth/logout`."
@@ -52,8 +52,7 @@ fn login_unlocks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         )
     };
     match answer.outcome.error_code() {
-        Some(LOGIN_NEEDED) if login.unlocked => ruling.proved_by(&[done, exchange.n]).inconclusive(fact()),
-        Some(LOGIN_NEEDED) => ruling.proved_by(&[done, exchange.n]).fail(fact()),
+        Some(LOGIN_NEEDED) => ruling.proved_by(&[done, exchange.n]).fail_unless(login.unlocked, fact()),
         None => ruling.pass(),
         Some(_) => {}
     }
@@ -65,7 +64,7 @@ fn login_unlocks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 /// Correct but unusual: names that differ in case only, which are different on most systems.
 fn env_unique(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
-    for method in result.member("authMethods").and_then(Value::as_array).into_iter().flatten() {
+    for method in methods_in(result) {
         let Some(env) = method.member("env").and_then(Value::as_array).filter(|env| !env.is_empty()) else { continue };
         let mut seen = BTreeSet::new();
         let names = env.iter().filter_map(|variable| variable.member("name")?.as_str());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::areas::common::{LOGIN, WITHDRAWN};
-use crate::areas::support::{Finish, died_after, fail_in_case, late_for};
+use crate::areas::support::{Finish, died_after, late_for};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, TURN_START, WRONG_CANCEL, between, millis};
 use crate::conversation::{
@@ -212,12 +212,11 @@ pub(in crate::areas) fn fails_when_stopped<'m>(
 /// shows another client's turn in the same session. So a recording is inconclusive.
 fn update_came_late(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some((at, (ended, _))) = late_for(ctx, update).and_then(|turn| turn.at_cancel.as_ref().zip(turn.ended)) {
-        let fact = fact!(
+        ruling.proved_by(&[at.n, ended]).fail_in_case(fact!(
             "update-after-response",
             "the agent sent {update} after its response to the cancelled prompt; expected it before the response",
             update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
-        );
-        fail_in_case(ctx, fact, &[at.n, ended], ruling);
+        ));
     }
 }
 
@@ -268,7 +267,7 @@ pub(in crate::areas) fn replied_to(ctx: &CheckContext<'_>, answer: &Answer<'_>, 
     // These two codes answer only calls.
     let to_a_call = matches!(answer.outcome.error_code(), Some(-32601 | -32602));
     match answer.outcome {
-        Outcome::Error(_) if !to_a_call => fail_in_case(ctx, fact, &[*n], ruling),
+        Outcome::Error(_) if !to_a_call => ruling.proved_by(&[*n]).fail_in_case(fact),
         _ => ruling.proved_by(&[*n]).fail(fact),
     }
 }
@@ -391,13 +390,12 @@ fn not_sticky(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     match finish.reason() {
         Some("cancelled") if has_no_other_reason(&finish) && cancelled_elsewhere(ctx, &finish).is_none() => {
             if finish.log.cancel_read {
-                let fact = fact!(
+                ruling.proved_by(&[finish.exchange.n]).fail_in_case(fact!(
                     "earlier-cancel-applied",
                     "the agent ended the turn as cancelled; expected it to continue, since the cancel came before \
                     its prompt";
                     pointer = "/result/stopReason", actual = "cancelled"
-                );
-                fail_in_case(ctx, fact, &[finish.exchange.n], ruling);
+                ));
             } else {
                 ruling.proved_by(&[finish.exchange.n]).inconclusive(fact!(
                     "cancel-read-with-prompt",
@@ -455,12 +453,11 @@ fn scope(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(elsewhere) = cancelled_elsewhere(ctx, &finish) else { return };
     match finish.reason() {
         Some("cancelled") if has_no_other_reason(&finish) && !earlier_cancel(&finish) => {
-            let fact = fact!(
+            ruling.proved_by(&[elsewhere]).fail_in_case(fact!(
                 "other-session-cancelled",
                 "the agent ended the turn as cancelled, but the client cancelled only another session";
                 pointer = "/result/stopReason", actual = "cancelled", session_id = finish.exchange.session()
-            );
-            fail_in_case(ctx, fact, &[elsewhere], ruling);
+            ));
         }
         Some("cancelled") | None => {}
         // Until then, the agent may have ended both turns before it read the cancel.

@@ -2,7 +2,6 @@
 
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::{DISTINCTIVE, STATE, end_of, idle, served, watched};
-use crate::areas::support::fail_in_case;
 use crate::areas::toolcancel::CANCEL_ONE;
 use crate::areas::{Check, CheckContext, On, background, with};
 use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, millis};
@@ -206,13 +205,12 @@ fn new_work_first(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut 
         && after.iter().any(asks_for)
         && !before.iter().any(asks_for)
     {
-        let fact = fact!(
+        ruling.proved_by(&[cancel]).fail_in_case(fact!(
             "new-work-before-idle",
             "the agent worked on a prompt before it reported the end of the work that the client cancelled before; \
             expected the state idle first";
             session_id = update.session, pointer = "/params/update/content"
-        );
-        fail_in_case(ctx, fact, &[cancel], ruling);
+        ));
     }
 }
 
@@ -266,10 +264,8 @@ fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling:
         actual = reason; session_id = update.session, pointer = REASON
     );
     let is_withdrawn = ctx.conversation.cancel_requests.iter().any(|request| request.n > cancel);
-    match session.has_denied || is_withdrawn || session.closed.is_some() {
-        true => ruling.proved_by(&[prompt, cancel]).inconclusive(fact),
-        false => fail_in_case(ctx, fact, &[prompt, cancel], ruling),
-    }
+    let is_doubtful = session.has_denied || is_withdrawn || session.closed.is_some() || !ctx.conversation.whole;
+    ruling.proved_by(&[prompt, cancel]).fail_unless(is_doubtful, fact);
 }
 
 /// Whether an update belongs to a message or tool call of the work with these events of its end and begin; `None` if
@@ -302,11 +298,8 @@ fn late_update(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
             "the agent sent {update} of cancelled work after it reported the session as idle; expected it before",
             update = update.variant; session_id = update.session, pointer = "/params/update/sessionUpdate"
         );
-        if ctx.conversation.may_miss_work(session) {
-            ruling.proved_by(&[cancelled.0]).inconclusive(fact);
-        } else {
-            fail_in_case(ctx, fact, &[cancelled.0], ruling);
-        }
+        let is_certain = ctx.conversation.whole && !ctx.conversation.may_miss_work(session);
+        ruling.proved_by(&[cancelled.0]).fail_if(is_certain, fact);
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::areas::cancel::v2::reason;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::STATE;
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, EndedBy, Outcome};
 use crate::fact;
@@ -53,12 +52,11 @@ fn call_after_close(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
         return;
     };
     if let Some(closed) = session.closed {
-        let fact = fact!(
+        ruling.proved_by(&[closed]).fail_in_case(fact!(
             "message-after-close",
             "the agent sent {method} for a session after it had answered session/close; expected no message",
             method = call.method; session_id = call.text("sessionId"), pointer = "/params/sessionId"
-        );
-        fail_in_case(ctx, fact, &[closed], ruling);
+        ));
     }
 }
 
@@ -100,13 +98,13 @@ fn prompt_at_close(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
         (Some(WITHDRAWN), _) => ruling.pass(),
         (Some(LOGIN), _) => {}
         (Some(_), _) if held && ctx.conversation.holds_prompts => {
-            fail_in_case(ctx, fact("error -32800"), &[exchange.n, close], ruling)
+            ruling.proved_by(&[exchange.n, close]).fail_in_case(fact("error -32800"))
         }
         (None, Some(id)) if session.work.user_messages.contains_key(id) => ruling.pass(),
         // After the response to the close, the agent cannot report the message any more.
         (None, Some(_)) if session.closed.is_some_and(|closed| closed > close) => {
             let expected = "error -32800, since it reported no message for the prompt";
-            fail_in_case(ctx, fact(expected), &[exchange.n, close], ruling);
+            ruling.proved_by(&[exchange.n, close]).fail_in_case(fact(expected));
         }
         _ => {
             ruling.proved_by(&[exchange.n, close]).inconclusive(fact("error -32800, or the id of the inserted message"))

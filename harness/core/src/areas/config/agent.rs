@@ -8,7 +8,6 @@ use crate::areas::common::{BAD_PARAMS, NO_METHOD, decide_implemented, decide_ref
 use crate::areas::modes::agent::{
     client_sets, decide_anytime, decide_current_refused, decide_listed_refused, decide_refused_in_turns,
 };
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{
     Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_id, option_text as text,
@@ -33,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("config.set-complete", On::Response(set_complete)).only(&[SET]),
     Check::agent("config.set-effective", On::Response(set_effective)).only(&[SET]),
     Check::agent("config.set-anytime", On::Response(set_anytime)).only(&[SET]),
-    Check::agent("config.set-anytime", On::End(refused_in_turns)),
+    Check::agent("config.set-anytime", On::End(|ctx, ruling| decide_refused_in_turns(ctx, SET, ruling))),
     Check::agent("config.set-boolean", On::Response(set_boolean)).only(&[SET]),
     Check::agent("config.unknown-id", On::Response(unknown_id)).only(&[SET]),
     Check::agent("config.unlisted-value", On::Response(unlisted_value)).only(&[SET]),
@@ -280,13 +279,11 @@ fn decide_complete(first: &[Value], before: &[Value], now: &[Value], ruling: &mu
         }
         [] if before.len() > 1 => ruling.pass(),
         [] => {}
-        _ if now.len() < 2 => {
-            ruling.inconclusive(fact!(
-                "options-missing",
-                "the agent sent a list without the options {missing}",
-                missing = gone
-            ));
-        }
+        _ if now.len() < 2 => ruling.inconclusive(fact!(
+            "options-missing",
+            "the agent sent a list without the options {missing}",
+            missing = gone
+        )),
         _ => {
             ruling.note(fact!("options-gone", "the agent removed the options {missing} from its list", missing = gone))
         }
@@ -345,11 +342,6 @@ fn set_anytime(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     if let Some(change) = Change::of(ctx, answer).filter(|change| change.valid().is_some()) {
         decide_anytime(answer, change.exchange, change.session, ruling);
     }
-}
-
-/// As above, for an option that is refused in each turn.
-fn refused_in_turns(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
-    decide_refused_in_turns(ctx, SET, ruling);
 }
 
 /// "For boolean options, Clients send `type: \"boolean\"` with a boolean `value`."
@@ -477,14 +469,13 @@ fn announced_by_both(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     if mode == value {
         return ruling.pass();
     }
-    let fact = fact!(
+    ruling.fail_in_case(fact!(
         "announced-by-one",
         "the agent announced a change of the mode by only one of its updates: the mode is `{mode_id}`, and the \
         option for it has the value `{value}`; expected both updates",
         mode_id = mode, value;
         session_id = exchange.session()
-    );
-    fail_in_case(ctx, fact, &[], ruling);
+    ));
 }
 
 /// As above: the list of options that follows a change of the mode shows it.
@@ -503,16 +494,13 @@ fn shows_set_mode(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     match text(option, "currentValue") {
         _ if crossing => {}
         Some(value) if value == set.mode => ruling.pass(),
-        Some(value) if value == set.before => {
-            let fact = fact!(
-                "option-of-old-mode",
-                "the agent sent the value `{value}` of the option for the mode after the client set the mode \
-                `{mode_id}`; expected the same",
-                value, mode_id = set.mode;
-                method = SET, pointer = "/result/configOptions"
-            );
-            fail_in_case(ctx, fact, &[set.n], ruling);
-        }
+        Some(value) if value == set.before => ruling.proved_by(&[set.n]).fail_in_case(fact!(
+            "option-of-old-mode",
+            "the agent sent the value `{value}` of the option for the mode after the client set the mode \
+            `{mode_id}`; expected the same",
+            value, mode_id = set.mode;
+            method = SET, pointer = "/result/configOptions"
+        )),
         _ => {}
     }
 }

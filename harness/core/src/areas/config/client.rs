@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::areas::modes::client::{SET_MODE, fail_if_clear, settled};
+use crate::areas::modes::client::{SET_MODE, is_unclear, settled};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{CallSeen, Session, option_id, option_text, option_values};
 use crate::fact;
@@ -96,7 +96,7 @@ fn option_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
                 "the client set the option `{config_id}`; expected an option that the agent offers for the session",
                 config_id = setting.id; method = SET_OPTION, pointer = "/params/configId"
             );
-            fail_if_clear(ctx, call, fact, ruling);
+            ruling.fail_unless(is_unclear(ctx, call), fact);
         }
         (_, Some(value)) => {
             let fact = fact!(
@@ -104,7 +104,7 @@ fn option_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
                 "the client set the option `{config_id}` to `{actual}`; expected a value that the option lists",
                 config_id = setting.id, actual = value; method = SET_OPTION, pointer = "/params/value"
             );
-            fail_if_clear(ctx, call, fact, ruling);
+            ruling.fail_unless(is_unclear(ctx, call), fact);
         }
     }
 }
@@ -127,7 +127,7 @@ fn value_fits(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
             config_id = setting.id, value = setting.value, value_type = call.text("type"), expected = setting.kind();
             method = SET_OPTION, pointer = "/params/value"
         );
-        fail_if_clear(ctx, call, fact, ruling);
+        ruling.fail_unless(is_unclear(ctx, call), fact);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Area `fs`, the agent's half: how the agent uses the client's files.
 
 use crate::areas::common::{decide_absolute, mentions, proper};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, Outcome, Session};
 use crate::fact;
 use crate::finding::Ruling;
@@ -12,7 +12,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("fs.write.path-absolute", On::Call(write_path_absolute)).alone().only(&[WRITE]),
     Check::agent("fs.read.line-one-based", On::Call(line_one_based)).alone().only(&[READ]),
     Check::agent("fs.session-known", On::Call(session_known)).only(&[READ, WRITE]),
-    Check::agent("fs.error-survived", On::Response(error_survived)).only(&["session/prompt"]),
+    Check::agent("fs.error-survived", On::Response(with!(decide_survived, "fs/"))).only(&["session/prompt"]),
 ];
 
 pub(super) const READ: &str = "fs/read_text_file";
@@ -129,12 +129,7 @@ fn meant_by_path<'m>(ctx: &CheckContext<'m>, named: &Session, path: &str) -> Opt
     Some((id, session.turn.as_ref()?.n))
 }
 
-/// An error answer of the client does not end the turn with the same error.
-fn error_survived(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    decide_survived(ctx, answer, "fs/", ruling);
-}
-
-/// Decides about a turn in which the client answered a request below `prefix` with an error.
+/// An error answer of the client to a request below `prefix` does not end the turn with the same error.
 ///
 /// The prompt may fail for reasons of the model. In a case, the tester's error has a text of its own, so its
 /// repetition proves the origin; a client's text in a recording does not.

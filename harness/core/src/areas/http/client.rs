@@ -131,12 +131,10 @@ fn opened_no_stream(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let waits = |sent: &&Sent| sent.method == "POST" && between(sent.us, ctx.us) >= LATE_RESPONSE;
     for sent in state.all().filter(waits) {
         match (sent.called(), sent.session()) {
-            (Some("session/new"), _) if !is_open(None) => {
-                ruling.proved_by(&[sent.n]).fail(fact!(
-                    "no-connection-stream",
-                    "the client sent session/new and opened no stream of the connection"
-                ));
-            }
+            (Some("session/new"), _) if !is_open(None) => ruling.proved_by(&[sent.n]).fail(fact!(
+                "no-connection-stream",
+                "the client sent session/new and opened no stream of the connection"
+            )),
             (Some("session/prompt"), Some(session)) if !is_open(Some(session)) => {
                 ruling.proved_by(&[sent.n]).fail(fact!(
                     "no-session-stream",

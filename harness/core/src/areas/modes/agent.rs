@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, LOGIN, OPENING, decide_implemented, note_null, proper};
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{UPDATE_WITH_RESPONSE, between};
 use crate::conversation::{Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_text};
@@ -18,10 +17,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("modes.current-listed", On::Payload(current_listed)).only(OPENING),
     Check::agent("modes.ids-unique", On::Payload(ids_unique)).only(OPENING),
     Check::agent("modes.set-implemented", On::Response(set_implemented)).only(&[SET]),
-    Check::agent("modes.set-implemented", On::End(current_refused)),
+    Check::agent("modes.set-implemented", On::End(|ctx, ruling| decide_current_refused(ctx, SET, "modeId", ruling))),
     Check::agent("modes.set-implemented", On::End(|ctx, ruling| decide_listed_refused(ctx, SET, "modeId", ruling))),
     Check::agent("modes.set-anytime", On::Response(set_anytime)).only(&[SET]),
-    Check::agent("modes.set-anytime", On::End(refused_in_turns)),
+    Check::agent("modes.set-anytime", On::End(|ctx, ruling| decide_refused_in_turns(ctx, SET, ruling))),
     Check::agent("modes.set-result", On::Response(set_result)).alone().only(&[SET]),
     Check::agent("modes.set-effective", On::Update(set_effective)).only(&["current_mode_update"]),
     Check::agent("modes.set-effective", On::Response(set_kept)).only(&["session/load", "session/resume"]),
@@ -103,12 +102,6 @@ fn set_implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
     if set_of(ctx, answer).is_some() {
         decide_implemented(answer, SET, ruling);
     }
-}
-
-/// As above: a listed mode is refused because it is the current one if the agent refuses each such request, and accepts
-/// each that changes the mode.
-fn current_refused(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
-    decide_current_refused(ctx, SET, "modeId", ruling);
 }
 
 /// Fails an agent that refuses each request to set a listed value that is set already, and none that changes it.
@@ -222,11 +215,6 @@ pub(in crate::areas) fn decide_refused_in_turns(ctx: &CheckContext<'_>, method: 
     }
 }
 
-/// As [`set_anytime`], for a mode that is refused in each turn.
-fn refused_in_turns(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
-    decide_refused_in_turns(ctx, SET, ruling);
-}
-
 /// The schema requires an object here; older agents send null. Both are correct.
 fn set_result(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     note_null(answer, SET, ruling);
@@ -265,11 +253,7 @@ fn set_effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
             // Later the agent may have changed it again by itself.
             let at_once = between(set.us, ctx.us) < UPDATE_WITH_RESPONSE && !set.after_another;
             let is_late_report = ctx.areas.modes.may_report(update.session, mode);
-            if at_once && !is_late_report {
-                fail_in_case(ctx, fact, &[set.n], ruling);
-            } else {
-                ruling.proved_by(&[set.n]).inconclusive(fact);
-            }
+            ruling.proved_by(&[set.n]).fail_if(at_once && !is_late_report && ctx.conversation.whole, fact);
         }
         _ => {}
     }

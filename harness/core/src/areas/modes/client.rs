@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{CallSeen, Conversation, Session, option_text};
+use crate::conversation::{CallSeen, Session, option_text};
 use crate::fact;
-use crate::finding::{Fact, Ruling};
+use crate::finding::Ruling;
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -22,21 +22,11 @@ pub(in crate::areas) fn settled<'m>(ctx: &CheckContext<'m>, call: &CallSeen<'_>,
     (session.is_introduced() && session.loading.or(session.resuming).is_none()).then_some(session)
 }
 
-/// Whether the client may have another state: after a deliberately wrong line, or an update that came before the
-/// session was known.
-fn is_unclear(conversation: &Conversation, call: &CallSeen<'_>) -> bool {
-    let early = call.text("sessionId").is_some_and(|id| conversation.unknown_sessions.contains_key(id));
-    early || !conversation.deliberate.is_empty()
-}
-
-/// Fails a request to set something, unless the client may have another state of the session.
-pub(in crate::areas) fn fail_if_clear(
-    ctx: &CheckContext<'_>,
-    call: &CallSeen<'_>,
-    fact: Fact,
-    ruling: &mut Ruling<'_>,
-) {
-    ruling.fail_unless(is_unclear(ctx.conversation, call), fact);
+/// Whether the client may have another state of the session: after a deliberately wrong line, or an update that came
+/// before the session was known.
+pub(in crate::areas) fn is_unclear(ctx: &CheckContext<'_>, call: &CallSeen<'_>) -> bool {
+    let early = call.text("sessionId").is_some_and(|id| ctx.conversation.unknown_sessions.contains_key(id));
+    early || !ctx.conversation.deliberate.is_empty()
 }
 
 /// `modeId`: "Must be one of the modes listed in `availableModes`".
@@ -67,7 +57,7 @@ fn mode_listed(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
             "the client set the mode `{mode_id}`; expected a mode of availableModes",
             mode_id = mode; method = SET_MODE, pointer = "/params/modeId"
         );
-        fail_if_clear(ctx, call, fact, ruling);
+        ruling.fail_unless(is_unclear(ctx, call), fact);
     }
 }
 
@@ -98,6 +88,6 @@ fn modes_offered(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
             "the client sent {method}; expected it only for a session with modes",
             method = SET_MODE
         );
-        fail_if_clear(ctx, call, fact, ruling);
+        ruling.fail_unless(is_unclear(ctx, call), fact);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::areas::support::{Finish, fail_in_case};
+use crate::areas::support::Finish;
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, Decision, Exchange, Session, ToolCall, UpdateSeen};
 use crate::fact;
@@ -77,10 +77,10 @@ impl<'m> Act<'m> {
     }
 
     /// Fails a file that was written. A command may differ from that of the tool call, unless a case asked for it.
-    fn decide(&self, ctx: &CheckContext<'_>, fact: Fact, n: usize, ruling: &mut Ruling<'_>) {
+    fn decide(&self, fact: Fact, n: usize, ruling: &mut Ruling<'_>) {
         match self.path {
             Some(_) => ruling.proved_by(&[n]).fail(fact),
-            None => fail_in_case(ctx, fact, &[n], ruling),
+            None => ruling.proved_by(&[n]).fail_in_case(fact),
         }
     }
 }
@@ -167,7 +167,7 @@ fn act_while_asking(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
     let Some(act) = Act::of(ctx, call) else { return };
     let asking = asking(ctx, call.text("sessionId").unwrap_or_default());
     if let Some((id, n)) = asking.into_iter().find(|(id, _)| act.belongs_to(id)) {
-        act.decide(ctx, acted(State::Asked, id, act.path), n, ruling);
+        act.decide(acted(State::Asked, id, act.path), n, ruling);
     }
 }
 
@@ -186,7 +186,7 @@ fn asked_afterwards(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
     let mut early = side_effects.filter(|side_effect| fits(session, id, side_effect.path.as_deref()));
     if let Some(side_effect) = early.next() {
         let fact = acted(State::NotAsked, id, side_effect.path.as_deref());
-        fail_in_case(ctx, fact, &[side_effect.n, tool.n], ruling);
+        ruling.proved_by(&[side_effect.n, tool.n]).fail_in_case(fact);
     }
 }
 
@@ -225,7 +225,7 @@ fn act_in_spite_of(ctx: &CheckContext<'_>, call: &CallSeen<'_>, refusal: Decisio
     let Some(act) = Act::of(ctx, call).filter(|act| act.session.has_denied) else { return };
     let refused = act.session.tools.iter().filter_map(|(id, tool)| Some((id, refused(tool, refusal)?)));
     for (id, n) in refused.filter(|(id, _)| act.belongs_to(id)) {
-        act.decide(ctx, acted(State::Refused, id, act.path), n, ruling);
+        act.decide(acted(State::Refused, id, act.path), n, ruling);
     }
 }
 
@@ -279,14 +279,13 @@ fn asked_for_earlier_call(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &
         let ended = ctx.areas.permission.ended(id, turn, id_of_call);
         let is_unasked = call.reported && call.permissions.is_empty() && call.n < last.n;
         if is_unasked && ended.is_some_and(|ended| ended > answered) {
-            let fact = fact!(
+            ruling.proved_by(&[last.n, tool.n, call.n]).fail_in_case(fact!(
                 "earlier-tool-call",
                 "the agent requested permission for the tool call `{actual}`, which had ended in an earlier turn, and \
                 ran `{expected}` after the answer; expected a request for that one",
                 actual = earlier,
                 expected = id_of_call
-            );
-            fail_in_case(ctx, fact, &[last.n, tool.n, call.n], ruling);
+            ));
         }
     }
 }

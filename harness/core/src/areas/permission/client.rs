@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::areas::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper};
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::timing::{LATER_TURN_OVER, USER_CROSSING, between, millis};
 use crate::conversation::{Answer, CallSeen, Conversation, Decision, Exchange, Outcome};
@@ -126,14 +125,11 @@ fn tool_call_minimal(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     }
     match answer.outcome {
         Outcome::Result(result) if result.is_object() => ruling.pass(),
-        _ if answer.outcome.error_code() == Some(BAD_PARAMS) => {
-            let fact = fact!(
-                "minimal-tool-call-refused",
-                "the client answered a request with only the id of a known tool call with {answer}; expected a result",
-                answer = answer.outcome.describe(); code = BAD_PARAMS, tool_call_id = id
-            );
-            fail_in_case(ctx, fact, &[request.n], ruling);
-        }
+        _ if answer.outcome.error_code() == Some(BAD_PARAMS) => ruling.proved_by(&[request.n]).fail_in_case(fact!(
+            "minimal-tool-call-refused",
+            "the client answered a request with only the id of a known tool call with {answer}; expected a result",
+            answer = answer.outcome.describe(); code = BAD_PARAMS, tool_call_id = id
+        )),
         _ => {}
     }
 }
@@ -229,13 +225,11 @@ fn outcome_after_cancel(ctx: &CheckContext<'_>, answer: &Answer<'_>, when: When,
         Outcome::Result(_) if Decision::of(&request.params, answer.outcome) == Decision::Cancelled => ruling.pass(),
         Outcome::Result(result) if !result.member("outcome").is_some_and(is_selected) => {}
         Outcome::Error(_) if code == Some(NO_METHOD) => {}
-        Outcome::Error(_) if request.cancel_requested.is_some() => {
-            ruling.note(fact!(
-                "cancelled-request",
-                "the client answered a request that the agent had cancelled with $/cancel_request with {answer}",
-                answer = answer.outcome.describe(); code = code
-            ));
-        }
+        Outcome::Error(_) if request.cancel_requested.is_some() => ruling.note(fact!(
+            "cancelled-request",
+            "the client answered a request that the agent had cancelled with $/cancel_request with {answer}",
+            answer = answer.outcome.describe(); code = code
+        )),
         Outcome::Error(_) if gone => ruling.proved_by(&[request.n, cancel]).inconclusive(fact!(
             "error-in-closed-session",
             "the client answered a permission request of a closed session with {answer} after the cancel",

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::cancel::agent::{cancelled_elsewhere, earlier_cancel};
 use crate::areas::common::{LOGIN, WITHDRAWN, serves_unset};
-use crate::areas::support::{Finish, fail_in_case, late_for};
+use crate::areas::support::{Finish, late_for};
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::timing::{CLIENT_PATIENCE, NEXT_PROMPT, OUTPUT_SILENCE, between, millis};
 use crate::conversation::{After, Answer, CallSeen, Decision, Outcome, Session, ToolCall, Trial, UpdateSeen};
@@ -143,12 +143,11 @@ fn taken(ctx: &CheckContext<'_>, answer: &Answer<'_>, wanted: Trait, ruling: &mu
         // An unknown method violates another requirement, and -32800 is a cancellation.
         Some(-32601 | -32800) => {}
         Some(-32602 | -32600) if plain && traits.len() == 1 && !finish.log.acted && is_the_reason(ctx, &finish) => {
-            let fact = fact!(
+            ruling.proved_by(&[finish.exchange.n]).fail_in_case(fact!(
                 "valid-prompt-refused",
                 "the agent refused a valid prompt with {answer}; expected a turn",
                 answer = finish.outcome.describe(); code = code
-            );
-            fail_in_case(ctx, fact, &[finish.exchange.n], ruling);
+            ));
         }
         Some(_) if finish.was_cancelled() => {}
         Some(_) => ruling.proved_by(&[finish.exchange.n]).inconclusive(fact!(
@@ -210,12 +209,11 @@ fn refused(ctx: &CheckContext<'_>, finish: &Finish<'_>, accepted: &[Trait], want
                 answer = outcome.describe(); code = outcome.error_code()
             ));
         }
-        let fact = fact!(
+        ruling.proved_by(&[refused.n]).fail_in_case(fact!(
             "valid-prompt-refused",
             "the agent refused a valid prompt with {answer}, and accepted another one after it; expected a turn",
             answer = outcome.describe(); code = outcome.error_code()
-        );
-        fail_in_case(ctx, fact, &[refused.n], ruling);
+        ));
     }
 }
 
@@ -407,12 +405,11 @@ fn update_session_match(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling:
 fn updates_went_elsewhere(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let Some(strayed) = finish.turn.strayed.filter(|_| finish.turn.first_output.is_none()) else { return };
-    let fact = fact!(
+    ruling.proved_by(&[strayed, finish.exchange.n]).fail_in_case(fact!(
         "update-in-other-session",
         "the agent sent an update in a session that was never prompted; expected it in `{session_id}`, which got none",
         session_id = finish.exchange.session()
-    );
-    fail_in_case(ctx, fact, &[strayed, finish.exchange.n], ruling);
+    ));
 }
 
 /// `cancelled`: "The Client cancels the turn."
@@ -435,12 +432,11 @@ fn cancelled_only_on_cancel(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling:
             "the agent ended the turn as cancelled; the client did not cancel it, but may have given another reason"
         ));
     } else if !elsewhere && !before {
-        let fact = fact!(
+        ruling.proved_by(&[finish.exchange.n]).fail_in_case(fact!(
             "cancelled-without-cancel",
             "the agent ended the turn as cancelled; expected another stop reason, since the client did not cancel";
             pointer = "/result/stopReason", actual = "cancelled"
-        );
-        fail_in_case(ctx, fact, &[finish.exchange.n], ruling);
+        ));
     }
 }
 

@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::state::{Insertion, Keys, digest, key_of};
 use crate::areas::common::{BAD_PARAMS, proper};
 use crate::areas::state::{DISTINCTIVE, end_of, served};
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{HELD_BACK, between};
 use crate::conversation::{Answer, CallSeen, Exchange, Outcome, UpdateSeen, message_of, text_of_content};
@@ -85,13 +84,12 @@ fn retry_inserted(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut 
         session.work.user_messages.contains_key(id) || session.work.accepted.iter().any(|(_, known)| known == id);
     let found = update.body.member("content").map(text_of_content).unwrap_or_default();
     if !is_known && found == *text && text.len() >= DISTINCTIVE {
-        let fact = fact!(
+        ruling.proved_by(&[*n]).fail_in_case(fact!(
             "retry-inserted",
             "the agent reported the message `{message_id}` for a retry that it had answered with an earlier id; \
             expected no second message",
             message_id = id; session_id = update.session, pointer = "/params/update/messageId"
-        );
-        fail_in_case(ctx, fact, &[*n], ruling);
+        ));
     }
 }
 

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use crate::areas::support::{Finish, fail_in_case, leave_redacted};
+use super::model::{log_of_turn, log_until_idle};
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, IntentPrompt, ModelLog, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::trace::ModelRequest;
-use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.image-accepted", On::Response(with!(dropped, "image"))).only(&["session/prompt"]),
@@ -26,14 +23,8 @@ pub(super) const CHECKS: &[Check] = &[
 /// passed another one of the same type and MIME type unchanged in the same conversation, and the requests for this
 /// prompt hold neither the block nor an unknown medium, a tool result or a changed instruction.
 fn dropped(ctx: &CheckContext<'_>, answer: &Answer<'_>, kind: &str, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
-    let mut blocks = finish.exchange.params.member("prompt").and_then(Value::as_array).into_iter().flatten();
-    let has_any = blocks.any(|block| block.member("type").is_some_and(|other| other == kind));
-    if !has_any || leave_redacted(ctx, finish.exchange.n, ruling) {
-        return;
-    }
-    if !finish.was_cancelled() && finish.other_reason().is_none() {
-        decide_dropped(ctx, &finish.session.model, &[kind], ruling);
+    if let Some(log) = log_of_turn(ctx, answer, (kind, 1), ruling) {
+        decide_dropped(ctx, log, &[kind], ruling);
     }
 }
 
@@ -41,16 +32,8 @@ fn dropped(ctx: &CheckContext<'_>, answer: &Answer<'_>, kind: &str, ruling: &mut
 ///
 /// Correct but unusual: see [`dropped`]. Several prompts at once, and a cancel, decide nothing.
 fn dropped_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    const KINDS: &[&str] = &["image", "audio", "resource"];
-    let is_idle = update.body.member("state").is_some_and(|state| state == "idle");
-    let Some(session) = update.known.filter(|_| is_idle) else { return };
-    if leave_redacted(ctx, 0, ruling) {
-        return;
-    }
-    let is_calm = !session.work.may_be_ended() && session.resuming.is_none() && session.turn.is_none();
-    let prompt = session.model.prompts.last().map(|prompt| prompt.n);
-    if is_calm && prompt.is_some_and(|n| !session.has_other_prompt(n)) {
-        decide_dropped(ctx, &session.model, KINDS, ruling);
+    if let Some(log) = log_until_idle(ctx, update, ruling) {
+        decide_dropped(ctx, log, &["image", "audio", "resource"], ruling);
     }
 }
 
@@ -90,7 +73,7 @@ fn decide_dropped(ctx: &CheckContext<'_>, log: &ModelLog, kinds: &[&str], ruling
             pointer = format!("/params/prompt/{at}")
         );
         let asked = log.requests.iter().map(|asked| asked.n).take(1);
-        fail_in_case(ctx, fact, &asked.chain([prompt.n, *contrast]).collect::<Vec<_>>(), ruling);
+        ruling.proved_by(&asked.chain([prompt.n, *contrast]).collect::<Vec<_>>()).fail_in_case(fact);
     }
 }
 

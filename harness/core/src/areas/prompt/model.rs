@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::damage::Damage;
-use crate::areas::support::{Finish, fail_in_case, leave_redacted};
+use crate::areas::support::{Finish, leave_redacted};
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, IntentPrompt, ModelLog, UpdateSeen, words_of};
 use crate::fact;
@@ -88,31 +88,48 @@ fn shortened(text: &str) -> String {
 /// message of the prompt's requests, their instructions are older than the prompt, and for a link, the last message
 /// holds only the text blocks.
 fn block_dropped(ctx: &CheckContext<'_>, answer: &Answer<'_>, kind: &str, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
-    let blocks = finish.exchange.params.member("prompt").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    if let Some(log) = log_of_turn(ctx, answer, (kind, 2), ruling) {
+        decide_dropped(ctx, log, &[kind], ruling);
+    }
+}
+
+/// Returns what the agent asked its model in a turn that ended by itself, if its prompt has a block of this kind and at
+/// least so many blocks.
+pub(super) fn log_of_turn<'m>(
+    ctx: &CheckContext<'m>,
+    answer: &Answer<'m>,
+    (kind, least): (&str, usize),
+    ruling: &mut Ruling<'_>,
+) -> Option<&'m ModelLog> {
+    let finish = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn"))?;
+    let blocks = finish.exchange.params.member("prompt")?.as_array()?;
     let is_meant = |block: &Value| block.member("type").is_some_and(|other| other == kind);
-    if blocks.len() < 2 || !blocks.iter().any(is_meant) || leave_redacted(ctx, finish.exchange.n, ruling) {
-        return;
+    if blocks.len() < least || !blocks.iter().any(is_meant) || leave_redacted(ctx, finish.exchange.n, ruling) {
+        return None;
     }
-    if !finish.was_cancelled() && finish.other_reason().is_none() {
-        decide_dropped(ctx, &finish.session.model, &[kind], ruling);
-    }
+    (!finish.was_cancelled() && finish.other_reason().is_none()).then_some(&finish.session.model)
 }
 
 /// The same for version 2, where an idle state ends the work on a prompt.
 ///
 /// Correct but unusual: see [`block_dropped`]. Several prompts at once, and a cancel, decide nothing.
 fn block_dropped_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(log) = log_until_idle(ctx, update, ruling) {
+        decide_dropped(ctx, log, &["text", "resource_link"], ruling);
+    }
+}
+
+/// Returns what the agent asked its model for the only prompt whose work this idle state ends.
+pub(super) fn log_until_idle<'m>(
+    ctx: &CheckContext<'_>,
+    update: &UpdateSeen<'m>,
+    ruling: &mut Ruling<'_>,
+) -> Option<&'m ModelLog> {
     let is_idle = update.body.member("state").is_some_and(|state| state == "idle");
-    let Some(session) = update.known.filter(|_| is_idle) else { return };
-    if leave_redacted(ctx, 0, ruling) {
-        return;
-    }
+    let session = update.known.filter(|_| is_idle && !leave_redacted(ctx, 0, ruling))?;
     let is_calm = !session.work.may_be_ended() && session.resuming.is_none() && session.turn.is_none();
-    let prompt = session.model.prompts.last().map(|prompt| prompt.n);
-    if is_calm && prompt.is_some_and(|n| !session.has_other_prompt(n)) {
-        decide_dropped(ctx, &session.model, &["text", "resource_link"], ruling);
-    }
+    let prompt = session.model.prompts.last()?.n;
+    (is_calm && !session.has_other_prompt(prompt)).then_some(&session.model)
 }
 
 fn decide_dropped(ctx: &CheckContext<'_>, log: &ModelLog, kinds: &[&str], ruling: &mut Ruling<'_>) {
@@ -140,7 +157,7 @@ fn decide_dropped(ctx: &CheckContext<'_>, log: &ModelLog, kinds: &[&str], ruling
                 word
             );
             let asked = log.requests.iter().map(|asked| asked.n).take(1);
-            fail_in_case(ctx, fact, &asked.chain([prompt.n]).collect::<Vec<_>>(), ruling);
+            ruling.proved_by(&asked.chain([prompt.n]).collect::<Vec<_>>()).fail_in_case(fact);
         }
     }
 }

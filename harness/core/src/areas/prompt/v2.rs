@@ -4,7 +4,6 @@ use super::keys::is_retry;
 use super::state::Inserted;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::{DISTINCTIVE, STATE, idle};
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::timing::{CLEAN_UP, HELD_BACK, between, millis};
 use crate::conversation::{Answer, CallSeen, EndedBy, Exchange, Session, UpdateSeen, message_of, text_of_content};
@@ -93,7 +92,7 @@ fn cancelled_only_on_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, rul
     let act = ctx.areas.cancel.discouraged.filter(|n| *n > prompt.unwrap_or(begun));
     match act.or_else(|| prompts.next().map(|(n, _)| n)) {
         Some(act) => ruling.proved_by(&[act]).inconclusive(fact),
-        None => fail_in_case(ctx, fact, &[begun], ruling),
+        None => ruling.proved_by(&[begun]).fail_in_case(fact),
     }
 }
 
@@ -125,14 +124,11 @@ fn others_go_on(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, by: EndedBy, ru
         return;
     }
     match reason {
-        "cancelled" => {
-            let fact = fact!(
-                "work-of-other-session-cancelled",
-                "the agent ended its work as {actual} after the client ended another session; expected it to go on",
-                actual = reason; session_id = update.session, pointer = "/params/update/stopReason"
-            );
-            fail_in_case(ctx, fact, &[begun, act], ruling);
-        }
+        "cancelled" => ruling.proved_by(&[begun, act]).fail_in_case(fact!(
+            "work-of-other-session-cancelled",
+            "the agent ended its work as {actual} after the client ended another session; expected it to go on",
+            actual = reason; session_id = update.session, pointer = "/params/update/stopReason"
+        )),
         _ => ruling.pass(),
     }
 }
@@ -298,15 +294,14 @@ fn user_message_content(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             let mut others = prompts.iter().filter(|_| is_distinct);
             let other = others.find(|other| other.text.trim() == found && shown(other) == Some(found));
             if let Some(other) = other {
-                let fact = fact!(
+                ruling.proved_by(&[prompt.n, other.n]).fail_in_case(fact!(
                     "user-message-of-other-prompt",
                     "the agent reported a prompt as the message `{message_id}` with the text of another prompt, \
                     `{text}`; expected the text of this prompt",
                     message_id = prompt.id,
                     text = found.chars().take(80).collect::<String>();
                     session_id = id
-                );
-                fail_in_case(ctx, fact, &[prompt.n, other.n], ruling);
+                ));
             }
         }
     }
@@ -330,7 +325,7 @@ fn no_own_id(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
 ///
 /// Correct but unusual: a message that the agent writes by itself, and the same prompt once more. So only the text of
 /// the refused prompt fails, without another prompt that it may belong to.
-fn refused_prompt_inserted(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn refused_prompt_inserted(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update
         .known
         .filter(|session| session.resuming.is_none() && session.turn.is_none() && USER.contains(&update.variant))
@@ -345,12 +340,11 @@ fn refused_prompt_inserted(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruli
     let awaited = work.accepted.iter().any(|(_, id)| !work.user_messages.contains_key(id));
     let found = update.body.member("content").map(text_of_content).unwrap_or_default();
     if is_new && !awaited && found == *text {
-        let fact = fact!(
+        ruling.proved_by(&[*refused]).fail_in_case(fact!(
             "refused-prompt-inserted",
             "the agent reported a prompt as the message `{message_id}` after it had answered it with an error",
             message_id = id; session_id = update.session, pointer = "/params/update/messageId"
-        );
-        fail_in_case(ctx, fact, &[*refused], ruling);
+        ));
     }
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::state::{MessageText, Messages, Replayed};
 use crate::areas::common::proper;
 use crate::areas::state::DISTINCTIVE;
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, CallSeen, Exchange, Opening, Outcome, Session, UpdateSeen, asks_replay, message_of};
 use crate::fact;
@@ -198,7 +197,7 @@ fn replayed_twice(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
             "the agent replayed two different messages as the {kind} `{message_id}`; expected an id for each",
             kind = message.kind, message_id = message.id; session_id = session
         );
-        return fail_in_case(ctx, fact, &[message.n, other.n], ruling);
+        return ruling.proved_by(&[message.n, other.n]).fail_in_case(fact);
     }
     if has_several {
         ruling.pass();
@@ -220,14 +219,11 @@ fn replayed_with_other_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &
         match same.first() {
             None => {}
             Some(_) if same.contains(&&message.id) => ruling.pass(),
-            Some(live) => {
-                let fact = fact!(
-                    "replayed-id",
-                    "the agent replayed the message `{expected}` as `{actual}`; expected the same id",
-                    expected = live, actual = message.id; session_id = session
-                );
-                fail_in_case(ctx, fact, &[message.n], ruling);
-            }
+            Some(live) => ruling.proved_by(&[message.n]).fail_in_case(fact!(
+                "replayed-id",
+                "the agent replayed the message `{expected}` as `{actual}`; expected the same id",
+                expected = live, actual = message.id; session_id = session
+            )),
         }
     }
 }

@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::state::{Child, Work, participants};
 use crate::areas::common::{decide_absolute, is_own_value};
 use crate::areas::state::{STATE, idle};
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On, background};
 use crate::conversation::{Answer, CallSeen, Opening, Outcome, SUBAGENT, UpdateSeen};
 use crate::fact;
@@ -258,13 +257,12 @@ fn cancel_below(ctx: &CheckContext<'_>, session: &str, since: usize) -> Option<u
     children.find_map(|(_, child)| child.last_cancel.filter(|n| *n > since))
 }
 
-fn fail_of_parent(ctx: &CheckContext<'_>, (session, pointer): (&str, &str), cancel: usize, ruling: &mut Ruling<'_>) {
-    let fact = fact!(
+fn fail_of_parent((session, pointer): (&str, &str), cancel: usize, ruling: &mut Ruling<'_>) {
+    ruling.proved_by(&[cancel]).fail_in_case(fact!(
         "parent-cancelled",
         "the agent ended the work of the session `{session_id}` as cancelled; the client had cancelled only a subagent",
         session_id = session; pointer = pointer
-    );
-    fail_in_case(ctx, fact, &[cancel], ruling);
+    ));
 }
 
 /// As above: the turn of the parent does not end as cancelled.
@@ -278,7 +276,7 @@ fn parent_cancelled(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
         && exchange.cancel_requested.is_none()
         && let Some(cancel) = cancel_below(ctx, id, exchange.n)
     {
-        fail_of_parent(ctx, (id, "/result/stopReason"), cancel, ruling);
+        fail_of_parent((id, "/result/stopReason"), cancel, ruling);
     }
 }
 
@@ -289,7 +287,7 @@ fn parent_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
     if let Some((begun, _)) = begun
         && let Some(cancel) = cancel_below(ctx, update.session, begun)
     {
-        fail_of_parent(ctx, (update.session, "/params/update/stopReason"), cancel, ruling);
+        fail_of_parent((update.session, "/params/update/stopReason"), cancel, ruling);
     }
 }
 

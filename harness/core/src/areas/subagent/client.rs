@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::agent::is_supported;
 use crate::areas::common::{BAD_PARAMS, NOT_FOUND, mentions};
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CAPABILITY_CROSSING, between};
 use crate::conversation::{Answer, CallSeen, Outcome};
@@ -51,14 +50,11 @@ fn answers_for_child(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     let refuses = exchange.method == ASK && ctx.conversation.served.contains(ASK);
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
-        Outcome::Error(_) if is_unknown || refuses => {
-            let fact = fact!(
-                "child-not-served",
-                "the client answered {method} for the subagent `{session_id}` with an error; expected a result",
-                method = exchange.method, session_id = id; code = answer.outcome.error_code()
-            );
-            fail_in_case(ctx, fact, &[exchange.n], ruling);
-        }
+        Outcome::Error(_) if is_unknown || refuses => ruling.proved_by(&[exchange.n]).fail_in_case(fact!(
+            "child-not-served",
+            "the client answered {method} for the subagent `{session_id}` with an error; expected a result",
+            method = exchange.method, session_id = id; code = answer.outcome.error_code()
+        )),
         Outcome::Error(_) => {}
     }
 }

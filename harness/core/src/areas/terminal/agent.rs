@@ -3,7 +3,7 @@
 use crate::areas::common::decide_absolute;
 use crate::areas::fs::agent::decide_survived;
 use crate::areas::tool::{may_have_other_terminals, was_reopened};
-use crate::areas::{Check, CheckContext, On};
+use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, Conversation, Terminal};
 use crate::fact;
 use crate::finding::Ruling;
@@ -18,7 +18,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("terminal.no-use-after-release", On::Call(use_after_release)),
     Check::agent("terminal.no-use-after-release", On::Response(no_use_after_release)).only(&["session/prompt"]),
     Check::agent("terminal.known-id", On::Call(known_id)),
-    Check::agent("terminal.error-survived", On::Response(error_survived)).only(&["session/prompt"]),
+    Check::agent("terminal.error-survived", On::Response(with!(decide_survived, "terminal/")))
+        .only(&["session/prompt"]),
 ];
 
 /// "cwd: Working directory for the command. Must be an absolute path."
@@ -217,11 +218,6 @@ fn known_id(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>
             pointer = POINTER
         )),
     }
-}
-
-/// An error answer of the client does not end the turn with the same error.
-fn error_survived(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    decide_survived(ctx, answer, "terminal/", ruling);
 }
 
 impl Terminal {

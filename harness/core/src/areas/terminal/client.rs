@@ -215,14 +215,12 @@ fn decide_same(before: &TerminalExit, n: usize, status: &Value, ruling: &mut Rul
             actual = now.to_string(),
             expected = before.to_string()
         )),
-        (None, None | Some(false)) | (Some(true), Some(false)) => {
-            ruling.note(fact!(
-                "exit-in-two-forms",
-                "the client reported one exit as {before} and as {actual}",
-                before = before.to_string(),
-                actual = now.to_string()
-            ));
-        }
+        (None, None | Some(false)) | (Some(true), Some(false)) => ruling.note(fact!(
+            "exit-in-two-forms",
+            "the client reported one exit as {before} and as {actual}",
+            before = before.to_string(),
+            actual = now.to_string()
+        )),
         _ => ruling.pass(),
     }
 }

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::areas::common::decide_absolute;
 use crate::areas::content::v2::base64;
-use crate::areas::support::fail_in_case;
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{CallSeen, UpdateSeen};
 use crate::fact;
@@ -37,7 +36,7 @@ fn cwd(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 ///
 /// Correct but unusual: a replay, the same command shown again, and a command that the agent reports in full only after
 /// its end. So only another command fails, in work that began after the end.
-fn id_reused(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+fn id_reused(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let known = update.known.filter(|session| session.resuming.is_none() && TERMINAL.contains(&update.variant));
     let Some(session) = known else { return };
     let (work, text) = (&session.work, |name: &str| update.body.member(name).and_then(Value::as_str));
@@ -50,14 +49,13 @@ fn id_reused(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
     };
     let (Some(ended), Some(before)) = (known.ended, &known.command) else { return };
     if before != command && work.begun.is_some_and(|(begun, _)| begun > ended) {
-        let fact = fact!(
+        ruling.proved_by(&[ended]).fail_in_case(fact!(
             "terminal-id-again",
             "the agent showed another command in the terminal `{terminal_id}`, whose command had ended; expected \
             another id",
             terminal_id = id;
             session_id = update.session, pointer = "/params/update/terminalId"
-        );
-        fail_in_case(ctx, fact, &[ended], ruling);
+        ));
     }
 }
 

@@ -58,7 +58,7 @@ fn run_checks(
     let (foreign, holes) = (conversation.is_foreign(), conversation.holes.bits());
     for check in checks.of(party, seen) {
         if (!foreign || check.is_timeless()) && check.needs & holes == 0 && fits(check) {
-            check.on.run(ctx, seen, &mut tallies.ruling_at(check.place, n));
+            check.on.run(ctx, seen, &mut tallies.ruling_at(check.place, n).in_case(conversation.whole));
         }
     }
     if checks.proves_subjects {
