@@ -37,7 +37,7 @@ pub(crate) use self::model_log::words_of;
 pub use self::model_log::{Block, IntentPrompt, ModelAsked, ModelLog, Reported};
 pub use self::notifications::PendingNotifications;
 pub use self::open::OpenRequests;
-pub use self::options::{current_values, option_id, option_text, option_values};
+pub use self::options::{current_values, option_id, option_values};
 pub use self::outcome::Outcome;
 pub use self::permission::{Decision, Permission};
 pub use self::seen::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};
@@ -481,7 +481,7 @@ impl Conversation {
                 self.initialize.as_ref().map(|(_, asked)| asked.member("clientInfo").or(asked.member("info")))??
             }
         };
-        let text = |name: &str| info.member(name).and_then(Value::as_str).map(str::to_owned);
+        let text = |name: &str| info.text(name).map(str::to_owned);
         Some(Introduction { name: Some(text("name")?), version: text("version") })
     }
 

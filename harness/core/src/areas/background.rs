@@ -25,7 +25,7 @@ pub(super) fn list<'m>(update: &UpdateSeen<'m>) -> Option<&'m [Value]> {
 
 /// Returns the subject of an item: its type and its id.
 pub(super) fn item(item: &Value) -> Option<(&str, &str)> {
-    let kind = item.member("type")?.as_str()?;
+    let kind = item.text("type")?;
     let id = match kind {
         "terminal" => item.member("terminalId"),
         "tool_call" => item.member("toolCallId"),
@@ -102,7 +102,7 @@ fn final_before_removal(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &
     let (Some(session), Some(now)) = (update.known, list(update)) else { return };
     let Some((n, before)) = &session.work.background else { return };
     let still: Vec<_> = now.iter().filter_map(item).collect();
-    let is_idle = update.body.member("state").and_then(Value::as_str) == Some("idle");
+    let is_idle = update.body.text("state") == Some("idle");
     // Work of a subagent has no final status.
     let ends = |(kind, _): &(&str, &str)| *kind != "subagent";
     for gone in before.iter().filter_map(item).filter(|gone| ends(gone) && !still.contains(gone)) {

@@ -63,7 +63,7 @@ fn gave_up_turn(ctx: &CheckContext<'_>, answer: &Answer<'_>) -> bool {
 /// Whether the answer reports a cancelled request.
 fn says_cancelled(answer: &Answer<'_>) -> bool {
     match answer.outcome {
-        Outcome::Result(result) => result.member("stopReason").and_then(Value::as_str) == Some("cancelled"),
+        Outcome::Result(result) => result.text("stopReason") == Some("cancelled"),
         Outcome::Error(_) => answer.outcome.error_code() == Some(-32800),
     }
 }

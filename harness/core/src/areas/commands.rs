@@ -4,8 +4,6 @@ mod state;
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 pub use self::state::State;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Payload, UpdateSeen};
@@ -32,7 +30,7 @@ fn after_session(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
 /// Not while the client still waits for the session's id.
 fn before_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("session/new") else { return };
-    let id = result.member("sessionId").and_then(Value::as_str).unwrap_or_default();
+    let id = result.text("sessionId").unwrap_or_default();
     if let Some(&early) = ctx.areas.commands.early.get(id) {
         ruling.proved_by(&[early]).fail(fact!(
             "commands-before-response",

@@ -78,7 +78,7 @@ pub(crate) fn decide_absolute(
 /// Whether the message or the data of an error names `word`.
 pub(crate) fn mentions(outcome: Outcome<'_>, word: &str) -> bool {
     let Outcome::Error(error) = outcome else { return false };
-    let message = error.member("message").and_then(Value::as_str).unwrap_or_default();
+    let message = error.text("message").unwrap_or_default();
     let data = error.member("data").map(Value::to_string).unwrap_or_default();
     !word.is_empty() && [message, &data].iter().any(|text| text.to_lowercase().contains(&word.to_lowercase()))
 }

@@ -1,7 +1,5 @@
 //! Area `compaction`: the agent's reports on the compaction of its context.
 
-use serde_json::Value;
-
 use super::common::is_own_value;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::UpdateSeen;
@@ -19,7 +17,7 @@ const UPDATE: &str = "compaction_update";
 
 /// Returns the status of a compaction update.
 fn status<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
-    update.body.member("status").and_then(Value::as_str).filter(|_| update.variant == UPDATE)
+    update.body.text("status").filter(|_| update.variant == UPDATE)
 }
 
 /// The id is "unique within the session", so a completed compaction does not begin again. A replay repeats it once.
@@ -29,7 +27,7 @@ fn status<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
 fn id_unique(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|session| session.loading.is_none());
     let (Some(session), Some("in_progress")) = (session, status(update)) else { return };
-    let Some(id) = update.body.member("compactionId").and_then(Value::as_str) else { return };
+    let Some(id) = update.body.text("compactionId") else { return };
     match session.compactions.get(id).map(String::as_str) {
         Some("completed") => ruling.fail(fact!(
             "id-reused",
@@ -79,7 +77,7 @@ fn chunk(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
     else {
         return;
     };
-    let Some(id) = update.body.member("compactionId").and_then(Value::as_str) else { return };
+    let Some(id) = update.body.text("compactionId") else { return };
     match session.compactions.get(id).map(String::as_str) {
         Some("in_progress") => ruling.pass(),
         Some(status @ ("completed" | "failed" | "cancelled")) => ruling.fail(fact!(

@@ -35,9 +35,8 @@ fn media(ctx: &CheckContext<'_>, payload: &Payload<'_>, definition: &str, prefix
     /// The types of containers for sound that may also contain other data.
     const CONTAINERS: [&str; 2] = ["application/ogg", "video/"];
     for (at, block) in payload.places(definition) {
-        let text = |name: &str| block.member(name).and_then(Value::as_str);
-        decide_base64(ctx, payload, &format!("{at}/data"), text("data").unwrap_or_default(), ruling);
-        if let Some(kind) = text("mimeType").filter(|kind| !kind.to_lowercase().starts_with(prefix)) {
+        decide_base64(ctx, payload, &format!("{at}/data"), block.text("data").unwrap_or_default(), ruling);
+        if let Some(kind) = block.text("mimeType").filter(|kind| !kind.to_lowercase().starts_with(prefix)) {
             let fact = fact!(
                 "wrong-mime-type",
                 "the {party} sent the mimeType `{actual}` in {method} at {pointer}; expected one that begins with \

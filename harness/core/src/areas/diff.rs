@@ -23,7 +23,7 @@ const TOOL: &[&str] = &["tool_call_update", "tool_call_content_chunk", "session/
 fn patches<'p>(payload: &'p Payload<'p>) -> impl Iterator<Item = (String, &'p Value, &'p str)> {
     payload.places("Diff").filter_map(|(at, diff)| {
         let patch = diff.member("patch")?;
-        let is_git = patch.member("format").and_then(Value::as_str) == Some("git_patch");
+        let is_git = patch.text("format") == Some("git_patch");
         let text = patch.member("text")?.as_str().filter(|_| is_git)?;
         Some((payload.pointer(at), diff, text))
     })
@@ -64,12 +64,9 @@ fn patch_format(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling
 /// and missing changes fail requirements of their own.
 fn patch_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (pointer, diff, text) in patches(payload) {
-        let changes = diff.member("changes").and_then(Value::as_array).into_iter().flatten();
+        let changes = diff.list("changes").iter();
         let named = |change: &Value| {
-            ["path", "oldPath"]
-                .iter()
-                .filter_map(|name| Some(change.member(name)?.as_str()?.to_owned()))
-                .collect::<Vec<_>>()
+            ["path", "oldPath"].iter().filter_map(|name| Some(change.text(name)?.to_owned())).collect::<Vec<_>>()
         };
         let changed: BTreeSet<String> = changes.flat_map(named).collect();
         let patched: Vec<String> =
@@ -94,7 +91,7 @@ fn patch_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ru
 fn operation_consistent(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (pointer, diff, text) in patches(payload) {
         let Some([change]) = diff.member("changes").and_then(Value::as_array).map(Vec::as_slice) else { continue };
-        let Some(stated) = change.member("operation").and_then(Value::as_str) else { continue };
+        let Some(stated) = change.text("operation") else { continue };
         let header = || text.lines().take_while(|line| !line.starts_with("@@ "));
         let is_one = text.lines().filter(|line| line.starts_with("diff --git ")).count() == 1;
         let shown = match (header().any(|line| line == "--- /dev/null"), header().any(|line| line == "+++ /dev/null")) {

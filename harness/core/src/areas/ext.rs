@@ -118,7 +118,7 @@ fn is_custom(payload: &Payload<'_>, member: &Member<'_>) -> bool {
 
 /// Whether an elicitation has a mode of the agent's own, which brings members of its own.
 fn has_own_mode(ctx: &CheckContext<'_>, payload: &Payload<'_>) -> bool {
-    let mode = payload.value.member("mode").and_then(Value::as_str).filter(|_| payload.method == "elicitation/create");
+    let mode = payload.value.text("mode").filter(|_| payload.method == "elicitation/create");
     ctx.conversation.edition.adapter.reserves_values() && mode.is_some_and(|mode| mode.starts_with('_'))
 }
 

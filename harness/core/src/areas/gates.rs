@@ -114,7 +114,7 @@ pub(super) const CHECKS: &[Check] = &[
 pub(super) fn used_by<'m>(call: &CallSeen<'m>) -> Vec<(Feature<'m>, &'static str)> {
     let member = |name: &str| call.params.and_then(|params| params.member(name));
     let list = |name: &str| member(name).and_then(Value::as_array).into_iter().flatten();
-    let types = |name: &str| list(name).filter_map(|part| part.member("type")?.as_str());
+    let types = |name: &str| list(name).filter_map(|part| part.text("type"));
     let mut used = vec![(Method(call.method), "/method")];
     match call.method {
         "session/prompt" => used.extend(types("prompt").map(|kind| (Content(kind), "/params/prompt"))),
@@ -126,7 +126,7 @@ pub(super) fn used_by<'m>(call: &CallSeen<'m>) -> Vec<(Feature<'m>, &'static str
     }
     if let Some(prompt) = member("systemPrompt").filter(|prompt| !prompt.is_null()) {
         used.push((Member("systemPrompt"), "/params/systemPrompt"));
-        let mode = prompt.member("mode").and_then(Value::as_str);
+        let mode = prompt.text("mode");
         used.extend(mode.map(|mode| (SystemPromptMode(mode), "/params/systemPrompt/mode")));
     }
     used
@@ -157,9 +157,9 @@ fn update_gate(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, gated: &[Feature
 
 /// Fails a reference to a session in the content of a tool call without its capability.
 fn tool_content_gate(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let content = update.body.member("content").and_then(Value::as_array).into_iter().flatten();
+    let content = update.body.list("content").iter();
     for (at, item) in content.enumerate() {
-        if let Some(kind) = item.member("type").and_then(Value::as_str) {
+        if let Some(kind) = item.text("type") {
             let pointer = format!("/params/update/content/{at}/type");
             decide(ctx, &[ToolContent("session")], ToolContent(kind), ("session/update", &pointer), ruling);
         }

@@ -95,8 +95,8 @@ fn cwd_filter(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let Some((exchange, result)) = page(answer) else { return };
     let Some(filter) = exchange.text("cwd") else { return };
     let trim = |path: &str| path.trim_end_matches(['/', '\\']).to_owned();
-    for entry in result.member("sessions").and_then(Value::as_array).into_iter().flatten() {
-        let text = |name: &str| entry.member(name).and_then(Value::as_str).unwrap_or_default();
+    for entry in result.list("sessions") {
+        let text = |name: &str| entry.text(name).unwrap_or_default();
         let (id, cwd) = (text("sessionId"), text("cwd"));
         let given = ctx.conversation.session(id).map(|session| session.cwd.as_str());
         match given {
@@ -130,8 +130,8 @@ fn cwd_of_other_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
     let conversation = ctx.conversation;
     let Some((exchange, result)) = page(answer).filter(|_| conversation.whole) else { return };
     let ids: Vec<&str> = entries(result).map(|(id, _)| id).collect();
-    for (at, entry) in result.member("sessions").and_then(Value::as_array).into_iter().flatten().enumerate() {
-        let text = |name: &str| entry.member(name).and_then(Value::as_str).unwrap_or_default();
+    for (at, entry) in result.list("sessions").iter().enumerate() {
+        let text = |name: &str| entry.text(name).unwrap_or_default();
         let (id, cwd) = (text("sessionId"), text("cwd"));
         let session = conversation.session(id).filter(|session| !session.was_reopened && is_absolute(&session.cwd));
         let is_sole = ids.iter().filter(|other| **other == id).count() == 1;
@@ -155,10 +155,9 @@ fn cwd_of_other_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
 /// Correct but unusual: a path of Windows, or a relative one that the client used.
 fn entry_cwd(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, entry) in payload.places("SessionInfo") {
-        let text = |name: &str| entry.member(name).and_then(Value::as_str);
-        if let Some(cwd) = text("cwd") {
+        if let Some(cwd) = entry.text("cwd") {
             let pointer = payload.pointer(at) + "/cwd";
-            decide_absolute(ctx, text("sessionId"), (payload.method, &pointer), cwd, ruling);
+            decide_absolute(ctx, entry.text("sessionId"), (payload.method, &pointer), cwd, ruling);
         }
     }
 }
@@ -196,7 +195,7 @@ fn unique_ids(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 
 /// Whether the entries of a page, which are all old, show that the page itself was repeated.
 fn is_repeated(exchange: &Exchange, result: &Value, entries: &[&str]) -> bool {
-    entries.len() > 1 || result.member("nextCursor").and_then(Value::as_str) == exchange.text("cursor")
+    entries.len() > 1 || result.text("nextCursor") == exchange.text("cursor")
 }
 
 fn repeated(id: &str, certain: bool, exchange: &Exchange, ruling: &mut Ruling<'_>) {

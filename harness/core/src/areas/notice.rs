@@ -1,7 +1,5 @@
 //! Area `notice`: live information for the user.
 
-use serde_json::Value;
-
 use super::common::is_own_value;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::UpdateSeen;
@@ -15,7 +13,7 @@ const NOTICE: &str = "notice";
 
 /// "Values beginning with `_` are reserved for implementation-specific extensions", other unknown ones for ACP.
 fn severity(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let severity = update.body.member("severity").and_then(Value::as_str).filter(|_| update.variant == NOTICE);
+    let severity = update.body.text("severity").filter(|_| update.variant == NOTICE);
     if let Some(severity) = severity {
         let known = matches!(severity, "info" | "warning" | "error") || is_own_value(severity);
         if !known && ctx.conversation.edition.has_value_elsewhere("NoticeSeverity", severity) {

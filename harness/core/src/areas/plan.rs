@@ -67,7 +67,7 @@ fn complete_items(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut 
 /// Correct but unusual: null, a path outside of the `cwd`, a file that does not exist yet, and paths of Windows.
 fn path_absolute(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let plan = update.body.member("plan").filter(|plan| plan.member("type").is_some_and(|kind| kind == "markdown"));
-    if let Some(path) = plan.and_then(|plan| plan.member("path")?.as_str()) {
+    if let Some(path) = plan.and_then(|plan| plan.text("path")) {
         decide_absolute(ctx, Some(update.session), ("session/update", "/params/update/plan/path"), path, ruling);
     }
 }
@@ -135,7 +135,7 @@ fn left_pending(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let Some(plan) = finish.exchange.session().and_then(|id| ctx.areas.plan.get(id, "")) else { return };
     let mut all = plan.entries.iter();
-    if !plan.entries.is_empty() && all.all(|entry| entry.member("status").and_then(Value::as_str) == Some("pending")) {
+    if !plan.entries.is_empty() && all.all(|entry| entry.text("status") == Some("pending")) {
         ruling.note(fact!(
             "plan-left-pending",
             "the agent ended the turn with a plan whose entries are all pending";

@@ -99,7 +99,7 @@ fn load_reruns(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
 fn permission_offers(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let options = call.params.and_then(|params| params.member("options")?.as_array());
     let Some(options) = options.filter(|_| call.method == "session/request_permission") else { return };
-    let kinds = options.iter().filter_map(|option| option.member("kind")?.as_str());
+    let kinds = options.iter().filter_map(|option| option.text("kind"));
     let refuses = kinds.into_iter().any(|kind| kind.starts_with("reject"));
     let fact = || match options.is_empty() {
         true => fact!("no-options", "the agent requested permission without options"),
@@ -139,7 +139,7 @@ fn update_after_close(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &
 
 fn chunk_in_window(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "compaction_summary_chunk");
-    let id = update.body.member("compactionId").and_then(Value::as_str);
+    let id = update.body.text("compactionId");
     let (Some(session), Some(id)) = (session, id) else { return };
     match session.compactions.get(id).map(String::as_str) {
         Some("in_progress") => ruling.note(Fact::holds()),
@@ -154,7 +154,7 @@ fn chunk_in_window(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
 }
 
 fn tool_id(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(id) = update.body.member("toolCallId").and_then(Value::as_str) {
+    if let Some(id) = update.body.text("toolCallId") {
         ruling.note_whether(!id.is_empty(), || fact!("empty-tool-call-id", "the agent sent an empty toolCallId"));
     }
 }
@@ -162,7 +162,7 @@ fn tool_id(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_
 fn command_names(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(commands) = update.body.member("availableCommands").and_then(Value::as_array) else { return };
     let mut seen = BTreeSet::new();
-    for name in commands.iter().filter_map(|command| command.member("name")?.as_str()) {
+    for name in commands.iter().filter_map(|command| command.text("name")) {
         let plain = !name.starts_with('/') && !name.contains(' ');
         ruling.note_whether(plain, || {
             fact!(

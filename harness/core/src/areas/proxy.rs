@@ -54,7 +54,7 @@ fn wrapped_params(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruli
             "wrapped-params",
             "the {party} wrapped {method} with the params {actual}; expected an object or a list",
             party = ctx.from,
-            method = envelope.member("method").and_then(Value::as_str).unwrap_or("a message"),
+            method = envelope.text("method").unwrap_or("a message"),
             actual = params
         )
     });

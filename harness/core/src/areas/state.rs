@@ -2,8 +2,6 @@
 //!
 //! A message that does not come fails a requirement only in a case, after a time window and an answered later request.
 
-use serde_json::Value;
-
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CLEAN_UP, OUTPUT_SILENCE, between, millis};
 use crate::conversation::{Session, UpdateSeen};
@@ -29,8 +27,8 @@ pub(super) const STATE: &str = "state_update";
 /// Returns the stop reason of an update by which a session becomes idle; the outer `None` stands for any other update.
 #[expect(clippy::option_option, reason = "an idle session may have no stop reason")]
 pub(super) fn idle<'m>(update: &UpdateSeen<'m>) -> Option<Option<&'m str>> {
-    let is_idle = update.variant == STATE && update.body.member("state").and_then(Value::as_str) == Some("idle");
-    is_idle.then(|| update.body.member("stopReason").and_then(Value::as_str))
+    let is_idle = update.variant == STATE && update.body.text("state") == Some("idle");
+    is_idle.then(|| update.body.text("stopReason"))
 }
 
 /// Returns the sessions of which the trace shows all work, at the end of a case that was not closed.

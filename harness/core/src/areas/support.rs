@@ -1,7 +1,5 @@
 //! Helpers of several areas: forms of text, and the turn that an answer ends.
 
-use serde_json::Value;
-
 use crate::areas::CheckContext;
 use crate::conversation::timing::{EXIT_AFTER_MESSAGE, between};
 use crate::conversation::{Answer, Conversation, Exchange, Outcome, Session, Turn, TurnLog, UpdateSeen};
@@ -111,7 +109,7 @@ pub(crate) fn late_for<'m>(ctx: &CheckContext<'_>, update: &UpdateSeen<'m>) -> O
     if session.turn.is_some() || session.loading.is_some() || session.resuming.is_some() {
         return None;
     }
-    let tool = update.body.member("toolCallId").and_then(Value::as_str).and_then(|id| session.tools.get(id));
+    let tool = update.body.text("toolCallId").and_then(|id| session.tools.get(id));
     if update.variant == "tool_call_update" && tool.is_none_or(|tool| tool.turn != session.prompts) {
         return None;
     }

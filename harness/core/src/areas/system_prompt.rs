@@ -31,5 +31,5 @@ fn mode_of(prompt: &Value) -> Option<&str> {
 }
 
 fn blocks_of(prompt: &Value) -> &[Value] {
-    prompt.member("content").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    prompt.list("content")
 }

@@ -52,7 +52,7 @@ const POINTER: &str = "/params/update/toolCallId";
 /// Returns the session of a tool call report, with the call as known before.
 fn known<'m>(_: &CheckContext<'m>, update: &UpdateSeen<'m>) -> Option<(&'m Session, &'m str, Option<&'m ToolCall>)> {
     let session = update.known?;
-    let id = update.body.member("toolCallId")?.as_str()?;
+    let id = update.body.text("toolCallId")?;
     Some((session, id, session.tools.get(id)))
 }
 
@@ -168,7 +168,7 @@ fn id_unique(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
 
 /// Whether the report repeats that a finished tool call is finished, under the same title.
 fn is_restated(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
-    let status = update.body.member("status").and_then(Value::as_str);
+    let status = update.body.text("status");
     matches!(status, Some("completed" | "failed")) && has_same_title(tool, update)
 }
 
@@ -178,14 +178,14 @@ fn runs_on(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
 }
 
 fn has_same_title(tool: &ToolCall, update: &UpdateSeen<'_>) -> bool {
-    update.body.member("title").and_then(Value::as_str) == Some(tool.title.as_str())
+    update.body.text("title") == Some(tool.title.as_str())
 }
 
 /// "title: A human-readable title"; an empty one is noted. The table of shapes handles a missing one.
 ///
 /// Correct but unusual: an empty title, which the schema allows.
 fn title_not_empty(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    if update.variant == "tool_call" && update.body.member("title").and_then(Value::as_str) == Some("") {
+    if update.variant == "tool_call" && update.body.text("title") == Some("") {
         ruling.note(fact!(
             "empty-title",
             "the agent reported a tool call with an empty title";
@@ -220,7 +220,7 @@ fn status_order(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
     let rank =
         |status: &str| ["pending", "in_progress", "completed", "failed"].iter().position(|known| *known == status);
     let Some((session, id, Some(tool))) = known(ctx, update) else { return };
-    let next = update.body.member("status").and_then(Value::as_str);
+    let next = update.body.text("status");
     let (Some(next), "tool_call_update", true) = (next, update.variant, tool.announced && session.loading.is_none())
     else {
         return;
@@ -243,9 +243,7 @@ fn status_order(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 /// replay.
 fn status_no_regress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|session| session.resuming.is_none()) else { return };
-    let (Some(id), Some(status)) =
-        (update.body.member("toolCallId").and_then(Value::as_str), update.body.member("status"))
-    else {
+    let (Some(id), Some(status)) = (update.body.text("toolCallId"), update.body.member("status")) else {
         return;
     };
     if !session.work.tools.get(id).is_some_and(|tool| tool.has_begun) {
@@ -268,7 +266,7 @@ fn status_no_regress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &m
 fn in_progress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let known = known(ctx, update).filter(|(session, ..)| session.loading.is_none());
     let Some((session, id, tool)) = known else { return };
-    match update.body.member("status").and_then(Value::as_str) {
+    match update.body.text("status") {
         Some("in_progress") => ruling.pass(),
         Some("completed" | "failed") => {
             let pending = tool
@@ -459,8 +457,8 @@ fn terminal_before_release(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling
 /// A tool call is reported before the changes it causes: not after its file is written.
 fn reported_before_effects(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, id, None)) = known_in("tool_call", ctx, update) else { return };
-    let edits = update.body.member("kind").and_then(Value::as_str) == Some("edit");
-    let over = matches!(update.body.member("status").and_then(Value::as_str), Some("completed" | "failed"));
+    let edits = update.body.text("kind") == Some("edit");
+    let over = matches!(update.body.text("status"), Some("completed" | "failed"));
     let report = LazyCell::new(|| update.body.to_string());
     let turn = session.turn.as_ref().filter(|turn| !turn.overlapped);
     let writes = turn.into_iter().flat_map(|turn| ctx.areas.tool.writes(update.session, turn));

@@ -52,7 +52,7 @@ impl Conversation {
     /// Records the child that an update announces. An announcement on a session that the client cannot know makes no
     /// child, but its id may be used later: that is the same mistake.
     pub(super) fn learn_child(&mut self, n: usize, update: &Update<'_>) {
-        let id = update.body.member("sessionId").and_then(Value::as_str).filter(|_| update.variant == SUBAGENT);
+        let id = update.body.text("sessionId").filter(|_| update.variant == SUBAGENT);
         let Some(id) = id.filter(|id| *id != update.session) else { return };
         if self.knows_session(id) {
             return;

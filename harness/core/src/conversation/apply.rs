@@ -85,7 +85,7 @@ impl Conversation {
 
     fn learn_invented_session(&mut self, params: &Value) {
         const MOST: usize = 64;
-        let named = params.member("sessionId").and_then(Value::as_str).filter(|id| !self.sessions.contains_key(*id));
+        let named = params.text("sessionId").filter(|id| !self.sessions.contains_key(*id));
         if let Some(id) = named.filter(|_| self.invented_sessions.len() < MOST) {
             self.invented_sessions.insert(id.to_owned());
         }
@@ -93,7 +93,7 @@ impl Conversation {
 
     fn learn_mcp_servers(&mut self, params: &Value) {
         const MOST: usize = 64;
-        for entry in params.member("mcpServers").and_then(Value::as_array).into_iter().flatten() {
+        for entry in params.list("mcpServers").iter() {
             if self.mcp_servers.len() < MOST && !self.mcp_servers.contains(entry) {
                 self.mcp_servers.push(entry.clone());
             }
@@ -165,7 +165,7 @@ impl Conversation {
         });
         session.mode_set = None;
         let blocks = exchange.params.member("prompt").and_then(Value::as_array);
-        let texts = blocks.into_iter().flatten().filter_map(|block| block.member("text")?.as_str());
+        let texts = blocks.into_iter().flatten().filter_map(|block| block.text("text"));
         // Each block is a separate piece: an agent may separate them in any way, and that must not look like another
         // text.
         let text: String = texts.map(|text| format!("{text}\n")).collect();
@@ -202,7 +202,7 @@ impl Conversation {
     }
 
     fn apply_cancel(&mut self, n: usize, params: &Value) {
-        let id = params.member("sessionId").and_then(Value::as_str);
+        let id = params.text("sessionId");
         let Some(session) = id.and_then(|id| self.sessions.get_mut(id)) else { return };
         match session.turn.as_mut() {
             Some(turn) => {
@@ -222,7 +222,7 @@ impl Conversation {
 
     /// Returns the event of the prompt whose turn runs in the session that the params name.
     fn turn_of(&self, params: &Value) -> Option<usize> {
-        let session = params.member("sessionId").and_then(Value::as_str).and_then(|id| self.session(id))?;
+        let session = params.text("sessionId").and_then(|id| self.session(id))?;
         Some(session.turn.as_ref()?.n)
     }
 
@@ -231,7 +231,7 @@ impl Conversation {
         self.embed_terminals(exchange.n, call);
         self.note_tool_report(exchange.n);
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
-        let Some(id) = call.member("toolCallId").and_then(Value::as_str) else { return };
+        let Some(id) = call.text("toolCallId") else { return };
         let tool = session.tool(exchange.n, id);
         tool.learn(call);
         tool.permissions.push(Permission { n: exchange.n, answer: None });
@@ -268,7 +268,7 @@ impl Conversation {
                 self.other_version = exchange.other_version(self.edition, outcome);
             }
             ("session/new", Outcome::Result(result)) => {
-                if let Some(id) = result.member("sessionId").and_then(Value::as_str) {
+                if let Some(id) = result.text("sessionId") {
                     let mut session = Session::new(Opening::New, n, &exchange.params);
                     session.learn_state(n, result);
                     self.sessions.insert(id.to_owned(), session);
@@ -361,7 +361,7 @@ impl Conversation {
         if let Some(turn) = session.turn.as_mut() {
             turn.note_permission(n, decision);
         }
-        let id = exchange.params.member("toolCall").and_then(|call| call.member("toolCallId")?.as_str());
+        let id = exchange.params.member("toolCall").and_then(|call| call.text("toolCallId"));
         let Some(tool) = id.and_then(|id| session.tools.get_mut(id)) else { return };
         if let Some(permission) = tool.permissions.iter_mut().find(|permission| permission.n == exchange.n) {
             permission.answer = Some((n, decision));
@@ -380,8 +380,7 @@ impl Conversation {
     }
 
     fn apply_terminal(&mut self, n: usize, exchange: &Exchange, result: &Value) {
-        let (Some(id), Some(session)) = (result.member("terminalId").and_then(Value::as_str), exchange.session())
-        else {
+        let (Some(id), Some(session)) = (result.text("terminalId"), exchange.session()) else {
             return;
         };
         let turn = self.session(session).and_then(|session| Some(session.turn.as_ref()?.n));
@@ -454,8 +453,8 @@ impl Conversation {
     }
 
     fn embed_terminals(&mut self, n: usize, body: &Value) {
-        let items = body.member("content").and_then(Value::as_array).into_iter().flatten();
-        for id in items.filter_map(|item| item.member("terminalId")?.as_str()) {
+        let items = body.list("content").iter();
+        for id in items.filter_map(|item| item.text("terminalId")) {
             if let Some(terminal) = self.terminals.get_mut(id) {
                 terminal.embedded = terminal.embedded.or(Some(n));
             }
@@ -491,7 +490,7 @@ impl Session {
     pub(super) fn learn_state(&mut self, n: usize, value: &Value) {
         if let Some(modes) = value.member("modes").filter(|modes| modes.is_object()) {
             if self.modes.is_none() {
-                self.first_mode = modes.member("currentModeId").and_then(Value::as_str).map(str::to_owned);
+                self.first_mode = modes.text("currentModeId").map(str::to_owned);
             }
             self.modes = Some(modes.clone());
         }
@@ -502,7 +501,7 @@ impl Session {
     }
 
     fn learn_chunk(&mut self, update: &Update<'_>) {
-        let id = update.body.member("messageId").and_then(Value::as_str);
+        let id = update.body.text("messageId");
         let last = self.last_chunk.as_ref().map(|(variant, id)| (variant.as_str(), id.as_deref()));
         // Most chunks continue the message of the previous one.
         if last != Some((update.variant, id)) {
@@ -527,8 +526,7 @@ impl Session {
 
     /// Processes a report on a compaction; the first one creates it.
     fn learn_compaction(&mut self, report: &Value) {
-        let text = |name: &str| report.member(name).and_then(Value::as_str);
-        let Some(id) = text("compactionId") else { return };
+        let Some(id) = report.text("compactionId") else { return };
         // A replay need not contain the part that a summary replaced.
         self.uneven |= self.loading.is_none();
         let known = self.compactions.entry(id.to_owned()).or_insert_with(|| "in_progress".to_owned());
@@ -541,7 +539,7 @@ impl Session {
     }
 
     fn learn_tool(&mut self, n: usize, update: &Update<'_>) {
-        let Some(id) = update.body.member("toolCallId").and_then(Value::as_str) else { return };
+        let Some(id) = update.body.text("toolCallId") else { return };
         self.pause();
         let tool = self.tool(n, id);
         tool.announced |= update.variant == "tool_call";
@@ -557,18 +555,18 @@ impl Session {
 
 impl ToolCall {
     fn learn(&mut self, report: &Value) {
-        if let Some(title) = report.member("title").and_then(Value::as_str) {
+        if let Some(title) = report.text("title") {
             title.clone_into(&mut self.title);
         }
-        if let Some(status) = report.member("status").and_then(Value::as_str) {
+        if let Some(status) = report.text("status") {
             status.clone_into(&mut self.status);
         }
-        if let Some(kind) = report.member("kind").and_then(Value::as_str) {
+        if let Some(kind) = report.text("kind") {
             self.kind = Some(kind.to_owned());
         }
         for list in ["locations", "content"] {
             let items = report.get(list).and_then(Value::as_array).into_iter().flatten();
-            self.paths.extend(items.filter_map(|item| Some(item.member("path")?.as_str()?.to_owned())));
+            self.paths.extend(items.filter_map(|item| Some(item.text("path")?.to_owned())));
         }
         let input = report.member("rawInput").and_then(Value::as_object);
         let texts = input.into_iter().flatten().filter_map(|(_, value)| value.as_str());

@@ -71,7 +71,7 @@ impl Exchange {
     /// Returns a string member of the params.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.params.member(name)?.as_str()
+        self.params.text(name)
     }
 
     /// Returns the session that the request names.

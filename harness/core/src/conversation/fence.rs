@@ -35,7 +35,7 @@ impl Conversation {
         let latest = self.latest_answered.entry(key.0).or_default();
         *latest = request.max(*latest);
         let Some(exchange) = self.open.remove(&key) else { return };
-        if let Some((result, id)) = result.and_then(|result| Some((result, result.member("sessionId")?.as_str()?))) {
+        if let Some((result, id)) = result.and_then(|result| Some((result, result.text("sessionId")?))) {
             let mut session = Session::new(Opening::New, n, &exchange.params);
             session.learn_state(n, result);
             self.sessions.entry(id.to_owned()).or_insert(session);

@@ -36,15 +36,15 @@ pub struct History {
 #[must_use]
 pub fn text_of_content(content: &Value) -> String {
     let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
-    let texts = blocks.iter().filter(|block| block.member("type").and_then(Value::as_str) == Some("text"));
-    texts.filter_map(|block| block.member("text")?.as_str()).collect()
+    let texts = blocks.iter().filter(|block| block.text("type") == Some("text"));
+    texts.filter_map(|block| block.text("text")).collect()
 }
 
 /// The message that an update is about: its kind without `_chunk`, and its id.
 pub fn message_of<'v>(update: &Update<'v>) -> Option<(&'v str, &'v str)> {
     let kind = update.variant.strip_suffix("_chunk").unwrap_or(update.variant);
     let is_message = matches!(kind, "user_message" | "agent_message" | "agent_thought");
-    Some((kind, update.body.member("messageId").and_then(Value::as_str).filter(|_| is_message)?))
+    Some((kind, update.body.text("messageId").filter(|_| is_message)?))
 }
 
 impl History {

@@ -98,7 +98,7 @@ impl IntentPrompt {
     /// Reads the params of a prompt; `None` without an intent.
     fn of(n: usize, params: &Value) -> Option<Self> {
         let blocks = params.member("prompt")?.as_array()?;
-        let text_of = |block: &Value| block.member("text").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text_of = |block: &Value| block.text("text").unwrap_or_default().to_owned();
         let texts: Vec<String> = blocks.iter().map(text_of).filter(|text| !text.is_empty()).collect();
         let intent = texts.iter().flat_map(|text| intents_in(text)).last()?.to_owned();
         let bytes = texts.iter().map(String::len).sum();
@@ -109,7 +109,7 @@ impl IntentPrompt {
 
 impl Block {
     fn of(block: &Value) -> Self {
-        let kind = block.member("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = block.text("type").unwrap_or_default().to_owned();
         let members: &[&str] = match kind.as_str() {
             "text" => &["text"],
             "resource_link" => &["uri", "name", "title", "description"],
@@ -117,7 +117,7 @@ impl Block {
             _ => &[],
         };
         let of = block.member("resource").filter(|_| kind == "resource").unwrap_or(block);
-        let text_of = |name: &str| of.member(name).and_then(Value::as_str);
+        let text_of = |name: &str| of.text(name);
         let data = match kind.as_str() {
             "image" | "audio" => text_of("data"),
             "resource" => text_of("blob"),
@@ -235,7 +235,7 @@ impl ModelLog {
         match (update.variant, update.text()) {
             ("user_message_chunk", _) => {}
             ("agent_message_chunk", Some(text)) if reported.text.len() + text.len() <= MOST_TEXT => {
-                let id = update.body.member("messageId").and_then(Value::as_str);
+                let id = update.body.text("messageId");
                 if reported.message.as_deref() != id && !reported.text.is_empty() {
                     reported.text.push('\n');
                 }

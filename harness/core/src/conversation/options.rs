@@ -11,25 +11,20 @@ use crate::wire::Members;
 /// The most omitted options and values that are remembered.
 const MOST_DROPPED: usize = 4096;
 
-/// Returns a string member of an option.
-pub fn option_text<'m>(option: &'m Value, name: &str) -> Option<&'m str> {
-    option.member(name)?.as_str()
-}
-
 /// The id of an option, which version 2 calls `configId`.
 pub fn option_id(option: &Value) -> Option<&str> {
-    option_text(option, "id").or(option_text(option, "configId"))
+    option.text("id").or(option.text("configId"))
 }
 
 /// Returns the values that a select offers, flat or in groups.
 pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
-    let offered = option.member("options").and_then(Value::as_array).into_iter().flatten();
+    let offered = option.list("options").iter();
     let inner = |entry: &'_ Value| entry.member("options").and_then(Value::as_array).is_some();
     let grouped = offered.clone().filter(move |entry| inner(entry)).flat_map(|group| {
-        let options = group.member("options").and_then(Value::as_array).into_iter().flatten();
-        options.filter_map(|entry| option_text(entry, "value"))
+        let options = group.list("options").iter();
+        options.filter_map(|entry| entry.text("value"))
     });
-    offered.filter_map(|entry| option_text(entry, "value")).chain(grouped)
+    offered.filter_map(|entry| entry.text("value")).chain(grouped)
 }
 
 /// Returns the current value of each option, by its id.
@@ -51,7 +46,7 @@ impl Session {
     /// Whether this is the id of an option that sets the mode.
     fn is_mode_option(&self, id: Option<&str>) -> bool {
         let mut options = self.options.iter().flatten().filter(|option| option_id(option) == id);
-        id.is_some() && options.any(|option| option_text(option, "category") == Some("mode"))
+        id.is_some() && options.any(|option| option.text("category") == Some("mode"))
     }
 
     /// Whether the request sets the mode or an option to its current value, as far as the client knows.

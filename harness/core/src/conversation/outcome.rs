@@ -29,7 +29,7 @@ impl Outcome<'_> {
         match self {
             Self::Result(_) => "a result".to_owned(),
             Self::Error(error) => {
-                let message = error.member("message").and_then(Value::as_str).unwrap_or_default();
+                let message = error.text("message").unwrap_or_default();
                 format!("error {} ({message})", error.member("code").unwrap_or(&Value::Null))
             }
         }

@@ -37,11 +37,8 @@ impl Decision {
             Some("selected") => member("optionId"),
             _ => return Self::Other,
         };
-        let options = request.member("options").and_then(Value::as_array).into_iter().flatten();
-        let kind = options
-            .into_iter()
-            .find(|option| option.member("optionId") == chosen)
-            .and_then(|o| o.member("kind")?.as_str());
+        let options = request.list("options").iter();
+        let kind = options.into_iter().find(|option| option.member("optionId") == chosen).and_then(|o| o.text("kind"));
         match kind {
             Some("allow_once" | "allow_always") => Self::Allowed,
             Some("reject_once" | "reject_always") => Self::Rejected,

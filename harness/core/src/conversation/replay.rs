@@ -1,8 +1,6 @@
 //! The replay of a session's history, and the state of a session that was opened again.
 
 use super::session::{Opening, Session};
-use serde_json::Value;
-
 use super::{Conversation, Exchange, current_values};
 use crate::conversation::outcome::Outcome;
 use crate::protocol::Update;
@@ -49,7 +47,7 @@ impl Session {
             return;
         }
         let room = self.replay.len() < MOST_REPLAYED;
-        let tool = update.body.member("toolCallId").and_then(Value::as_str).filter(|_| update.variant == "tool_call");
+        let tool = update.body.text("toolCallId").filter(|_| update.variant == "tool_call");
         if let Some(id) = tool.filter(|_| room) {
             let before = self.replay.len();
             self.replayed_tools.entry(id.to_owned()).or_insert(before);

@@ -39,7 +39,7 @@ impl<'m> CallSeen<'m> {
     /// Returns a string member of the params.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&'m str> {
-        self.params?.member(name)?.as_str()
+        self.params?.text(name)
     }
 
     /// Returns a string member of the params of a call of `method`; `None` for another method, whose params are not

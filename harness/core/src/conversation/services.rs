@@ -55,7 +55,7 @@ impl Conversation {
     /// Returns the event of the `session/cancel` for the turn of the session that the params name, unless the client
     /// did something else to that session meanwhile.
     pub(super) fn cancel_of(&self, params: &Value) -> Option<usize> {
-        let id = params.member("sessionId").and_then(Value::as_str)?;
+        let id = params.text("sessionId")?;
         let turn = self.session(id)?.turn.as_ref()?;
         let log = self.session(id)?.log.as_ref()?;
         turn.cancelled.filter(|_| log.n == turn.n && log.disturbed.is_none())
@@ -92,7 +92,7 @@ impl Turn {
     fn learn_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         match outcome {
             Outcome::Error(error) if self.refused.len() < MOST_NOTED => {
-                let message = error.member("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+                let message = error.text("message").unwrap_or_default().to_owned();
                 let code = outcome.error_code();
                 self.refused.push(Refusal { n, method: exchange.method.clone(), code, message });
             }

@@ -171,7 +171,7 @@ impl Session {
     /// Creates a session that has just become known.
     #[must_use]
     pub fn new(opening: Opening, known: usize, params: &Value) -> Self {
-        let text = |name: &str| params.member(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |name: &str| params.text(name).unwrap_or_default().to_owned();
         let roots = params.member("additionalDirectories").and_then(Value::as_array);
         let roots = roots.into_iter().flatten().filter_map(|root| Some(root.as_str()?.to_owned())).collect();
         Self {
@@ -194,7 +194,7 @@ impl Session {
     #[must_use]
     pub fn lists_mode(&self, id: &str) -> bool {
         let modes = self.modes.as_ref().and_then(|modes| modes.member("availableModes")).and_then(Value::as_array);
-        modes.into_iter().flatten().any(|mode| mode.member("id").and_then(Value::as_str) == Some(id))
+        modes.into_iter().flatten().any(|mode| mode.text("id") == Some(id))
     }
 
     /// Returns the current mode, as far as the client knows.
@@ -259,7 +259,7 @@ impl Session {
         }
         log.ended = Some(now);
         log.failed = matches!(outcome, Outcome::Error(_));
-        log.gave_up = matches!(outcome, Outcome::Result(result) if result.member("stopReason").and_then(Value::as_str) == Some("cancelled"));
+        log.gave_up = matches!(outcome, Outcome::Result(result) if result.text("stopReason") == Some("cancelled"));
         self.refused = match outcome {
             Outcome::Error(error) if log.after.is_none() && log.disturbed.is_none() && !exchange.deliberate => {
                 let (params, error) = (exchange.params.clone(), error.clone());

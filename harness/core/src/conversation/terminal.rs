@@ -47,7 +47,7 @@ impl TerminalExit {
     #[must_use]
     pub fn of(status: &Value) -> Option<Self> {
         let code = status.member("exitCode").and_then(Value::as_i64);
-        let signal = status.member("signal").and_then(Value::as_str).map(str::to_owned);
+        let signal = status.text("signal").map(str::to_owned);
         (code.is_some() || signal.is_some()).then_some(Self { code, signal })
     }
 }

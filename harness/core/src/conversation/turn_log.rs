@@ -163,7 +163,7 @@ impl Conversation {
         if from == Party::Agent {
             self.first_call.get_or_insert(n);
         }
-        let session = params.member("sessionId").and_then(Value::as_str);
+        let session = params.text("sessionId");
         if from == Party::Agent
             && call.id.is_some()
             && let Some(log) = self.log_of(session)
@@ -189,8 +189,7 @@ impl Conversation {
             (_, "$/cancel_request") => self.log_cancel_request(now, from, params),
             (Party::Agent, "fs/write_text_file" | "terminal/create") => {
                 if let Some(log) = self.log_of(session).filter(|log| log.side_effects.len() < MOST_NOTED) {
-                    log.side_effects
-                        .push(SideEffect { n, path: params.member("path").and_then(Value::as_str).map(str::to_owned) });
+                    log.side_effects.push(SideEffect { n, path: params.text("path").map(str::to_owned) });
                 }
             }
             (Party::Agent, "session/update") => {

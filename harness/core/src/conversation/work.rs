@@ -117,16 +117,15 @@ pub enum EndedBy {
 impl Work {
     /// Reads an update of the session.
     pub(super) fn learn(&mut self, (n, us): (usize, u64), update: &Update<'_>) {
-        let text = |name: &str| update.body.member(name).and_then(Value::as_str);
         self.updated = (n, us);
         match update.variant {
             "state_update" => {
-                if let Some(state) = text("state") {
+                if let Some(state) = update.body.text("state") {
                     // A custom state describes the work further, and neither begins nor ends it.
                     if state.starts_with('_') {
                         self.history.custom = self.history.custom.or(Some(n));
                     } else {
-                        self.learn_state((n, us), state, text("stopReason"));
+                        self.learn_state((n, us), state, update.body.text("stopReason"));
                     }
                 }
                 if let Some(list) = update.body.member("background").and_then(Value::as_array) {
@@ -134,24 +133,27 @@ impl Work {
                 }
             }
             "tool_call_update" => {
-                let is_settled = self.settled_tool.is_some() && text("toolCallId") == self.settled_tool.as_deref();
-                if is_settled && matches!(text("status"), Some("in_progress" | "completed")) {
+                let is_settled =
+                    self.settled_tool.is_some() && update.body.text("toolCallId") == self.settled_tool.as_deref();
+                if is_settled && matches!(update.body.text("status"), Some("in_progress" | "completed")) {
                     self.resumed = self.resumed.or(Some(n));
                 }
-                let tool = text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown));
+                let tool =
+                    update.body.text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown));
                 if let (Some(tool), Some(status)) = (tool, update.body.member("status")) {
                     tool.is_over = matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
                     tool.has_begun = status.as_str().is_some_and(|status| status != "pending");
                 }
             }
             "terminal_update" => {
-                let terminal = text("terminalId").and_then(|id| entry(&mut self.terminals, id, &mut self.overflown));
+                let terminal =
+                    update.body.text("terminalId").and_then(|id| entry(&mut self.terminals, id, &mut self.overflown));
                 if let Some(terminal) = terminal {
                     if let Some(status) = update.body.member("exitStatus") {
                         terminal.is_over = status.is_object();
                         terminal.ended = terminal.is_over.then_some(n);
                     }
-                    if let Some(command) = text("command") {
+                    if let Some(command) = update.body.text("command") {
                         terminal.command = Some(command.to_owned());
                     }
                 }
@@ -215,7 +217,7 @@ impl Work {
             return;
         };
         let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
-        for text in blocks.iter().filter_map(|block| block.member("text")?.as_str()) {
+        for text in blocks.iter().filter_map(|block| block.text("text")) {
             if self.reply.len() + text.len() <= MOST_REPLY {
                 self.reply.push_str(text);
             }
@@ -245,7 +247,7 @@ impl Work {
         if self.state.as_deref() == Some("requires_action") && !still_open {
             let subject = question.member("subject");
             let call = subject.and_then(|subject| subject.member("toolCall").or(Some(subject)));
-            let id = call.and_then(|call| call.member("toolCallId")?.as_str());
+            let id = call.and_then(|call| call.text("toolCallId"));
             (self.settled, self.settled_tool, self.resumed) = (Some(n), id.map(str::to_owned), None);
             self.output = None;
         }
@@ -275,7 +277,7 @@ impl Work {
     /// Reads the response to a prompt.
     pub(super) fn learn_receipt(&mut self, n: usize, prompt: &Exchange, outcome: Outcome<'_>) {
         let Outcome::Result(result) = outcome else { return self.history.learn_refused(n, &prompt.params) };
-        let Some(id) = result.member("messageId").and_then(Value::as_str) else { return };
+        let Some(id) = result.text("messageId") else { return };
         if self.accepted.len() < MOST_IDS {
             self.accepted.push((n, id.to_owned()));
         } else {
@@ -295,7 +297,7 @@ impl Work {
 impl Conversation {
     /// Records that the client asks for the end of the work in a session.
     pub(super) fn note_ending(&mut self, (n, us): (usize, u64), by: EndedBy, params: &Value) {
-        let Some(id) = params.member("sessionId").and_then(Value::as_str) else { return };
+        let Some(id) = params.text("sessionId") else { return };
         let questions =
             self.open_of(Party::Agent).filter(|open| open.session() == Some(id) && is_question(&open.method));
         let questions = questions.map(|open| open.n).collect();

@@ -132,9 +132,9 @@ fn is_true(
     let of_sessions = |is_seen: bool| if sessions.is_any_open { unless_missed(is_seen) } else { None };
     let methods = || {
         let result = conversation.initialized.as_ref().map(|(_, result)| result);
-        Some(result?.member("authMethods").and_then(Value::as_array).map_or(&[][..], Vec::as_slice))
+        Some(result?.list("authMethods"))
     };
-    let kind = |entry: &Value| entry.member("type").and_then(Value::as_str).unwrap_or("agent").to_owned();
+    let kind = |entry: &Value| entry.text("type").unwrap_or("agent").to_owned();
     let servers = |is_stdio: bool| {
         let has_url = |server: &Value| server.member("url").is_some();
         conversation.mcp_servers.iter().any(|server| has_url(server) != is_stdio)

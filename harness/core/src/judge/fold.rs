@@ -513,7 +513,7 @@ impl Judge {
         }
         if let Some(exchange) = exchange.as_ref().filter(|exchange| decides_conditions(&exchange.method)) {
             let opened = match outcome {
-                Outcome::Result(result) => result.member("sessionId").and_then(Value::as_str),
+                Outcome::Result(result) => result.text("sessionId"),
                 Outcome::Error(_) => None,
             };
             self.evaluate_conditions_after(opened.or(exchange.session()));

@@ -94,12 +94,12 @@ impl Finding {
 /// Whether the params have a part that is new in the revision of 2026-11-20 of version 2, which alone has new duties.
 /// Parts that the drafts of the revision before had show nothing, such as subagents and the state `unknown`.
 fn shows_new_part(from: Party, method: &str, params: &Value) -> bool {
-    let is_session = |content: &Value| content.member("type").and_then(Value::as_str) == Some("session");
+    let is_session = |content: &Value| content.text("type") == Some("session");
     match (from, method, params.member("update")) {
         (Party::Client, "session/prompt", _) => params.given("idempotencyKey").is_some(),
         (Party::Agent, "session/update", Some(update)) => {
             let content = update.member("content");
-            match update.member("sessionUpdate").and_then(Value::as_str) {
+            match update.text("sessionUpdate") {
                 Some("replay_complete" | "cursor_update" | "prompt_suggestions_update") => true,
                 Some("tool_call_update") => {
                     content.and_then(Value::as_array).is_some_and(|content| content.iter().any(is_session))

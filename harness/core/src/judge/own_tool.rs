@@ -23,7 +23,7 @@ pub(super) fn replaced_method(events: &[Event], (n, step): (usize, &StepEvent)) 
     let mut kinds: BTreeMap<String, String> = BTreeMap::new();
     let mut completed: BTreeSet<String> = BTreeSet::new();
     for (from, message) in messages {
-        let method = message.member("method").and_then(Value::as_str);
+        let method = message.text("method");
         if from == Party::Client && method == Some("session/prompt") {
             completed.clear();
         }

@@ -34,7 +34,7 @@ pub(super) fn refusal(events: &[Event], (n, step): (usize, &StepEvent), subject:
         }
         Last::Open | Last::Served => return None,
     };
-    let message = error.member("message").and_then(Value::as_str).and_then(|text| text.lines().next());
+    let message = error.text("message").and_then(|text| text.lines().next());
     let message = message.map(|line| line.chars().take(LONGEST).collect());
     Some(Cause::Refused { method: method.to_owned(), code: error.member("code").and_then(Value::as_i64), message })
 }

@@ -98,8 +98,8 @@ pub trait Adapter: Send + Sync + std::fmt::Debug {
 /// Splits the params of a `session/update`, which have the same members in both versions.
 fn update_in(params: &Value) -> Option<Update<'_>> {
     let body = params.member("update")?;
-    let session = params.member("sessionId")?.as_str()?;
-    Some(Update { session, variant: body.member("sessionUpdate")?.as_str()?, body })
+    let session = params.text("sessionId")?;
+    Some(Update { session, variant: body.text("sessionUpdate")?, body })
 }
 
 /// Protocol version 1.

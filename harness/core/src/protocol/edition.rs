@@ -175,12 +175,6 @@ impl Edition {
         self.other_revision.as_ref().is_some_and(|other| other.knows(sender, method))
     }
 
-    /// Returns whether the stable or the unstable schema has a method of this name, of either party.
-    #[must_use]
-    pub fn knows_method(&self, name: &str) -> bool {
-        [&self.methods, &self.draft_methods].iter().any(|table| table.iter().any(|(_, _, method)| method.name == name))
-    }
-
     /// Returns the version in a result of `initialize`, if it exists and is not that of this edition.
     #[must_use]
     pub fn other_version(&self, result: &Value) -> Option<u64> {

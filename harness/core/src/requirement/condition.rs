@@ -106,12 +106,6 @@ impl ConversationFact {
 }
 
 impl AppliesWhen {
-    /// Whether it is true in every conversation.
-    #[must_use]
-    pub fn is_always(&self) -> bool {
-        self.condition == Condition::Always
-    }
-
     /// Whether a program can evaluate it, and it is not always true.
     #[must_use]
     pub fn is_evaluated(&self) -> bool {

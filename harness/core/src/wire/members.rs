@@ -12,6 +12,16 @@ pub trait Members {
     fn given(&self, name: &str) -> Option<&Value> {
         self.member(name).filter(|value| !value.is_null())
     }
+
+    /// Returns the member with this name, if it is a string.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.member(name)?.as_str()
+    }
+
+    /// Returns the items of the member with this name; empty if it is not a list.
+    fn list(&self, name: &str) -> &[Value] {
+        self.member(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl Members for Map<String, Value> {

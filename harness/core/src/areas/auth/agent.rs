@@ -32,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// Returns the login methods in a result of `initialize`.
 pub(super) fn methods_in(result: &Value) -> impl Iterator<Item = &Value> {
-    result.member("authMethods").and_then(Value::as_array).into_iter().flatten()
+    result.list("authMethods").iter()
 }
 
 /// Returns the login methods that the agent advertised.
@@ -41,7 +41,7 @@ pub(super) fn advertised(conversation: &Conversation) -> impl Iterator<Item = &V
 }
 
 pub(super) fn is_terminal(method: &Value) -> bool {
-    method.member("type").and_then(Value::as_str) == Some("terminal")
+    method.text("type") == Some("terminal")
 }
 
 fn is_agents_own(method: &Value) -> bool {
@@ -223,7 +223,7 @@ fn authenticate_unlocks(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mu
     let login = &ctx.conversation.login;
     let Some(done) = login.done.filter(|&done| done < exchange.n) else { return };
     let mut own = advertised(ctx.conversation).filter(|method| is_agents_own(method));
-    if !own.any(|method| method.member("id").and_then(Value::as_str) == login.method.as_deref()) {
+    if !own.any(|method| method.text("id") == login.method.as_deref()) {
         return;
     }
     match answer.outcome.error_code() {
@@ -250,7 +250,7 @@ fn unknown_method(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     };
     let mut known = advertised(ctx.conversation).peekable();
     let any = known.peek().is_some();
-    if !any || known.any(|method| method.member("id").and_then(Value::as_str) == Some(id)) {
+    if !any || known.any(|method| method.text("id") == Some(id)) {
         return;
     }
     match answer.outcome.error_code() {

@@ -67,7 +67,7 @@ fn env_unique(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     for method in methods_in(result) {
         let Some(env) = method.member("env").and_then(Value::as_array).filter(|env| !env.is_empty()) else { continue };
         let mut seen = BTreeSet::new();
-        let names = env.iter().filter_map(|variable| variable.member("name")?.as_str());
+        let names = env.iter().filter_map(|variable| variable.text("name"));
         let Some(name) = names.into_iter().find(|name| !seen.insert(*name)) else {
             ruling.pass();
             continue;

@@ -274,7 +274,7 @@ fn is_live(session: &Session, update: &UpdateSeen<'_>, (ended, begun): (usize, u
     if let Some((kind, id)) = message_of(&update.update) {
         return Some(kind == "agent_message" && session.work.history.replies.contains(id));
     }
-    let id = update.body.member("toolCallId")?.as_str()?;
+    let id = update.body.text("toolCallId")?;
     let listed = session.work.background.as_ref().map(|(_, list)| list.iter().filter_map(background::item));
     let is_listed = listed?.into_iter().any(|item| item == ("tool_call", id));
     let tool = session.tools.get(id)?;

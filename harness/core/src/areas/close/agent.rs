@@ -1,7 +1,5 @@
 //! Area `close`: closing a session ends its work, and has no effect on other sessions.
 
-use serde_json::Value;
-
 use crate::areas::cancel::agent::{cancelled_elsewhere, earlier_cancel, fails_when_stopped};
 use crate::areas::common::{LOGIN, NO_METHOD, note_null, proper};
 use crate::areas::support::Finish;
@@ -96,7 +94,7 @@ fn cancels_turn(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
     };
     let Some(request) = turn.closed else { return };
     let reason = match answer.outcome {
-        Outcome::Result(result) => result.member("stopReason").and_then(Value::as_str),
+        Outcome::Result(result) => result.text("stopReason"),
         Outcome::Error(_) => None,
     };
     let tools = turn.tools.iter().filter_map(|id| session.tools.get(id));

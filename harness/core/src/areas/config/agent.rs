@@ -10,8 +10,7 @@ use crate::areas::modes::agent::{
 };
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{
-    Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_id, option_text as text,
-    option_values as values,
+    Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_id, option_values as values,
 };
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -80,9 +79,9 @@ fn ids_unique(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'
 /// recording may lack that request.
 fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option) in
-        payload.places("SessionConfigOption").filter(|(_, option)| text(option, "type") == Some("select"))
+        payload.places("SessionConfigOption").filter(|(_, option)| option.text("type") == Some("select"))
     {
-        let Some(current) = text(option, "currentValue") else { continue };
+        let Some(current) = option.text("currentValue") else { continue };
         let id = option_id(option).unwrap_or_default();
         match values(option).collect::<Vec<_>>().as_slice() {
             [] => {}
@@ -139,7 +138,7 @@ fn boolean_gate(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruli
     if !ctx.conversation.client_lacks(Feature::ConfigOption("boolean")) {
         return;
     }
-    match options.iter().find(|option| text(option, "type") == Some("boolean")) {
+    match options.iter().find(|option| option.text("type") == Some("boolean")) {
         Some(option) => {
             let id = option_id(option).unwrap_or_default();
             ruling.proved_by(&[*n]).fail(fact!(
@@ -175,7 +174,7 @@ fn boolean_shape(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Rulin
 /// Correct but unusual: no category, null, a category of its own after `_`, or several options of one category.
 fn category(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option) in payload.places("SessionConfigOption") {
-        if let Some(category) = text(option, "category") {
+        if let Some(category) = option.text("category") {
             let known = matches!(category, "mode" | "model" | "model_config" | "thought_level");
             if !known && ctx.conversation.edition.has_value_elsewhere("SessionConfigOptionCategory", category) {
                 ruling.note(fact!(
@@ -225,7 +224,7 @@ impl<'m> Change<'m> {
     }
 
     fn is_boolean(&self) -> bool {
-        self.option.and_then(|option| text(option, "type")) == Some("boolean")
+        self.option.and_then(|option| option.text("type")) == Some("boolean")
     }
 }
 
@@ -427,17 +426,17 @@ fn update_complete(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
 
 /// Returns the option that has the modes as its values: its category is `mode`, and it offers the ids of the modes.
 fn twin<'m>(options: &'m [Value], modes: &Value) -> Option<&'m Value> {
-    let listed = modes.member("availableModes").and_then(Value::as_array).into_iter().flatten();
-    let listed: BTreeSet<&str> = listed.filter_map(|mode| text(mode, "id")).collect();
+    let listed = modes.list("availableModes").iter();
+    let listed: BTreeSet<&str> = listed.filter_map(|mode| mode.text("id")).collect();
     let same = |option: &&Value| values(option).collect::<BTreeSet<_>>() == listed;
-    options.iter().filter(|option| text(option, "category") == Some("mode")).find(same)
+    options.iter().filter(|option| option.text("category") == Some("mode")).find(same)
 }
 
 /// "Agents SHOULD keep both in sync": if a result has modes and an option with the same values.
 fn in_sync(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     let (Some(options), Some(modes)) = (list(payload.value), payload.value.member("modes")) else { return };
-    if let (Some(option), Some(mode)) = (twin(options, modes), text(modes, "currentModeId")) {
-        let value = text(option, "currentValue").unwrap_or_default();
+    if let (Some(option), Some(mode)) = (twin(options, modes), modes.text("currentModeId")) {
+        let value = option.text("currentValue").unwrap_or_default();
         ruling.decide(value == mode, || {
             fact!(
                 "mode-and-option-differ",
@@ -462,7 +461,7 @@ fn announced_by_both(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
         return;
     }
     let (Some(modes), Some(options)) = (&session.modes, &session.options) else { return };
-    let Some((mode, value)) = session.mode().zip(twin(options, modes).and_then(|option| text(option, "currentValue")))
+    let Some((mode, value)) = session.mode().zip(twin(options, modes).and_then(|option| option.text("currentValue")))
     else {
         return;
     };
@@ -491,7 +490,7 @@ fn shows_set_mode(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     };
     let mut open = ctx.conversation.open_of(ctx.from.other()).filter(|open| SETTERS.contains(&&*open.method));
     let crossing = open.any(|open| open.n != exchange.n) || set.n > exchange.n || set.after_another;
-    match text(option, "currentValue") {
+    match option.text("currentValue") {
         _ if crossing => {}
         Some(value) if value == set.mode => ruling.pass(),
         Some(value) if value == set.before => ruling.proved_by(&[set.n]).fail_in_case(fact!(

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::areas::modes::client::{SET_MODE, is_unclear, settled};
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{CallSeen, Session, option_id, option_text, option_values};
+use crate::conversation::{CallSeen, Session, option_id, option_values};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::protocol::Feature;
@@ -41,7 +41,7 @@ impl<'m> Setting<'m> {
     }
 
     fn kind(&self) -> Option<&'m str> {
-        option_text(self.option?, "type")
+        self.option?.text("type")
     }
 
     /// Whether the value fits this kind of option; `None` if the kind or the option is unknown.
@@ -58,7 +58,7 @@ impl<'m> Setting<'m> {
         let value = match (self.option, self.value.as_str()) {
             (None, _) => None,
             (Some(option), Some(value)) if self.kind() == Some("select") => {
-                let current = option_text(option, "currentValue") == Some(value);
+                let current = option.text("currentValue") == Some(value);
                 (!current && !option_values(option).any(|offered| offered == value)).then_some(value)
             }
             (Some(_), _) => None,
@@ -153,10 +153,10 @@ fn boolean_advertised(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut 
 /// Returns the option for the modes of the session, if it has both: by its category, or by the same values.
 fn mode_option(session: &Session) -> Option<&Value> {
     let modes = session.modes.as_ref()?.member("availableModes")?.as_array()?;
-    let modes: BTreeSet<&str> = modes.iter().filter_map(|mode| option_text(mode, "id")).collect();
+    let modes: BTreeSet<&str> = modes.iter().filter_map(|mode| mode.text("id")).collect();
     let same = |option: &Value| option_values(option).collect::<BTreeSet<_>>() == modes;
     let mut options = session.options.iter().flatten();
-    options.find(|option| option_text(option, "category") == Some("mode") || !modes.is_empty() && same(option))
+    options.find(|option| option.text("category") == Some("mode") || !modes.is_empty() && same(option))
 }
 
 /// "Clients that support config options SHOULD use `configOptions` exclusively and ignore `modes`". A client supports

@@ -50,7 +50,7 @@ impl State {
 
     pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
         if let Some((_, result)) = answer.result_of("session/new")
-            && let Some(id) = result.member("sessionId").and_then(Value::as_str)
+            && let Some(id) = result.text("sessionId")
         {
             let first = list(result).map(<[Value]>::to_vec).unwrap_or_default();
             *self.0.entry(id) = OptionLists { first, ..OptionLists::default() };

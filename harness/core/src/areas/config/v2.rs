@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::areas::common::decide_replaced;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{Payload, option_text, option_values};
+use crate::conversation::{Payload, option_values};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::wire::Members;
@@ -30,7 +30,7 @@ const OPTIONS: &[&str] = &["session/new", "session/resume", "session/set_config_
 fn selects<'p>(payload: &'p Payload<'p>) -> impl Iterator<Item = (&'p str, &'p Value, &'p Vec<Value>)> {
     payload
         .places("SessionConfigOption")
-        .filter(|(_, option)| option_text(option, "type") == Some("select"))
+        .filter(|(_, option)| option.text("type") == Some("select"))
         .filter_map(|(at, option)| Some((at, option, option.member("options")?.as_array()?)))
 }
 
@@ -40,7 +40,7 @@ fn values(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) 
         let mut seen = BTreeSet::new();
         let doubled = option_values(option).find(|value| !seen.insert(*value));
         let pointer = payload.pointer(at) + "/options";
-        let id = option_text(option, "configId").unwrap_or_default();
+        let id = option.text("configId").unwrap_or_default();
         if let Some(value) = doubled {
             ruling.fail(fact!(
                 "duplicate-value",
@@ -59,12 +59,12 @@ fn values(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) 
 fn group_ids(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, option, groups) in selects(payload) {
         let mut seen = BTreeSet::new();
-        let ids = groups.iter().filter_map(|group| group.member("groupId")?.as_str());
+        let ids = groups.iter().filter_map(|group| group.text("groupId"));
         match ids.into_iter().find(|id| !seen.insert(*id)) {
             Some(id) => ruling.fail(fact!(
                 "duplicate-group",
                 "the agent sent the option `{config_id}` with two groups `{group_id}`; expected unique ids",
-                config_id = option_text(option, "configId").unwrap_or_default(), group_id = id;
+                config_id = option.text("configId").unwrap_or_default(), group_id = id;
                 pointer = payload.pointer(at) + "/options"
             )),
             None if seen.len() > 1 => ruling.pass(),

@@ -103,7 +103,7 @@ fn decide_accepted(answer: &Answer<'_>, exchange: &Exchange, ruling: &mut Ruling
 fn effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     const WORDS: [&str; 4] = ["outside", "not inside", "not within", "not in the workspace"];
     let session = update.known.filter(|session| session.turn.is_some() && ctx.conversation.whole);
-    let tool = session.and_then(|session| session.tools.get(update.body.member("toolCallId")?.as_str()?));
+    let tool = session.and_then(|session| session.tools.get(update.body.text("toolCallId")?));
     let (Some(session), Some(tool)) = (session, tool.filter(|_| ctx.conversation.agent_has(CAPABILITY))) else {
         return;
     };
@@ -112,7 +112,7 @@ fn effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rulin
     else {
         return;
     };
-    match update.body.member("status").and_then(Value::as_str) {
+    match update.body.text("status") {
         Some("completed") => ruling.pass(),
         Some("failed") if tool.is_allowed() => {
             let report = update.body.to_string().to_lowercase();
@@ -162,7 +162,7 @@ fn list_complete(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Rul
     for (_, entry) in payload.places("SessionInfo").filter(|_| ctx.conversation.agent_has(CAPABILITY)) {
         let Some(roots) = reported(entry) else { continue };
         let roots: Vec<&str> = roots.iter().filter_map(Value::as_str).collect();
-        let id = entry.member("sessionId").and_then(Value::as_str).unwrap_or_default();
+        let id = entry.text("sessionId").unwrap_or_default();
         match (roots.iter().find(|root| !is_absolute(root)), ctx.conversation.session(id)) {
             // The client gave it, and the agent accepted it.
             (Some(root), Some(session)) if session.roots.iter().any(|given| given == *root) => {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::common::OPENING;
-use crate::areas::session::client::{items, opening, reopening};
+use crate::areas::session::client::{opening, reopening};
 use crate::areas::support::{last_part, same_path};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
@@ -37,7 +37,7 @@ fn empty_list(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'
 /// Correct but unusual: one directory twice, the `cwd` itself, a path of Windows.
 fn dirs_absolute(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = opening(call).filter(|_| ctx.conversation.agent_has(ROOTS)) else { return };
-    for root in items(params, "additionalDirectories").iter().filter_map(Value::as_str) {
+    for root in params.list("additionalDirectories").iter().filter_map(Value::as_str) {
         ruling.decide(is_absolute(root), || {
             fact!(
                 "relative-path",
@@ -72,7 +72,7 @@ fn cwd_matches(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
         )
     };
     if known.is_empty() {
-    } else if items(params, "additionalDirectories").is_empty() {
+    } else if params.list("additionalDirectories").is_empty() {
         if !known.iter().any(|known| same_path(known, cwd)) {
             ruling.note(other());
         }

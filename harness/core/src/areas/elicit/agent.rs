@@ -127,7 +127,7 @@ fn form_flat(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>)
     let form = call.params.filter(|_| call.method == CREATE).and_then(|params| params.member("requestedSchema"));
     let fields = form.and_then(|form| form.member("properties")).and_then(Value::as_object);
     for (name, field) in fields.into_iter().flatten() {
-        if field.member("type").and_then(Value::as_str) == Some("object") || field.given("properties").is_some() {
+        if field.text("type") == Some("object") || field.given("properties").is_some() {
             ruling.fail(fact!(
                 "nested-field",
                 "the agent requested a form whose field `{field}` is an object; expected flat fields",

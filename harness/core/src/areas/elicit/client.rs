@@ -146,7 +146,7 @@ fn unknown_mode(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 }
 
 fn is_accepted(result: &Value) -> bool {
-    result.member("action").and_then(Value::as_str) == Some("accept")
+    result.text("action") == Some("accept")
 }
 
 /// "For an accepted form elicitation, `content` SHOULD conform to the requested schema."

@@ -9,7 +9,7 @@ use crate::wire::Members;
 
 /// Returns the names of the required fields.
 pub(super) fn required(schema: &Value) -> impl Iterator<Item = &str> {
-    let names = schema.member("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let names = schema.list("required").iter().filter_map(Value::as_str);
     names.filter(|name| schema.member("properties").is_some_and(|fields| fields.member(name).is_some()))
 }
 
@@ -44,7 +44,7 @@ struct Field<'f> {
 impl Field<'_> {
     /// Returns the first mistake in the value of the field.
     fn mistake(&self, value: &Value) -> Option<Fact> {
-        let expected = self.schema.member("type").and_then(Value::as_str)?;
+        let expected = self.schema.text("type")?;
         match (expected, value) {
             ("string", Value::String(text)) => self.text_mistake(text),
             ("integer", Value::Number(number)) if number.as_f64().is_some_and(|number| number.fract() != 0.0) => {
@@ -94,8 +94,8 @@ impl Field<'_> {
 
     /// Returns the fact for a text that is not one of the choices, if the schema lists any.
     fn choice_mistake(&self, schema: &Value, actual: &str) -> Option<Fact> {
-        let list = |name: &str| schema.member(name).and_then(Value::as_array).into_iter().flatten();
-        let titled = list("oneOf").chain(list("anyOf")).filter_map(|choice| choice.member("const")?.as_str());
+        let list = |name: &str| schema.list(name).iter();
+        let titled = list("oneOf").chain(list("anyOf")).filter_map(|choice| choice.text("const"));
         let choices: Vec<&str> = list("enum").filter_map(Value::as_str).chain(titled).collect();
         if choices.is_empty() || choices.contains(&actual) {
             return None;

@@ -73,7 +73,7 @@ fn refused(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &m
 fn read_limit(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of(READ) else { return };
     let limit = exchange.params.member("limit").and_then(Value::as_u64).filter(|&limit| limit > 0);
-    let (Some(limit), Some(content)) = (limit, result.member("content").and_then(Value::as_str)) else { return };
+    let (Some(limit), Some(content)) = (limit, result.text("content")) else { return };
     if exchange.deliberate || ctx.conversation.client_lacks(Feature::Method(READ)) {
         return;
     }

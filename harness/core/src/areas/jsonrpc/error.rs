@@ -87,7 +87,7 @@ fn error_null_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 fn error_message_concise(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const LONGEST: usize = 300;
     let Outcome::Error(error) = answer.outcome else { return };
-    if let Some(text) = error.member("message").and_then(Value::as_str) {
+    if let Some(text) = error.text("message") {
         let good = !text.trim().is_empty() && !text.trim().contains('\n') && text.chars().count() <= LONGEST;
         ruling.decide(good, || {
             fact!(

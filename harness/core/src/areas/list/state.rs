@@ -49,10 +49,8 @@ const MOST_LISTED: usize = 10_000;
 
 /// Returns the id and `updatedAt` of each entry of a page.
 pub fn entries(page: &Value) -> impl Iterator<Item = (&str, Option<&str>)> {
-    let sessions = page.member("sessions").and_then(Value::as_array).into_iter().flatten();
-    sessions.filter_map(|entry| {
-        Some((entry.member("sessionId")?.as_str()?, entry.member("updatedAt").and_then(Value::as_str)))
-    })
+    let sessions = page.list("sessions").iter();
+    sessions.filter_map(|entry| Some((entry.text("sessionId")?, entry.text("updatedAt"))))
 }
 
 /// Whether all have changed, and there are several, so that a change of a single session does not explain it.
@@ -110,7 +108,7 @@ impl State {
     }
 
     fn read_page(&mut self, event: &Event<'_>, request: &Exchange, page: &Value) {
-        let next = page.member("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        let next = page.text("nextCursor").map(str::to_owned);
         self.cursors.extend(next.clone());
         let before = self.listed_before(event.conversation, request);
         let touched = before.is_some_and(|before| all_of_several(&before.changes(page)));
@@ -123,8 +121,8 @@ impl State {
                 self.listed.insert(id.to_owned());
             }
         }
-        let sessions = page.member("sessions").and_then(Value::as_array).into_iter().flatten();
-        let text = |entry: &Value, name: &str| Some(entry.member(name)?.as_str()?.to_owned());
+        let sessions = page.list("sessions").iter();
+        let text = |entry: &Value, name: &str| Some(entry.text(name)?.to_owned());
         let cwds = sessions.filter_map(|entry| Some((text(entry, "sessionId")?, text(entry, "cwd")?)));
         self.cwds.extend(cwds.filter(|(id, _)| self.listed.contains(id)));
         let (n, us, filter) = (event.n, event.us, request.text("cwd").map(str::to_owned));

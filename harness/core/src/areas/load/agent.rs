@@ -1,7 +1,5 @@
 //! Area `load`: the request, what comes before and after its response, and the turns after it.
 
-use serde_json::Value;
-
 use super::{LOAD, USER};
 use crate::areas::common::{decide_continues, decide_implemented, is_history, note_null, plain, repeats_history};
 use crate::areas::remembered::decide_remembers;
@@ -113,7 +111,7 @@ fn replay_valid(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
     let Some(session) = session.filter(|session| loading(session) && is_history(update.variant)) else {
         return;
     };
-    let id = update.body.member("toolCallId").and_then(Value::as_str);
+    let id = update.body.text("toolCallId");
     match id.filter(|_| update.variant == "tool_call_update") {
         Some(id) if !session.tools.contains_key(id) => {
             let fact = fact!(
@@ -141,7 +139,7 @@ fn message_ids_unique(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mu
     let Some(session) = session.filter(|_| update.variant.ends_with("_chunk") && is_history(update.variant)) else {
         return;
     };
-    let Some(id) = update.body.member("messageId").and_then(Value::as_str) else { return };
+    let Some(id) = update.body.text("messageId") else { return };
     match session.message_ids.get(id) {
         Some((variant, _)) if (variant == USER) != (update.variant == USER) => ruling.fail(fact!(
             "id-of-two-kinds",
@@ -162,7 +160,7 @@ fn notice_replayed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
     if session.is_none_or(|session| session.loading.is_none() || session.turn.is_some()) {
         return;
     }
-    let title = update.body.member("title").and_then(Value::as_str).unwrap_or_default();
+    let title = update.body.text("title").unwrap_or_default();
     if ctx.areas.load.notices(update.session).any(|notice| notice == title) {
         ruling.fail(fact!(
             "notice-replayed",

@@ -131,7 +131,7 @@ impl State {
             "notice" => self.learn_notice(session, update),
             "user_message_chunk" => self.learn_medium(session, update),
             "tool_call" | "tool_call_update" => {
-                let Some(id) = update.body.member("toolCallId").and_then(Value::as_str) else { return };
+                let Some(id) = update.body.text("toolCallId") else { return };
                 let reports = self.tools.entry(update.session);
                 match session.loading {
                     Some(load) => reports.learn_replayed((load, event.n), id, session, update),
@@ -147,7 +147,7 @@ impl State {
             return;
         }
         let prompt = session.spoken.iter().rfind(|(variant, _)| variant == "user_message_chunk");
-        let title = update.body.member("title").and_then(Value::as_str).filter(|title| !title.is_empty());
+        let title = update.body.text("title").filter(|title| !title.is_empty());
         if let (Some((_, prompt)), Some(title)) = (prompt, title)
             && prompt.contains(title)
         {
@@ -189,7 +189,7 @@ impl ToolReports {
         if self.load != Some(load) {
             (self.load, self.first, self.again) = (Some(load), BTreeMap::new(), Vec::new());
         }
-        let title = update.body.member("title").and_then(Value::as_str).unwrap_or_default();
+        let title = update.body.text("title").unwrap_or_default();
         let is_created = update.variant == "tool_call";
         let place = session.replay.len();
         let Some(first) = self.first.get_mut(id) else {
@@ -214,15 +214,14 @@ impl ToolReports {
 
 /// Returns what distinguishes an image or a sound from others.
 fn medium(block: &Value) -> Option<Medium> {
-    let text = |name: &str| block.member(name).and_then(Value::as_str);
-    let is_medium = matches!(text("type"), Some("image" | "audio"));
-    let data = text("data").filter(|data| is_medium && data.len() <= MOST_DATA)?;
+    let is_medium = matches!(block.text("type"), Some("image" | "audio"));
+    let data = block.text("data").filter(|data| is_medium && data.len() <= MOST_DATA)?;
     let mut hasher = DefaultHasher::new();
     data.trim().hash(&mut hasher);
-    Some((text("mimeType")?.to_owned(), hasher.finish()))
+    Some((block.text("mimeType")?.to_owned(), hasher.finish()))
 }
 
 /// Whether the report says that the tool call has ended.
 fn is_end(update: &UpdateSeen<'_>) -> bool {
-    update.body.member("status").and_then(Value::as_str).is_some_and(is_final)
+    update.body.text("status").is_some_and(is_final)
 }

@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent(
         "mcp.stdio.supported",
         On::End(|ctx, ruling| {
-            servers_refused(ctx, |server| matches!(text(server, "type"), None | Some("stdio")), ruling);
+            servers_refused(ctx, |server| matches!(server.text("type"), None | Some("stdio")), ruling);
         }),
     ),
     Check::agent("mcp.stdio.args-env", On::Mcp(args_env)),
@@ -58,14 +58,14 @@ fn connected(over: McpTransport, event: &McpEvent, ruling: &mut Ruling<'_>) {
 fn servers_refused(ctx: &CheckContext<'_>, is_meant: impl Fn(&Value) -> bool, ruling: &mut Ruling<'_>) {
     const SERVERS: &str = "mcpServers";
     let has = |trial: &Trial| {
-        let servers = items(&trial.exchange.params, SERVERS);
+        let servers = trial.exchange.params.list(SERVERS);
         !servers.is_empty() && servers.iter().all(&is_meant)
     };
     let is_refused = |trial: &Trial| {
         trial.exchange.method == "session/new" && trial.error.is_some_and(|code| !matches!(code, LOGIN | NO_METHOD))
     };
     let alike = |one: &Trial, other: &Trial| {
-        (has(other) || items(&other.exchange.params, SERVERS).is_empty()) && one.is_like(other, SERVERS)
+        (has(other) || other.exchange.params.list(SERVERS).is_empty()) && one.is_like(other, SERVERS)
     };
     if let Some((trial, events)) = ctx.conversation.trials.contrast(has, is_refused, alike) {
         ruling.proved_by(&events).fail(fact!(
@@ -79,7 +79,7 @@ fn servers_refused(ctx: &CheckContext<'_>, is_meant: impl Fn(&Value) -> bool, ru
 /// As [`servers_refused`], for servers of the transports that the agent offers.
 pub(super) fn offered_refused(ctx: &CheckContext<'_>, transports: &[&'static str], ruling: &mut Ruling<'_>) {
     for transport in transports.iter().filter(|name| ctx.conversation.agent_has(Feature::McpServer(name))) {
-        servers_refused(ctx, |server| text(server, "type") == Some(transport), ruling);
+        servers_refused(ctx, |server| server.text("type") == Some(transport), ruling);
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn offered_refused(ctx: &CheckContext<'_>, transports: &[&'static str
 /// sessions that name it in different ways. Each start passes if it fits one of the entries.
 fn args_env(ctx: &CheckContext<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     let McpWhat::Started { command, args, env, .. } = &event.what else { return };
-    let named = ctx.conversation.mcp_servers.iter().filter(|entry| text(entry, "command") == Some(command));
+    let named = ctx.conversation.mcp_servers.iter().filter(|entry| entry.text("command") == Some(command));
     let entries: Vec<&Value> = named.collect();
     // Several sessions may name one server in different ways.
     let departures: Vec<Fact> = entries.iter().filter_map(|entry| departure(entry, &event.server, args, env)).collect();
@@ -103,7 +103,7 @@ fn args_env(ctx: &CheckContext<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
 
 /// Returns the first difference between an entry of the client and the agent's start of its server.
 fn departure(entry: &Value, server: &str, args: &[String], env: &BTreeMap<String, String>) -> Option<Fact> {
-    let wanted: Vec<&str> = items(entry, "args").iter().filter_map(Value::as_str).collect();
+    let wanted: Vec<&str> = entry.list("args").iter().filter_map(Value::as_str).collect();
     if wanted != *args {
         let (actual, expected) = (format!("{args:?}"), format!("{wanted:?}"));
         return Some(fact!(
@@ -142,7 +142,7 @@ fn departure(entry: &Value, server: &str, args: &[String], env: &BTreeMap<String
 /// Correct but unusual: an agent that requests other URLs of the host, for example to discover a login, sends
 /// additional headers, or has one session with headers and one without for the same URL. These do not fail.
 fn headers(ctx: &CheckContext<'_>, visit: &Visit, ruling: &mut Ruling<'_>) {
-    let named = ctx.conversation.mcp_servers.iter().filter(|entry| text(entry, "url") == Some(&visit.url));
+    let named = ctx.conversation.mcp_servers.iter().filter(|entry| entry.text("url") == Some(&visit.url));
     let lists: Vec<_> = named.map(|entry| pairs(entry, "headers")).collect();
     // The request may belong to the session without headers.
     if lists.iter().any(Vec::is_empty) {
@@ -167,18 +167,10 @@ fn headers(ctx: &CheckContext<'_>, visit: &Visit, ruling: &mut Ruling<'_>) {
     }
 }
 
-fn text<'v>(entry: &'v Value, member: &str) -> Option<&'v str> {
-    entry.member(member)?.as_str()
-}
-
-fn items<'v>(entry: &'v Value, member: &str) -> &'v [Value] {
-    entry.member(member).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
 /// Returns the names and values of a list, without duplicate names.
 fn pairs<'v>(entry: &'v Value, member: &str) -> Vec<(&'v str, &'v str)> {
     let all: Vec<_> =
-        items(entry, member).iter().filter_map(|item| Some((text(item, "name")?, text(item, "value")?))).collect();
+        entry.list(member).iter().filter_map(|item| Some((item.text("name")?, item.text("value")?))).collect();
     let once = |name: &str| all.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name)).count() == 1;
     all.iter().copied().filter(|(name, _)| once(name)).collect()
 }

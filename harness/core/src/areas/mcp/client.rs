@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::common::OPENING;
-use crate::areas::session::client::{items, opening, reopening};
+use crate::areas::session::client::{opening, reopening};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
 use crate::fact;
@@ -18,7 +18,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// Returns the entries of one transport. An entry for stdio has no type.
 fn servers<'m>(params: &'m Value, transport: &str) -> impl Iterator<Item = &'m Value> {
-    items(params, "mcpServers").iter().filter(move |entry| match entry.member("type") {
+    params.list("mcpServers").iter().filter(move |entry| match entry.member("type") {
         None | Some(Value::Null) => transport == "stdio",
         Some(kind) => kind.as_str() == Some(transport),
     })
@@ -27,7 +27,7 @@ fn servers<'m>(params: &'m Value, transport: &str) -> impl Iterator<Item = &'m V
 /// `command`: "The absolute path to the MCP server executable."
 fn command_absolute(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(params) = opening(call) else { return };
-    for command in servers(params, "stdio").filter_map(|server| server.member("command")?.as_str()) {
+    for command in servers(params, "stdio").filter_map(|server| server.text("command")) {
         ruling.decide(is_absolute(command), || {
             fact!(
                 "relative-path",

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::agent::offered_refused;
 use crate::areas::common::OPENING;
-use crate::areas::session::client::{items, opening};
+use crate::areas::session::client::opening;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
 use crate::fact;
@@ -29,9 +27,9 @@ fn connect_all(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 
 /// Version 2 has no transport `sse`.
 fn no_sse(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let servers = opening(call).map(|params| items(params, "mcpServers")).unwrap_or_default();
+    let servers = opening(call).map(|params| params.list("mcpServers")).unwrap_or_default();
     for (at, server) in servers.iter().enumerate() {
-        ruling.decide(server.member("type").and_then(Value::as_str) != Some("sse"), || {
+        ruling.decide(server.text("type") != Some("sse"), || {
             fact!(
                 "sse-server",
                 "the client sent {method} with an MCP server of the type `sse`, which version 2 does not have",
@@ -46,11 +44,11 @@ fn no_sse(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: names that differ in case, and the same name in two requests. Only the types that the schema
 /// defines have a name with this rule; that of another type is noted.
 fn name_unique(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let servers = opening(call).map(|params| items(params, "mcpServers")).unwrap_or_default();
+    let servers = opening(call).map(|params| params.list("mcpServers")).unwrap_or_default();
     let mut seen = BTreeSet::new();
     for (at, server) in servers.iter().enumerate() {
-        let Some(name) = server.member("name").and_then(Value::as_str) else { continue };
-        let is_defined = matches!(server.member("type").and_then(Value::as_str), Some("stdio" | "http"));
+        let Some(name) = server.text("name") else { continue };
+        let is_defined = matches!(server.text("type"), Some("stdio" | "http"));
         if seen.insert(name) {
             continue;
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::areas::common::{BAD_PARAMS, LOGIN, OPENING, decide_implemented, note_null, proper};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{UPDATE_WITH_RESPONSE, between};
-use crate::conversation::{Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_text};
+use crate::conversation::{Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
@@ -35,8 +35,8 @@ const SET: &str = "session/set_mode";
 
 /// Returns the ids of the modes that a state lists.
 fn ids(state: &Value) -> impl Iterator<Item = &str> {
-    let modes = state.member("availableModes").and_then(Value::as_array).into_iter().flatten();
-    modes.filter_map(|mode| mode.member("id")?.as_str())
+    let modes = state.list("availableModes").iter();
+    modes.filter_map(|mode| mode.text("id"))
 }
 
 /// The current mode is one of "the set of modes that the Agent can operate in".
@@ -46,7 +46,7 @@ fn ids(state: &Value) -> impl Iterator<Item = &str> {
 /// mistake, which is a finding of `modes.unknown-refused`; a recording may lack that request.
 fn current_listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (at, state) in payload.places("SessionModeState") {
-        let current = state.member("currentModeId").and_then(Value::as_str);
+        let current = state.text("currentModeId");
         if let Some(current) = current.filter(|_| state.member("availableModes").is_some_and(Value::is_array)) {
             let good = ids(state).any(|id| id == current);
             if !good && ctx.areas.modes.may_be_set_unlisted(ctx.conversation) {
@@ -230,7 +230,7 @@ fn set_effective(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
     };
-    let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str) else { return };
+    let Some(mode) = update.body.text("currentModeId") else { return };
     let mut open = ctx.conversation.open_of(ctx.from.other()).filter(|open| open.session() == Some(update.session));
     let asked = open.any(|open| open.method == SET && open.text("modeId") == Some(mode));
     let mut open = ctx.conversation.open_of(ctx.from.other()).filter(|open| open.session() == Some(update.session));
@@ -321,7 +321,7 @@ fn update_field(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
 fn self_change(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|_| update.variant == "current_mode_update");
     let Some(session) = session.filter(|session| session.turn.is_some() && !client_sets(ctx)) else { return };
-    let mode = update.body.member("currentModeId").and_then(Value::as_str);
+    let mode = update.body.text("currentModeId");
     if session.mode().is_some() && mode.is_some() && session.mode() != mode {
         ruling.pass();
     }
@@ -339,8 +339,8 @@ fn silent_change(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     let found = result.pointer("/modes/currentModeId").and_then(Value::as_str);
     let found = found.filter(|found| ctx.areas.modes.first(id) != Some(found));
     let (Some(announced), Some(found)) = (session.mode(), found) else { return };
-    let options = session.options.iter().flatten().filter(|option| option_text(option, "category") == Some("mode"));
-    let by_option = options.into_iter().any(|option| option_text(option, "currentValue") == Some(found));
+    let options = session.options.iter().flatten().filter(|option| option.text("category") == Some("mode"));
+    let by_option = options.into_iter().any(|option| option.text("currentValue") == Some(found));
     let turns = session.mode_kept.is_some_and(|prompts| prompts < session.prompts);
     if ctx.conversation.whole && turns && announced != found && !by_option {
         ruling.proved_by(&[session.known]).fail(fact!(
@@ -365,8 +365,7 @@ fn update_listed(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     let Some(session) = update.known.filter(|_| update.variant == "current_mode_update") else {
         return;
     };
-    let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str).filter(|_| session.modes.is_some())
-    else {
+    let Some(mode) = update.body.text("currentModeId").filter(|_| session.modes.is_some()) else {
         return;
     };
     let unknown = session.loading.or(session.resuming).is_some()

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{CallSeen, Session, option_text};
+use crate::conversation::{CallSeen, Session};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
@@ -43,7 +43,7 @@ fn mode_listed(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
     };
     if session.lists_mode(mode) {
         ruling.pass();
-    } else if modes.member("currentModeId").and_then(Value::as_str) == Some(mode) {
+    } else if modes.text("currentModeId") == Some(mode) {
         // The agent is in that mode, although it does not list it.
     } else if let Some(list) = just_dropped(ctx, call, mode) {
         ruling.proved_by(&[list]).inconclusive(fact!(
@@ -64,8 +64,8 @@ fn mode_listed(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
 /// The response that left out a mode which the list before it had, if the client may not have read it yet.
 fn just_dropped(ctx: &CheckContext<'_>, call: &CallSeen<'_>, mode: &str) -> Option<usize> {
     let (modes, n) = ctx.areas.modes.earlier(call.text("sessionId"))?;
-    let listed = modes.member("availableModes").and_then(Value::as_array).into_iter().flatten();
-    let mut ids = listed.filter_map(|mode| option_text(mode, "id"));
+    let listed = modes.list("availableModes").iter();
+    let mut ids = listed.filter_map(|mode| mode.text("id"));
     (ids.any(|id| id == mode) && !ctx.conversation.answered_after(Party::Client, *n)).then_some(*n)
 }
 

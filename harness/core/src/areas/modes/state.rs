@@ -116,7 +116,7 @@ impl State {
             }
             _ => {}
         }
-        if let Some(mode) = update.body.member("currentModeId").and_then(Value::as_str) {
+        if let Some(mode) = update.body.text("currentModeId") {
             self.reported(update.session, mode);
         }
     }

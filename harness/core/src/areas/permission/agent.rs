@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use crate::areas::support::Finish;
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, Decision, Exchange, Session, ToolCall, UpdateSeen};
@@ -42,7 +40,7 @@ fn option_ids_unique(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rul
         .filter(|_| call.method == "session/request_permission")
         .and_then(|p| p.member("options")?.as_array());
     let mut seen = BTreeSet::new();
-    for id in options.into_iter().flatten().filter_map(|option| option.member("optionId")?.as_str()) {
+    for id in options.into_iter().flatten().filter_map(|option| option.text("optionId")) {
         ruling.decide(seen.insert(id), || {
             fact!(
                 "duplicate-option-id",
@@ -155,7 +153,7 @@ fn acted(kind: State, tool_call_id: &str, path: Option<&str>) -> Fact {
 fn asking<'m>(ctx: &CheckContext<'m>, session: &str) -> Vec<(&'m str, usize)> {
     let open = ctx.conversation.open_of(Party::Agent).filter(|open| open.method == "session/request_permission");
     let here = open.filter(|open| open.session() == Some(session));
-    here.filter_map(|open| Some((open.params.member("toolCall")?.member("toolCallId")?.as_str()?, open.n))).collect()
+    here.filter_map(|open| Some((open.params.member("toolCall")?.text("toolCallId")?, open.n))).collect()
 }
 
 /// "Before proceeding with execution, the Agent MAY request permission": the act then waits for the answer.
@@ -192,8 +190,7 @@ fn asked_afterwards(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
 
 /// A status alone does not prove that the tool ran.
 fn status_while_asking(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let text = |name: &str| update.body.member(name).and_then(Value::as_str);
-    let (Some(id), Some("completed")) = (text("toolCallId"), text("status")) else { return };
+    let (Some(id), Some("completed")) = (update.body.text("toolCallId"), update.body.text("status")) else { return };
     if let Some((_, n)) = asking(ctx, update.session).into_iter().find(|(asked, _)| *asked == id) {
         ruling.proved_by(&[n]).inconclusive(fact!(
             "completed-while-asking",

@@ -75,13 +75,13 @@ fn chosen<'m>(outcome: Outcome<'m>) -> Option<&'m str> {
 }
 
 fn is_selected(outcome: &Value) -> bool {
-    outcome.member("outcome").and_then(Value::as_str) == Some("selected")
+    outcome.text("outcome") == Some("selected")
 }
 
 /// Returns the options of a request, by their ids.
 fn offered(request: &Exchange) -> Vec<&str> {
-    let options = request.params.member("options").and_then(Value::as_array).into_iter().flatten();
-    options.filter_map(|option| option.member("optionId")?.as_str()).collect()
+    let options = request.params.list("options").iter();
+    options.filter_map(|option| option.text("optionId")).collect()
 }
 
 /// "optionId: The ID of the option the user selected", of those in the request.
@@ -117,7 +117,7 @@ fn option_offered(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
 fn tool_call_minimal(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(request) = proper(answer, ASK) else { return };
     let call = request.params.member("toolCall").and_then(Value::as_object);
-    let id = call.filter(|call| call.len() == 1).and_then(|call| call.member("toolCallId")?.as_str());
+    let id = call.filter(|call| call.len() == 1).and_then(|call| call.text("toolCallId"));
     let session = request.session().and_then(|id| ctx.conversation.session(id));
     let known = session.zip(id).and_then(|(session, id)| session.tools.get(id)).is_some_and(|tool| tool.announced);
     if !known || offered(request).is_empty() {

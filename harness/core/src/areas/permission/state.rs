@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::areas::Event;
 use crate::areas::by_session::BySession;
 use crate::conversation::{Conversation, Memory, Turn, UpdateSeen, is_final};
@@ -29,8 +27,10 @@ impl State {
             return;
         }
         let Some(turn) = update.known.and_then(|session| session.turn.as_ref()) else { return };
-        let text = |name: &str| update.body.member(name).and_then(Value::as_str);
-        let Some(id) = text("toolCallId").filter(|_| text("status").is_some_and(is_final)) else { return };
+        let Some(id) = update.body.text("toolCallId").filter(|_| update.body.text("status").is_some_and(is_final))
+        else {
+            return;
+        };
         let (n, ended) = self.0.entry(update.session);
         if *n != turn.n {
             (*n, *ended) = (turn.n, BTreeMap::new());

@@ -74,7 +74,7 @@ impl State {
 /// Returns the id and the entries of an update of a plan.
 pub(super) fn items<'m>(update: &UpdateSeen<'m>) -> Option<(&'m str, &'m [Value])> {
     let plan = update.body.member("plan").filter(|_| update.variant == "plan_update")?;
-    Some((plan.member("planId")?.as_str()?, plan.member("entries")?.as_array()?))
+    Some((plan.text("planId")?, plan.member("entries")?.as_array()?))
 }
 
 /// Returns the id of the plan that an update removes, or replaces by something other than entries.
@@ -85,10 +85,10 @@ fn replaced<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
 
 /// Returns the texts of the entries of a plan.
 pub(super) fn texts(entries: &[Value]) -> BTreeSet<String> {
-    entries.iter().filter_map(|entry| Some(entry.member("content")?.as_str()?.to_owned())).collect()
+    entries.iter().filter_map(|entry| Some(entry.text("content")?.to_owned())).collect()
 }
 
 /// Returns the entries in a plan of version 1, or in a plan with an id.
 pub(super) fn entries(body: &Value) -> &[Value] {
-    body.member("entries").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    body.list("entries")
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::modes::agent::client_sets;
 use crate::areas::{Check, CheckContext, On, with};
-use crate::conversation::{Answer, Session, UpdateSeen, current_values, option_id, option_text};
+use crate::conversation::{Answer, Session, UpdateSeen, current_values, option_id};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::wire::Members;
@@ -91,7 +91,7 @@ fn settings_kept(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     let Some(list) = result.member("configOptions").and_then(Value::as_array) else { return };
     let mut values = current_values(known);
     let chosen = chosen.map(Value::from);
-    for option in known.iter().filter(|option| option_text(option, "category") == Some("mode")) {
+    for option in known.iter().filter(|option| option.text("category") == Some("mode")) {
         values.extend(option_id(option).zip(chosen.as_ref()));
     }
     let now = current_values(list);

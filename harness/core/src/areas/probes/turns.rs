@@ -62,7 +62,7 @@ fn explained(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     if answer.outcome.error_code() != Some(-32603) || exchange.method.starts_with('_') {
         return;
     }
-    let message = error.member("message").and_then(Value::as_str).unwrap_or_default();
+    let message = error.text("message").unwrap_or_default();
     let generic = message.trim_end_matches('.').eq_ignore_ascii_case("internal error") || message.is_empty();
     let has_data = error.member("data").is_some_and(|data| !data.is_null());
     ruling.note_whether(!generic || has_data, || {
@@ -147,9 +147,9 @@ fn all_directories(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
 fn metadata(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((prompted, result)) = prompted(ctx, answer) else { return };
     let known: BTreeSet<&str> = prompted.iter().map(|(id, _)| *id).collect();
-    for entry in result.member("sessions").and_then(Value::as_array).into_iter().flatten() {
-        let has = |name: &str| entry.member(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-        let ours = entry.member("sessionId").and_then(Value::as_str).is_some_and(|id| known.contains(id));
+    for entry in result.list("sessions") {
+        let has = |name: &str| entry.text(name).is_some_and(|text| !text.is_empty());
+        let ours = entry.text("sessionId").is_some_and(|id| known.contains(id));
         for name in ["title", "updatedAt"].into_iter().filter(|_| ours) {
             ruling.note_whether(has(name), || {
                 fact!("no-metadata", "the agent listed a session that had a prompt without {member}", member = name)
@@ -161,7 +161,7 @@ fn metadata(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 fn login_method(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((_, result)) = answer.result_of("initialize") else { return };
     let methods = result.member("authMethods").and_then(Value::as_array);
-    let types = methods.into_iter().flatten().map(|method| method.member("type").and_then(Value::as_str));
+    let types = methods.into_iter().flatten().map(|method| method.text("type"));
     let served = types.into_iter().any(|kind| matches!(kind.unwrap_or("agent"), "agent" | "terminal"));
     // A client that declares no support for terminals gets no method of theirs.
     let declared = ctx.conversation.client_has(Feature::Login("terminal"));

@@ -66,7 +66,7 @@ enum Trait {
 
 /// Whether a prompt has a resource with bytes instead of text.
 fn has_blob(params: &Value) -> bool {
-    let blocks = params.member("prompt").and_then(Value::as_array).into_iter().flatten();
+    let blocks = params.list("prompt").iter();
     blocks.filter_map(|block| block.member("resource")).any(|resource| resource.member("blob").is_some())
 }
 
@@ -75,7 +75,7 @@ fn content(ctx: &CheckContext<'_>, params: &Value) -> Option<Vec<Trait>> {
     let blocks = params.member("prompt").and_then(Value::as_array).filter(|blocks| !blocks.is_empty())?;
     let mut traits = Vec::new();
     for block in blocks {
-        let (content, kind) = match block.member("type").and_then(Value::as_str)? {
+        let (content, kind) = match block.text("type")? {
             "text" => continue,
             "resource_link" => ("resource_link", Trait::Link),
             "image" => ("image", Trait::Image),

@@ -1,7 +1,5 @@
 //! Area `prompt`: `idempotencyKey`, by which a client marks the attempts at one prompt.
 
-use serde_json::Value;
-
 use super::state::{Insertion, Keys, digest, key_of};
 use crate::areas::common::{BAD_PARAMS, proper};
 use crate::areas::state::{DISTINCTIVE, end_of, served};
@@ -43,7 +41,7 @@ pub(super) fn is_retry(ctx: &CheckContext<'_>, answer: &Answer<'_>) -> bool {
 fn decide(answer: &Answer<'_>, (n, first): (usize, &Insertion), is_retained: bool, ruling: &mut Ruling<'_>) {
     const REFUSALS: [i64; 2] = [-32600, BAD_PARAMS];
     let id = match answer.outcome {
-        Outcome::Result(result) => result.member("messageId").and_then(Value::as_str),
+        Outcome::Result(result) => result.text("messageId"),
         Outcome::Error(_) => None,
     };
     if id == Some(&first.id) {

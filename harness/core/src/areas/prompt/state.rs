@@ -121,7 +121,7 @@ impl State {
         else {
             return;
         };
-        let id = result.member("messageId").and_then(Value::as_str);
+        let id = result.text("messageId");
         let (Some(session), Some(id)) = (exchange.session(), id) else { return };
         let text = exchange.params.member("prompt").map(text_of_content).unwrap_or_default();
         let inserted = self.inserted.entry(session);

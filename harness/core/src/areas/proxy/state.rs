@@ -31,6 +31,6 @@ impl State {
 
 /// Whether an envelope contains `initialize`, or what a conductor sends instead to a successor that is a proxy as well.
 fn is_initialize(envelope: Option<&Value>) -> bool {
-    let method = envelope.and_then(|envelope| envelope.member("method")?.as_str());
+    let method = envelope.and_then(|envelope| envelope.text("method"));
     method.is_some_and(|method| method == "initialize" || method == PROXY_INITIALIZE)
 }

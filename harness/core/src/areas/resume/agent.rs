@@ -46,7 +46,7 @@ fn replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
         "the agent sent {update} before its response to {method}; expected no replay",
         update = update.variant, method = RESUME; session_id = update.session, pointer = "/params/update/sessionUpdate"
     );
-    let tool = update.body.member("toolCallId").and_then(Value::as_str).filter(|_| update.variant == "tool_call");
+    let tool = update.body.text("toolCallId").filter(|_| update.variant == "tool_call");
     let again = repeats_history(ctx, session, update) || tool.is_some_and(|id| session.tools.contains_key(id));
     let unknown = !session.is_introduced() && !ctx.conversation.holes.anywhere;
     ruling.proved_by(&[request]).fail_if(again || unknown && update.variant == "user_message_chunk", fact);

@@ -45,7 +45,7 @@ fn returns_id(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
             "the agent answered session/new with null; expected an object with a session id";
             pointer = "/result"
         ));
-    } else if result.member("sessionId").and_then(Value::as_str) == Some("") {
+    } else if result.text("sessionId") == Some("") {
         ruling.fail(
             fact!("empty-id", "the agent answered session/new with an empty session id"; pointer = "/result/sessionId"),
         );
@@ -57,7 +57,7 @@ fn returns_id(_: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
 /// Correct but unusual: the agent reuses the id of a session that was closed or deleted. That is inconclusive.
 fn unique_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/new") else { return };
-    let Some(id) = result.member("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty()) else { return };
+    let Some(id) = result.text("sessionId").filter(|id| !id.is_empty()) else { return };
     match ctx.conversation.session(id) {
         Some(other) => {
             let fact = fact!(
@@ -85,7 +85,7 @@ fn independent(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     let Some((exchange, result)) = answer.result_of("session/resume").or(answer.result_of("session/load")) else {
         return;
     };
-    let mode = |state: &Value| Some(state.member("currentModeId")?.as_str()?.to_owned());
+    let mode = |state: &Value| Some(state.text("currentModeId")?.to_owned());
     let Some((id, now)) = exchange.session().zip(result.member("modes").and_then(mode)) else { return };
     let before = ctx.conversation.session(id).and_then(|session| mode(session.modes.as_ref()?));
     let others = ctx.conversation.sessions.iter().filter(|(other, _)| *other != id);
@@ -214,7 +214,7 @@ fn unknown_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
 /// The client learns the id of a new session by the answer, and cannot attribute an update before it.
 fn update_after_new(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((exchange, result)) = answer.result_of("session/new") else { return };
-    let Some(id) = result.member("sessionId").and_then(Value::as_str) else { return };
+    let Some(id) = result.text("sessionId") else { return };
     match ctx.conversation.unknown_sessions.get(id) {
         Some(&early) => ruling.proved_by(&[early, exchange.n]).fail(fact!(
             "update-before-response",
@@ -355,7 +355,7 @@ fn info_partial(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
 
 /// `updatedAt`: "ISO 8601 timestamp of last activity. Set to null to clear." Version 2 asks for one of RFC 3339.
 fn info_updated_at(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let stamp = update.body.member("updatedAt").and_then(Value::as_str);
+    let stamp = update.body.text("updatedAt");
     if let Some(stamp) = stamp.filter(|_| update.variant == "session_info_update") {
         let (good, form) = timestamp(ctx.conversation.edition, stamp);
         ruling.decide(good, || {

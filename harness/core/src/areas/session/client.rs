@@ -273,16 +273,11 @@ pub(in crate::areas) fn reopening<'m>(call: &CallSeen<'m>) -> Option<&'m Value> 
     opening(call).filter(|_| call.method != "session/new")
 }
 
-/// Returns a list in the params; empty if it is absent.
-pub(in crate::areas) fn items<'m>(params: &'m Value, name: &str) -> &'m [Value] {
-    params.member(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
 /// The working directory "MUST be an absolute path".
 ///
 /// Correct but unusual: the root, a path of Windows or of a network share, or one with `..` in it. All are absolute.
 fn cwd_absolute(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    if let Some(cwd) = opening(call).and_then(|params| params.member("cwd")?.as_str()) {
+    if let Some(cwd) = opening(call).and_then(|params| params.text("cwd")) {
         ruling.decide(is_absolute(cwd), || {
             fact!(
                 "relative-path",

@@ -55,14 +55,14 @@ impl State {
     }
 
     pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
-        let state = update.body.member("state").and_then(Value::as_str).filter(|_| update.variant == "state_update");
+        let state = update.body.text("state").filter(|_| update.variant == "state_update");
         let Some(state) = state.filter(|_| update.known.is_none() && self.early.len() < MOST) else { return };
         self.early.insert(update.session.to_owned(), (event.n, state.to_owned()));
     }
 
     pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
         if let Some((_, result)) = answer.result_of("session/new")
-            && let Some(id) = result.member("sessionId").and_then(Value::as_str)
+            && let Some(id) = result.text("sessionId")
             && let Some(values) = values_in(result)
         {
             *self.options.entry(id) = Options { begun: Some((event.n, values)), set: Vec::new() };

@@ -45,7 +45,7 @@ pub(super) fn is_supported(ctx: &CheckContext<'_>) -> bool {
 
 /// Returns the child that an update reports about.
 fn child_of<'m>(update: &UpdateSeen<'m>) -> Option<&'m str> {
-    update.body.member("sessionId").and_then(Value::as_str).filter(|_| update.variant == SUBAGENT)
+    update.body.text("sessionId").filter(|_| update.variant == SUBAGENT)
 }
 
 /// "The first update for an unknown `sessionId` announces the child and MUST be sent before any live child traffic or
@@ -137,7 +137,7 @@ fn state_value(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
     };
     let edition = ctx.conversation.edition;
     for (name, known, set) in [("state", &STATES[..], "StateUpdate"), ("stopReason", &REASONS, "IdleStateUpdate")] {
-        let Some(value) = state.member(name).and_then(Value::as_str) else { continue };
+        let Some(value) = state.text(name) else { continue };
         let pointer = format!("/params/update/state/{name}");
         if known.contains(&value) || is_own_value(value) {
             ruling.pass();
@@ -166,7 +166,7 @@ fn paths_absolute(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut 
         return;
     }
     let cwd = update.body.member("cwd").map(|cwd| ("/params/update/cwd".to_owned(), cwd));
-    let roots = update.body.member("additionalDirectories").and_then(Value::as_array).into_iter().flatten();
+    let roots = update.body.list("additionalDirectories").iter();
     let roots = roots.enumerate().map(|(at, root)| (format!("/params/update/additionalDirectories/{at}"), root));
     for (pointer, path) in cwd.into_iter().chain(roots) {
         if let Some(path) = path.as_str() {
@@ -182,7 +182,7 @@ fn error_details(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
     let Some(state) = update.body.member("state").filter(|_| is_supported(ctx) && update.variant == SUBAGENT) else {
         return;
     };
-    let is = |name: &str, value: &str| state.member(name).and_then(Value::as_str) == Some(value);
+    let is = |name: &str, value: &str| state.text(name) == Some(value);
     if is("state", "idle") && is("stopReason", "error") {
         ruling.decide(state.member("error").is_some_and(Value::is_object), || {
             fact!(
@@ -201,8 +201,8 @@ fn error_details(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut R
 fn reference_known(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
     for (at, content) in tool_content(update.body) {
-        let is_session = content.member("type").and_then(Value::as_str) == Some("session");
-        let Some(id) = content.member("sessionId").and_then(Value::as_str).filter(|_| is_session) else { continue };
+        let is_session = content.text("type") == Some("session");
+        let Some(id) = content.text("sessionId").filter(|_| is_session) else { continue };
         if conversation.knows_session(id) {
             ruling.pass();
         } else if is_supported(ctx) && !conversation.may_know_session(id) {
@@ -270,7 +270,7 @@ fn parent_cancelled(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
     let Some(exchange) = answer.exchange else { return };
     let (Some(id), Outcome::Result(result)) = (exchange.session(), answer.outcome) else { return };
     let turn = ctx.conversation.session(id).and_then(|session| session.turn.as_ref());
-    let is_cancelled = result.member("stopReason").and_then(Value::as_str) == Some("cancelled");
+    let is_cancelled = result.text("stopReason") == Some("cancelled");
     if is_cancelled
         && turn.is_some_and(|turn| turn.cancelled.is_none() && turn.closed.is_none() && !turn.overlapped)
         && exchange.cancel_requested.is_none()

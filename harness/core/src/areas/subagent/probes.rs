@@ -1,7 +1,5 @@
 //! Questions about subagents that the specification leaves open: the answers are noted.
 
-use serde_json::Value;
-
 use super::agent::work_of;
 use super::client::is_cancelled;
 use crate::areas::state::STATE;
@@ -61,8 +59,8 @@ fn unlisted(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     if ctx.conversation.children.is_empty() {
         return;
     }
-    let entries = result.member("sessions").and_then(Value::as_array).into_iter().flatten();
-    let mut ids = entries.filter_map(|entry| entry.member("sessionId")?.as_str());
+    let entries = result.list("sessions").iter();
+    let mut ids = entries.filter_map(|entry| entry.text("sessionId"));
     ruling.note(match ids.find(|id| ctx.conversation.children.contains_key(*id)) {
         None => Fact::holds(),
         Some(id) => {

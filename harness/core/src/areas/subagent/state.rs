@@ -68,7 +68,7 @@ pub struct Message {
 impl Work {
     /// Reads the state of an update, or of the member `state` of one.
     pub fn of(n: usize, state: &Value) -> Option<Self> {
-        let text = |name: &str| state.member(name).and_then(Value::as_str).map(str::to_owned);
+        let text = |name: &str| state.text(name).map(str::to_owned);
         let background = state.member("background").and_then(Value::as_array).map(Vec::len);
         Some(Self { n, state: text("state")?, reason: text("stopReason"), background })
     }
@@ -163,7 +163,7 @@ impl State {
         self.note_early(event, update.session);
         match update.variant {
             SUBAGENT => {
-                let id = update.body.member("sessionId").and_then(Value::as_str);
+                let id = update.body.text("sessionId");
                 let Some(id) = id.filter(|id| *id != update.session && self.has_room(id)) else { return };
                 self.early.remove(id);
                 let child = self.children.entry(id.to_owned()).or_default();
@@ -183,7 +183,7 @@ impl State {
                 for session in participants(update) {
                     self.note_early(event, session);
                 }
-                let Some(id) = update.body.member("messageId").and_then(Value::as_str) else { return };
+                let Some(id) = update.body.text("messageId") else { return };
                 if self.messages.len() < MOST {
                     let names = |name: &str| update.body.member(name).is_some_and(Value::is_string);
                     let message = self.messages.entry((update.session.to_owned(), id.to_owned())).or_default();

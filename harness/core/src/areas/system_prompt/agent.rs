@@ -96,7 +96,7 @@ fn refused(ctx: &CheckContext<'_>, given: Given, ruling: &mut Ruling<'_>) {
 fn is_inapplicable(ctx: &CheckContext<'_>, params: &Value) -> bool {
     let Some(prompt) = prompt_in(params).filter(|_| ctx.conversation.agent_has(CAPABILITY)) else { return false };
     let is_own = |name: Option<&str>| name.is_some_and(|name| name.starts_with('_'));
-    let kinds = blocks_of(prompt).iter().map(|block| block.member("type").and_then(Value::as_str));
+    let kinds = blocks_of(prompt).iter().map(|block| block.text("type"));
     let mode = mode_of(prompt);
     is_own(mode) || mode == Some("override") && ctx.conversation.agent_lacks(OVERRIDE) || kinds.into_iter().any(is_own)
 }
@@ -140,8 +140,7 @@ fn listed(ctx: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>
         if of_new().any(|other| other.error.is_none() && cwd(other).as_ref() == Some(&folder)) {
             continue;
         }
-        let is_there =
-            |entry: &Value| entry.member("cwd").and_then(Value::as_str).is_some_and(|cwd| same_path(cwd, &folder));
+        let is_there = |entry: &Value| entry.text("cwd").is_some_and(|cwd| same_path(cwd, &folder));
         let found = payload.places("SessionInfo").find(|(_, entry)| is_there(entry));
         match found {
             None => ruling.pass(),
@@ -193,8 +192,7 @@ fn lost(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     let (exchange, memory) = (finish.exchange, &ctx.areas.system_prompt);
     let created = exchange.session().and_then(|id| memory.get(id)?.created_with.as_ref());
-    let is_marked =
-        |block: &Value| block.member("text").and_then(Value::as_str).is_some_and(|text| text.contains(MARK));
+    let is_marked = |block: &Value| block.text("text").is_some_and(|text| text.contains(MARK));
     let marked =
         created.is_some_and(|prompt| mode_of(prompt) == Some("append") && blocks_of(prompt).iter().any(is_marked));
     if let Some(asked) = memory.unmarked.filter(|_| marked && memory.marked.is_none() && finish.session.prompts == 1) {

@@ -56,7 +56,7 @@ fn content_text(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
     let Some(prompt) = opening(call).and_then(prompt_in) else { return };
     let is_open = ctx.conversation.edition.major > 1;
     for (index, block) in blocks_of(prompt).iter().enumerate() {
-        match block.member("type").and_then(Value::as_str) {
+        match block.text("type") {
             Some("text") => ruling.pass(),
             Some(kind)
                 if ["image", "audio", "resource_link", "resource"].contains(&kind)

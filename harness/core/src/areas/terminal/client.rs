@@ -142,7 +142,7 @@ fn unadvertised(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling
 /// after the session was closed or loaded, which is inconclusive.
 fn unique_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, result)) = answer.result_of(CREATE) else { return };
-    let (Some(id), Some(session)) = (result.member("terminalId").and_then(Value::as_str), request.session()) else {
+    let (Some(id), Some(session)) = (result.text("terminalId"), request.session()) else {
         return;
     };
     let living = |terminal: &Terminal| terminal.released.is_none() && terminal.session == session;
@@ -233,7 +233,7 @@ fn limit(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, terminal)) = about(ctx, answer, &[OUTPUT]) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
     let limit = terminal.limit.filter(|&limit| limit > 0);
-    let (Some(limit), Some(output)) = (limit, result.member("output").and_then(Value::as_str)) else { return };
+    let (Some(limit), Some(output)) = (limit, result.text("output")) else { return };
     let widened = output.chars().filter(|&c| c == char::REPLACEMENT_CHARACTER).count();
     let bytes = (output.len() - widened * (char::REPLACEMENT_CHARACTER.len_utf8() - 1)) as u64;
     if bytes > limit && !ctx.conversation.whole && output.chars().count() as u64 <= limit {
@@ -264,7 +264,7 @@ fn cumulative(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'
     let Some(before) = ends_of(ctx, request).last_words.filter(|&n| n < request.n) else { return };
     let Outcome::Result(result) = answer.outcome else { return };
     let truncated = result.member("truncated") != Some(&Value::Bool(false));
-    match result.member("output").and_then(Value::as_str) {
+    match result.text("output") {
         Some("") if !truncated => {
             let fact = fact!(
                 "output-lost",

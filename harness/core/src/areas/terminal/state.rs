@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::areas::Event;
 use crate::conversation::{Answer, CallSeen, Conversation, Memory, Outcome};
 use crate::requirement::Party;
@@ -48,7 +46,7 @@ impl State {
         }
         if exchange.method == "terminal/create" && exchange.session().is_some() {
             // The new terminal may have the id of another one.
-            result.member("terminalId").and_then(Value::as_str).map(|id| self.0.remove(id));
+            result.text("terminalId").map(|id| self.0.remove(id));
         }
         let Some(id) = exchange.text("terminalId") else { return };
         let terminal = event.conversation.terminals.get(id).filter(|terminal| terminal.is_meant(exchange));
@@ -56,7 +54,7 @@ impl State {
         let ends = self.0.entry(id.to_owned()).or_default();
         match exchange.method.as_str() {
             "terminal/output" if terminal.ended_before(exchange) => {
-                let has_output = result.member("output").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+                let has_output = result.text("output").is_some_and(|text| !text.is_empty());
                 ends.last_words = ends.last_words.or(has_output.then_some(event.n));
             }
             "terminal/kill" => ends.kill_done = ends.kill_done.or(Some(event.n)),

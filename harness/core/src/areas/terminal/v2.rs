@@ -1,7 +1,5 @@
 //! Area `terminal`: the terminals that an agent shows.
 
-use serde_json::Value;
-
 use crate::areas::common::decide_absolute;
 use crate::areas::content::v2::base64;
 use crate::areas::{Check, CheckContext, On, with};
@@ -26,7 +24,7 @@ const OUTPUT: &[(&str, &str)] = &[("TerminalOutput", "data"), ("TerminalOutputCh
 
 /// "The absolute working directory of the command."
 fn cwd(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let path = update.body.member("cwd").and_then(Value::as_str).filter(|_| update.variant == "terminal_update");
+    let path = update.body.text("cwd").filter(|_| update.variant == "terminal_update");
     if let Some(path) = path {
         decide_absolute(ctx, Some(update.session), ("session/update", "/params/update/cwd"), path, ruling);
     }
@@ -39,7 +37,7 @@ fn cwd(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>)
 fn id_reused(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let known = update.known.filter(|session| session.resuming.is_none() && TERMINAL.contains(&update.variant));
     let Some(session) = known else { return };
-    let (work, text) = (&session.work, |name: &str| update.body.member(name).and_then(Value::as_str));
+    let (work, text) = (&session.work, |name: &str| update.body.text(name));
     let Some((id, command)) = text("terminalId").zip(text("command")) else { return };
     let Some(known) = work.terminals.get(id) else {
         if work.terminals.values().any(|terminal| terminal.is_over) {
@@ -64,7 +62,7 @@ fn id_reused(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
 ///
 /// Correct but unusual: names of another form, which may be those of a platform. They are noted; only a number fails.
 fn signal(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    let signal = update.body.member("exitStatus").and_then(|status| status.member("signal")?.as_str());
+    let signal = update.body.member("exitStatus").and_then(|status| status.text("signal"));
     let Some(signal) = signal.filter(|_| TERMINAL.contains(&update.variant)) else { return };
     if signal.starts_with("SIG") {
         return ruling.pass();

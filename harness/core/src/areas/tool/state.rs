@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use crate::areas::Event;
 use crate::areas::by_session::BySession;
 use crate::conversation::{Answer, CallSeen, Conversation, Memory, Outcome, Session, Turn};
@@ -70,7 +68,7 @@ impl State {
             }
             ("terminal/create", Outcome::Result(result)) if exchange.session().is_some() => {
                 // The new terminal may have the id of another one.
-                result.member("terminalId").and_then(Value::as_str).map(|id| self.outlasted.remove(id));
+                result.text("terminalId").map(|id| self.outlasted.remove(id));
             }
             _ => {}
         }

@@ -72,9 +72,7 @@ impl State {
             _ => return,
         };
         // Null and an object without `cancel` withdraw the offer.
-        let (Some(id), Some(offers)) =
-            (update.body.member(name).and_then(Value::as_str), update.body.member("capabilities"))
-        else {
+        let (Some(id), Some(offers)) = (update.body.text(name), update.body.member("capabilities")) else {
             return;
         };
         if known.len() < MOST || known.contains_key(id) {
