@@ -55,8 +55,7 @@ mod transport;
 
 pub(crate) use self::auth::Logins;
 pub use self::check::{Check, On};
-pub(crate) use self::check::{KINDS, Seen};
-use self::check::{of_both, with};
+pub(crate) use self::check::{KINDS, Seen, of_both, with};
 pub use self::context::CheckContext;
 pub(crate) use self::event::Event;
 pub use self::memory::Areas;

@@ -140,7 +140,7 @@ macro_rules! of_both {
     };
 }
 
-pub(super) use {of_both, with};
+pub(crate) use {of_both, with};
 
 /// A function that checks one requirement; a requirement may have several for different kinds of input.
 #[derive(Clone, Copy)]
