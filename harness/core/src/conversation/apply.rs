@@ -453,8 +453,7 @@ impl Conversation {
     }
 
     fn embed_terminals(&mut self, n: usize, body: &Value) {
-        let items = body.list("content").iter();
-        for id in items.filter_map(|item| item.text("terminalId")) {
+        for id in body.list("content").iter().filter_map(|item| item.text("terminalId")) {
             if let Some(terminal) = self.terminals.get_mut(id) {
                 terminal.embedded = terminal.embedded.or(Some(n));
             }

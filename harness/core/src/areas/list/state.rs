@@ -49,8 +49,7 @@ const MOST_LISTED: usize = 10_000;
 
 /// Returns the id and `updatedAt` of each entry of a page.
 pub fn entries(page: &Value) -> impl Iterator<Item = (&str, Option<&str>)> {
-    let sessions = page.list("sessions").iter();
-    sessions.filter_map(|entry| Some((entry.text("sessionId")?, entry.text("updatedAt"))))
+    page.list("sessions").iter().filter_map(|entry| Some((entry.text("sessionId")?, entry.text("updatedAt"))))
 }
 
 /// Whether all have changed, and there are several, so that a change of a single session does not explain it.

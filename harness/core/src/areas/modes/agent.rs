@@ -35,8 +35,7 @@ const SET: &str = "session/set_mode";
 
 /// Returns the ids of the modes that a state lists.
 fn ids(state: &Value) -> impl Iterator<Item = &str> {
-    let modes = state.list("availableModes").iter();
-    modes.filter_map(|mode| mode.text("id"))
+    state.list("availableModes").iter().filter_map(|mode| mode.text("id"))
 }
 
 /// The current mode is one of "the set of modes that the Agent can operate in".

@@ -64,8 +64,7 @@ fn mode_listed(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<
 /// The response that left out a mode which the list before it had, if the client may not have read it yet.
 fn just_dropped(ctx: &CheckContext<'_>, call: &CallSeen<'_>, mode: &str) -> Option<usize> {
     let (modes, n) = ctx.areas.modes.earlier(call.text("sessionId"))?;
-    let listed = modes.list("availableModes").iter();
-    let mut ids = listed.filter_map(|mode| mode.text("id"));
+    let mut ids = modes.list("availableModes").iter().filter_map(|mode| mode.text("id"));
     (ids.any(|id| id == mode) && !ctx.conversation.answered_after(Party::Client, *n)).then_some(*n)
 }
 

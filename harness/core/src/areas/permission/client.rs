@@ -80,8 +80,7 @@ fn is_selected(outcome: &Value) -> bool {
 
 /// Returns the options of a request, by their ids.
 fn offered(request: &Exchange) -> Vec<&str> {
-    let options = request.params.list("options").iter();
-    options.filter_map(|option| option.text("optionId")).collect()
+    request.params.list("options").iter().filter_map(|option| option.text("optionId")).collect()
 }
 
 /// "optionId: The ID of the option the user selected", of those in the request.

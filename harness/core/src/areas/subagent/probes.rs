@@ -59,8 +59,7 @@ fn unlisted(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>
     if ctx.conversation.children.is_empty() {
         return;
     }
-    let entries = result.list("sessions").iter();
-    let mut ids = entries.filter_map(|entry| entry.text("sessionId"));
+    let mut ids = result.list("sessions").iter().filter_map(|entry| entry.text("sessionId"));
     ruling.note(match ids.find(|id| ctx.conversation.children.contains_key(*id)) {
         None => Fact::holds(),
         Some(id) => {
