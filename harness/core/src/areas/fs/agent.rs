@@ -98,8 +98,7 @@ fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
         Some((other, n)) => {
             let fact = fact!(
                 "idle-session",
-                "the agent named the session `{session_id}`, which was never prompted; expected `{expected}`, which \
-                runs",
+                "the agent named the session `{session_id}`, in which no turn runs; expected `{expected}`, which runs",
                 session_id = id, expected = other;
                 method = call.method, pointer = "/params/sessionId"
             );
@@ -110,8 +109,8 @@ fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     }
 }
 
-/// Returns the one session with a running turn that contains the path, if the named session never had a turn and is in
-/// another place.
+/// Returns the one session with a running turn that contains the path, if no turn runs in the named session and it is
+/// in another place.
 fn meant_by_path<'m>(ctx: &CheckContext<'m>, named: &Session, path: &str) -> Option<(&'m str, usize)> {
     let inside = |session: &Session| {
         let mut roots = session.roots.iter().chain([&session.cwd]);
@@ -120,7 +119,7 @@ fn meant_by_path<'m>(ctx: &CheckContext<'m>, named: &Session, path: &str) -> Opt
     let above = || {
         std::path::Path::new(path).parent().is_some_and(|folder| std::path::Path::new(&named.cwd).starts_with(folder))
     };
-    if named.prompts > 0 || named.loading.is_some() || named.resuming.is_some() || inside(named) || above() {
+    if named.turn.is_some() || named.loading.is_some() || named.resuming.is_some() || inside(named) || above() {
         return None;
     }
     let mut running = ctx.conversation.sessions.iter().filter(|(_, session)| session.turn.is_some());
