@@ -9,10 +9,11 @@ use crate::trace::{Event, Expected, ExpectedMessage, StepEvent, What};
 use crate::wire::Members;
 
 /// Returns the method that the agent did not call, if the step waits for it and the agent reports since the last prompt
-/// that a tool of the same kind is completed.
+/// that a tool of the same kind is completed. A tool that called this method with other arguments, such as those of a
+/// shell around the command, replaces nothing.
 pub(super) fn replaced_method(events: &[Event], (n, step): (usize, &StepEvent)) -> Option<String> {
-    let Some(Expected::Message(ExpectedMessage::Request(method))) = &step.expected else { return None };
-    let kind = match method.as_str() {
+    let Some(Expected::Message(ExpectedMessage::Request(wanted))) = &step.expected else { return None };
+    let kind = match wanted.as_str() {
         "fs/read_text_file" => "read",
         "fs/write_text_file" => "edit",
         "terminal/create" => "execute",
@@ -22,11 +23,14 @@ pub(super) fn replaced_method(events: &[Event], (n, step): (usize, &StepEvent)) 
     let messages = before.iter().filter_map(message);
     let mut kinds: BTreeMap<String, String> = BTreeMap::new();
     let mut completed: BTreeSet<String> = BTreeSet::new();
+    let mut is_called = false;
     for (from, message) in messages {
         let method = message.text("method");
         if from == Party::Client && method == Some("session/prompt") {
             completed.clear();
+            is_called = false;
         }
+        is_called |= from == Party::Agent && method == Some(wanted);
         let update = message.pointer("/params/update").filter(|_| from == Party::Agent);
         let text = |name: &str| update?.member(name)?.as_str();
         let Some(id) = text("toolCallId") else { continue };
@@ -34,7 +38,7 @@ pub(super) fn replaced_method(events: &[Event], (n, step): (usize, &StepEvent)) 
         completed.extend((text("status") == Some("completed")).then(|| id.to_owned()));
     }
     let is_kind = |id: &String| kinds.get(id).is_some_and(|known| known == kind);
-    completed.iter().any(is_kind).then(|| method.clone())
+    (!is_called && completed.iter().any(is_kind)).then(|| wanted.clone())
 }
 
 fn message(event: &Event) -> Option<(Party, Value)> {
@@ -83,6 +87,9 @@ mod tests {
         assert_eq!(replaced(&lines(&[&prompt, &call, &done]), "terminal/create"), None, "another kind");
         assert_eq!(replaced(&lines(&[&prompt, &call, &failed]), write), None, "it failed");
         assert_eq!(replaced(&lines(&[&prompt, &call, &done, &prompt]), write), None, "an earlier turn");
+        let called = json!({"jsonrpc": "2.0", "id": 7, "method": write, "params": {}}).to_string();
+        let called = json!({"from": "agent", "line": called}).to_string();
+        assert_eq!(replaced(&lines(&[&prompt, &call, &called, &done]), write), None, "a call of the client");
         assert_eq!(replaced(&lines(&[&prompt, &call, &done]), "session/request_permission"), None);
     }
 }
