@@ -42,6 +42,8 @@ pub use output::report_error;
 
 use std::convert::Infallible;
 
+use anyhow::Context as _;
+
 use self::args::ResultArgs;
 use self::versions::Versions;
 use crate::edition::Editions;
@@ -129,6 +131,8 @@ fn test(
 
 /// Runs a command that starts a subject, and ends the subject's leftover processes.
 fn driving(command: impl FnOnce() -> anyhow::Result<ProgramExit>) -> anyhow::Result<ProgramExit> {
+    // Each case needs a folder, and a program that got none would look as if it did not start.
+    tempfile::tempdir().with_context(|| format!("no folder for the cases in {}", std::env::temp_dir().display()))?;
     let _orphans = Orphans::adopt();
     std::thread::spawn(watch_signals);
     command()

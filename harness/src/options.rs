@@ -9,6 +9,8 @@ use std::time::Duration;
 
 pub use shard::Shard;
 
+use clap::builder::NonEmptyStringValueParser;
+
 use crate::case::LimitOverrides;
 use crate::case::file::parse_duration;
 use crate::profile::Controls;
@@ -29,7 +31,7 @@ pub(crate) mod heading {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct RunOptions {
     /// Run only these cases; the same as --case for each
-    #[arg(value_name = "CASE")]
+    #[arg(value_name = "CASE", value_parser = NonEmptyStringValueParser::new(), group = "named")]
     pub filters: Vec<String>,
     /// Whether the user chose exactly the edition of the cases, and not its version.
     #[arg(skip)]
@@ -41,13 +43,15 @@ pub struct RunOptions {
     ///
     /// A glob such as `prompt/*` matches the beginning of an id, or the part after a slash. A run of selected cases
     /// exits with 0 when they pass.
-    #[arg(long = "case", value_name = "PATTERN", help_heading = heading::SELECTION)]
+    #[arg(long = "case", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new(), help_heading = heading::SELECTION)]
+    #[arg(group = "named")]
     pub cases: Vec<String>,
     /// Run only cases for these requirements, by id, glob or text; may be repeated
-    #[arg(long = "requirement", value_name = "PATTERN", help_heading = heading::SELECTION, hide_short_help = true)]
+    #[arg(long = "requirement", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(help_heading = heading::SELECTION, hide_short_help = true)]
     pub requirements: Vec<String>,
     /// Skip these cases, by id, glob or text; may be repeated
-    #[arg(long = "skip", value_name = "PATTERN", help_heading = heading::SELECTION)]
+    #[arg(long = "skip", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new(), help_heading = heading::SELECTION)]
     pub skipped: Vec<String>,
     /// Run only a few cases, which cover most MUSTs; for each push
     ///
@@ -109,7 +113,7 @@ pub struct RunOptions {
     pub isolate: bool,
     /// Run the selected cases in one process, in the order of their --case options, and then once more to confirm a
     /// failure
-    #[arg(long, requires = "cases", conflicts_with_all = ["shard", "explore", "snapshots"])]
+    #[arg(long, requires = "named", conflicts_with_all = ["shard", "explore", "snapshots"])]
     #[arg(help_heading = heading::DEBUGGING, hide_short_help = true)]
     pub in_order: bool,
     /// Run the cases N times and count how often each verdict came

@@ -26,6 +26,7 @@ pub fn trials() -> Vec<Trial> {
             ("repeated-run-counts-verdicts", repeated),
             ("every-form-says-passed", forms),
             ("undecided-case-is-incomplete", undecided),
+            ("selection-for-another-version-is-incomplete", other_version),
             ("expected-failure-passes", expected_failure),
         ],
     )
@@ -84,6 +85,16 @@ fn repeated() {
     let places = [format!("failed in {failed} of 5 runs").as_str(), "--repeat 5"].map(|words| text.find(words));
     assert!(places[0].is_some() && places[0] < places[1], "{text}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+fn other_version() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let older = "title: t\nkills: t\ncase: t\nmatch: { result-of: initialize }\ndo: { set: { /result: { protocolVersion: 1, agentCapabilities: {}, authMethods: [] } } }\n";
+    let agent = Mutant::of(Party::Agent, older);
+    let (output, report) = run(folder.path(), &["agent", "--protocol", "v2", "init/handshake", "--", &agent.path()]);
+    let text = said(&output);
+    assert_eq!((output.status.code(), report.verdict, report.selection), (Some(3), Incomplete, true), "{text}");
+    assert!(text.contains("the subject speaks another version of the protocol"), "{text}");
 }
 
 fn forms() {

@@ -239,9 +239,10 @@ fn a_refused_stream_fails() {
 }
 
 fn a_server_that_is_not_ready_is_asked_again() {
-    // Only a server that the harness starts is asked again, so the profile starts a program next to this one.
+    // Only a server that the harness starts is asked again, so the profile starts a program next to this one, and has
+    // the port of that in places that do not matter.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("ws://{}/acp", listener.local_addr().expect("an address"));
+    let url = format!("ws://{}/{{port}}", listener.local_addr().expect("an address"));
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     std::thread::spawn(move || {
@@ -257,7 +258,7 @@ fn a_server_that_is_not_ready_is_asked_again() {
     });
     let folder = tempfile::tempdir().expect("a folder");
     let profile = format!(
-        "name = \"waiter\"\nkind = \"agent\"\ntitle = \"W\"\ncommand = [\"sleep\", \"60\"]\nserve = [\"sleep\", \"60\"]\nurl = \"{url}\"\n"
+        "name = \"waiter\"\nkind = \"agent\"\ntitle = \"W\"\ncommand = [\"sleep\", \"60\"]\nserve = [\"sleep\", \"{{port}}\"]\nurl = \"{url}\"\n"
     );
     fs::write(folder.path().join("waiter.toml"), profile).expect("a file");
     let mut command = program::command();

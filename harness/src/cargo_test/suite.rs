@@ -259,17 +259,17 @@ mod tests {
         let suite = Suite::load(plan);
         let id = suite.plan.bundle.handshake(suite.party());
         let index = suite.cases.iter().position(|case| case.id == id).expect("the case is embedded");
-        told(suite.case(index))
+        message_of(suite.case(index))
     }
 
     /// Runs the test of the first expectation.
     fn expectation(agent: Agent) -> Result<String, String> {
         let suite = Suite::load(agent.0);
-        told(suite.expectation(&suite.plan.expected[0]))
+        message_of(suite.expectation(&suite.plan.expected[0]))
     }
 
     /// Returns the reason of an ignored test, or the message of a failed one.
-    fn told(outcome: TestResult) -> Result<String, String> {
+    fn message_of(outcome: TestResult) -> Result<String, String> {
         match outcome {
             Ok(Completion::Completed) => Ok(String::new()),
             Ok(Completion::Ignored { reason }) => Ok(reason.unwrap_or_default()),

@@ -45,8 +45,7 @@ impl Vocabulary {
         Editions::built_in().are_of_other(&self.edition.name, &self.edition.catalogue, requirements)
     }
 
-    /// Returns the kind of a party's method; `None` if it has no such method. Callers handle methods that begin with `_`
-    /// or `$/`.
+    /// Returns the kind of a party's method, if it has it. Callers handle methods that begin with `_` or `$/`.
     #[must_use]
     pub fn kind_of(&self, sender: Party, method: &str) -> Option<Kind> {
         let Edition { methods, draft_methods, .. } = self.edition;

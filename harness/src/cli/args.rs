@@ -63,7 +63,7 @@ const EXIT_CODES: &str = "Exit codes:
      (--allow-incomplete turns it into 0, unless the run could not
      exercise anything)
   4  the harness itself failed
-  130  interrupted by Ctrl-C or SIGTERM; all processes have ended, and the
+  130  interrupted by Ctrl-C, SIGTERM or SIGHUP; all processes have ended, and the
      reports are partial";
 
 /// The commands.

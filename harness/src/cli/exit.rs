@@ -19,7 +19,7 @@ pub enum ProgramExit {
     Incomplete = 3,
     /// 4: the harness itself failed.
     HarnessError = 4,
-    /// 130: interrupted by Ctrl-C or SIGTERM; the reports are partial.
+    /// 130: interrupted by Ctrl-C, SIGTERM or SIGHUP; the reports are partial.
     Interrupted = 130,
 }
 

@@ -10,7 +10,7 @@ use super::output::{say, show};
 use crate::diagnostic::Diagnostic;
 use crate::edition::Bundle;
 use crate::expected::{self, BaselineChanges, Comparison, Date, Expectation};
-use crate::output_file::write_file;
+use crate::output_file::{OutputFile, write_file};
 use crate::report::today;
 use crate::requirement::{Catalogue, Party};
 use crate::results::RunReport;
@@ -103,6 +103,10 @@ impl File {
         let shown = path.display().to_string();
         if path.is_dir() {
             bail!("--expected {shown}: is a folder; expected a file");
+        }
+        if may_be_new {
+            // A long run would be lost if its end found that out.
+            OutputFile::create(&path).with_context(|| format!("cannot write {shown}"))?;
         }
         let bytes = match std::fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound && may_be_new => Vec::new(),

@@ -24,7 +24,7 @@ use crate::profile::Profile;
 use crate::report::diagnose;
 use crate::requirement::Party;
 use crate::results::Collector;
-use crate::run::{Subject, run_case};
+use crate::run::{Subject, run_case, stopped};
 use crate::trace::What;
 
 /// The workflow of GitHub, from the folder of the file of a project.
@@ -80,6 +80,9 @@ pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
     }
     let handshake = embedded_case(&bundle.handshake(party), bundle).context("the built-in handshake is missing")?;
     let trace = run_case(&handshake, &subject);
+    if let Some(exit) = interrupted() {
+        return Ok(exit);
+    }
     if let Some(obstacle) = diagnose(&trace) {
         say(&format!("{}\nNo file was written.", obstacle.text));
         return Ok(ProgramExit::Usage);
@@ -94,10 +97,22 @@ pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<Pr
             Found { party, name, profile, model: None, reaction: None, reason: None }
         }
     };
+    // What an interrupted case shows says nothing about the agent.
+    if let Some(exit) = interrupted() {
+        return Ok(exit);
+    }
     let text = text(&found, &args.command);
     write_file(file, |out| out.write_all(text.as_bytes())).with_context(|| format!("cannot write {PROJECT_FILE}"))?;
     show_found(&found, workflow.is_some())?;
     workflow.map_or(Ok(ProgramExit::Good), |workflow| write_workflow(&workflow, party))
+}
+
+/// Says that the user ended the command, if so.
+fn interrupted() -> Option<ProgramExit> {
+    stopped().map(|_| {
+        say("interrupted; no file was written");
+        ProgramExit::Interrupted
+    })
 }
 
 /// Returns the path of the workflow next to the file of the project.
@@ -120,10 +135,11 @@ fn write_workflow(path: &Path, party: Party) -> anyhow::Result<ProgramExit> {
     std::fs::create_dir_all(folder)
         .and_then(|()| write_file(path, |out| out.write_all(text.as_bytes())))
         .with_context(|| format!("cannot write {}", path.display()))?;
-    let path = path.display();
+    let path = path.display().to_string();
+    let quoted = shell_words::quote(&path);
     writeln!(
         stdout(),
-        "Wrote {path}. Next: add the steps that build your program, then\n  git add {path} {PROJECT_FILE}"
+        "Wrote {path}. Next: add the steps that build your program, then\n  git add {quoted} {PROJECT_FILE}"
     )?;
     Ok(ProgramExit::Good)
 }

@@ -142,14 +142,32 @@ pub fn parse(text: &str) -> Result<Output, String> {
 
 /// All outputs of a run.
 pub(super) struct Outputs {
-    renderers: Vec<Box<dyn Renderer>>,
-    /// The files that are completed when the run ends.
-    files: Vec<OutputFile>,
+    open: Vec<OpenOutput>,
+    /// What could not be written first. The run goes on, and its other outputs are completed.
+    lost: Option<anyhow::Error>,
     /// Whether any of them shows charts.
     pub(super) charts: bool,
     pub(super) progress: Option<ProgressLine>,
     /// Whether text for people goes to standard output.
     pub(super) has_text: bool,
+}
+
+/// An output that is being written.
+struct OpenOutput {
+    renderer: Box<dyn Renderer>,
+    /// Its file; `None` for standard output.
+    path: Option<PathBuf>,
+    /// The file that is completed when the run ends.
+    draft: Option<OutputFile>,
+}
+
+impl OpenOutput {
+    fn complete(mut self) -> io::Result<()> {
+        self.renderer.close()?;
+        // Dropping the renderer writes the end of its text.
+        drop(self.renderer);
+        self.draft.map_or(Ok(()), OutputFile::put)
+    }
 }
 
 impl Outputs {
@@ -162,28 +180,31 @@ impl Outputs {
         let wanted = complete(wanted)?;
         let charts = wanted.iter().any(Output::has_charts);
         let has_text = wanted.iter().any(|output| output.form == Form::Text && output.is_to_stdout());
-        let mut outputs = Self { renderers: Vec::new(), files: Vec::new(), charts, progress: None, has_text };
+        let mut outputs = Self { open: Vec::new(), lost: None, charts, progress: None, has_text };
         wanted.into_iter().try_for_each(|output| outputs.add(output, detail))?;
         Ok(outputs)
     }
 
     fn add(&mut self, output: Output, detail: Detail) -> anyhow::Result<()> {
         let Some(path) = output.file else {
-            self.renderers.push(of_form(output.form, Box::new(stdout()), detail));
+            let renderer = of_form(output.form, Box::new(stdout()), detail);
+            self.open.push(OpenOutput { renderer, path: None, draft: None });
             return Ok(());
         };
-        let file: io::Result<Box<dyn Write>> = match output.form {
+        let file: io::Result<(Box<dyn Write>, _)> = match output.form {
             // Other programs read these lines during the run.
-            Form::Events => File::create(&path).map(|file| Box::new(BufWriter::new(file)) as _),
-            _ => OutputFile::create(&path).and_then(|file| {
-                let writer = file.writer()?;
-                self.files.push(file);
-                Ok(Box::new(writer) as _)
-            }),
+            Form::Events => File::create(&path).map(|file| (Box::new(BufWriter::new(file)) as _, None)),
+            _ => OutputFile::create(&path).and_then(|file| Ok((Box::new(file.writer()?) as _, Some(file)))),
         };
-        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-        self.renderers.push(of_form(output.form, Box::new(anstream::StripStream::new(file)), detail));
+        let (file, draft) = file.with_context(|| unwritten(&path))?;
+        let renderer = of_form(output.form, Box::new(anstream::StripStream::new(file)), detail);
+        self.open.push(OpenOutput { renderer, path: Some(path), draft });
         Ok(())
+    }
+
+    /// Keeps the error of another file of the run until the end.
+    pub(super) fn lose(&mut self, error: anyhow::Error) {
+        self.lost.get_or_insert(error);
     }
 
     /// Prints a message on standard error, without the progress line.
@@ -203,11 +224,25 @@ impl Outputs {
     ///
     /// # Errors
     ///
-    /// Errors of writing.
+    /// Standard output cannot be written. For files, [`Outputs::close`] returns the error.
     pub(super) fn event(&mut self, event: &SuiteEvent<'_>) -> anyhow::Result<()> {
-        let renderers = &mut self.renderers;
-        let mut render = || renderers.iter_mut().try_for_each(|renderer| renderer.event(event));
-        match &self.progress {
+        let Self { open, lost, progress, .. } = self;
+        let mut render = || {
+            let mut result = Ok(());
+            open.retain_mut(|output| match (output.renderer.event(event), &output.path) {
+                (Ok(()), _) => true,
+                (Err(error), None) => {
+                    result = Err(error);
+                    false
+                }
+                (Err(error), Some(path)) => {
+                    lost.get_or_insert(anyhow::Error::new(error).context(unwritten(path)));
+                    false
+                }
+            });
+            result
+        };
+        match progress {
             Some(progress) => progress.around(event, render)?,
             None => render()?,
         }
@@ -218,14 +253,25 @@ impl Outputs {
     ///
     /// # Errors
     ///
-    /// Errors of writing.
-    pub(super) fn close(mut self) -> anyhow::Result<()> {
-        self.renderers.iter_mut().try_for_each(|renderer| renderer.close())?;
-        // Dropping the renderers writes the ends of their texts.
-        self.renderers.clear();
-        self.files.into_iter().try_for_each(OutputFile::put)?;
-        Ok(())
+    /// Something could not be written, now or before.
+    pub(super) fn close(self) -> anyhow::Result<()> {
+        let Self { open, mut lost, .. } = self;
+        for output in open {
+            let path = output.path.clone();
+            if let Err(error) = output.complete() {
+                let error = anyhow::Error::new(error);
+                lost.get_or_insert(match path {
+                    Some(path) => error.context(unwritten(&path)),
+                    None => error,
+                });
+            }
+        }
+        lost.map_or(Ok(()), Err)
     }
+}
+
+fn unwritten(path: &Path) -> String {
+    format!("cannot write {}", path.display())
 }
 
 /// Returns the requested outputs; text goes to standard output unless another format does.

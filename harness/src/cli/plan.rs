@@ -107,6 +107,9 @@ pub(super) fn make(
         baseline.check_cases(&of_party().map(|case| case.id.as_str()).collect::<Vec<_>>())?;
     }
     let mut cases = cases(&options, all, party)?;
+    if cases.is_empty() {
+        bail!("no selected case can be part of a random walk; `--explore` without a selection plays all that can");
+    }
     cases.retain(|case| case.fits(transport, bundle.catalogue()));
     if cases.is_empty() {
         bail!("the selected cases are about another transport; choose theirs by --transport stdio, http or ws");

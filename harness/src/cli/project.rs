@@ -14,7 +14,7 @@ use crate::profile::{Profile, RunSettings};
 use crate::requirement::Party;
 
 /// Returns the command of a project for a command line without one: `None` without a project, or if the first word is a
-/// command or asks for help.
+/// command or asks for help. Either command shows the mistakes of a file.
 pub(super) fn command(words: &[String]) -> Option<Party> {
     let is_option =
         |word: &String| word.starts_with('-') && !["-h", "--help", "-V", "--version"].contains(&word.as_str());
@@ -22,8 +22,8 @@ pub(super) fn command(words: &[String]) -> Option<Party> {
         return None;
     }
     let file = project_file()?;
-    let (profile, _) = read_profile(&file.display().to_string(), Editions::built_in().preferred()).ok()?;
-    Some(profile.kind)
+    let read = read_profile(&file.display().to_string(), Editions::built_in().preferred());
+    Some(read.map_or(Party::Agent, |(profile, _)| profile.kind))
 }
 
 /// Returns the words after the options that may stand before every command.

@@ -116,6 +116,8 @@ pub(super) struct Listener<'r> {
     baseline: Option<&'r Baseline>,
     /// Whether the first results are known.
     has_first: bool,
+    /// Whether the end of the run came during a case.
+    is_cut_short: bool,
     /// When the run began, how many cases have a verdict, and how many there are; until the user sees an estimate.
     pace: Option<(Instant, usize, usize)>,
     /// When the run began, and the failed requirements that the user has seen since.
@@ -138,8 +140,19 @@ impl<'r> RunInProgress<'r> {
         let pace = (is_slow && !plan.options.is_selection()).then(|| (Instant::now(), 0, cases));
         let (options, kept, charted) = (&plan.options, HashSet::new(), HashMap::new());
         let seen = (Instant::now(), BTreeSet::new());
-        let listener =
-            Listener { options, kept, edition, outputs, snapshots, baseline, has_first: false, pace, seen, charted };
+        let listener = Listener {
+            options,
+            kept,
+            edition,
+            outputs,
+            snapshots,
+            baseline,
+            has_first: false,
+            is_cut_short: false,
+            pace,
+            seen,
+            charted,
+        };
         Ok(Self { collector, listener })
     }
 
@@ -157,7 +170,7 @@ impl<'r> RunInProgress<'r> {
         let not_run = plan.cases.iter().filter(|case| !self.collector.has(&case.id)).count();
         // The end may also have come while failures were being confirmed.
         let is_unconfirmed = || !self.collector.unconfirmed().is_empty();
-        (not_run > 0 || is_unconfirmed()).then_some(Partial { reason, not_run })
+        (not_run > 0 || self.listener.is_cut_short || is_unconfirmed()).then_some(Partial { reason, not_run })
     }
 
     /// Returns the suite that adds cases to the results.
@@ -289,7 +302,11 @@ impl SuiteListener for Listener<'_> {
     }
 
     fn keep(&mut self, trace: &Trace) -> anyhow::Result<Option<String>> {
-        self.keep_trace(trace)
+        // Without its trace, a failure still counts.
+        Ok(self.keep_trace(trace).unwrap_or_else(|error| {
+            self.outputs.lose(error);
+            None
+        }))
     }
 
     fn repeats(&mut self, requirement: &str, after: usize) -> anyhow::Result<()> {
@@ -301,10 +318,12 @@ impl SuiteListener for Listener<'_> {
     fn settled(&mut self, collector: &Collector, report: &CaseReport, trace: Option<&Trace>) -> anyhow::Result<()> {
         if let Some(trace) = trace
             && let Some(snapshots) = self.snapshots.as_mut().filter(|_| report.verdict != Verdict::HarnessError)
+            && let Err(error) = snapshots.ended(trace)
         {
-            snapshots.ended(trace)?;
+            self.outputs.lose(error);
         }
-        if trace.is_some() {
+        if let Some(trace) = trace {
+            self.is_cut_short |= is_cut_short(trace);
             self.estimate();
         }
         if self.options.fail_fast && self.has_new_failure(report, collector) {

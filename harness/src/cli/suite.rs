@@ -129,13 +129,14 @@ pub(super) fn run(
     }
     let has_text = outputs.has_text;
     outputs.event(&SuiteEvent::Run(&report))?;
-    outputs.close()?;
+    let closed = outputs.close();
     if report.obstacle.is_none() {
         last_failed::note(&report);
     }
     if let Some(obstacle) = report.obstacle.as_ref().filter(|_| !has_text) {
         say(obstacle);
     }
+    closed?;
     // Only all shards together decide whether everything was exercised. An obstacle counts for each shard.
     let is_lenient = args.allow_incomplete || plan.part.is_some();
     let lenient = is_lenient && obstacle.is_none() && partial.is_none();

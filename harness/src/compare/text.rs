@@ -62,7 +62,10 @@ fn side(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
 fn suite(out: &mut dyn Write, name: &str, side: &SideInfo) -> io::Result<()> {
     let suite = &side.suite;
     let schema: String = suite.schema_sha256.chars().take(12).collect();
-    let facts = format!("acp-conformance {}, edition {}, schema {schema}…", suite.version, suite.edition);
+    let mut facts = format!("acp-conformance {}, edition {}, schema {schema}…", suite.version, suite.edition);
+    if let Some(content) = &suite.content_sha256 {
+        facts.extend([", cases ", &content.chars().take(12).collect::<String>(), "…"]);
+    }
     writeln!(out, "  {name}  {}", in_one_line(&facts))
 }
 

@@ -192,11 +192,15 @@ fn not_served(trace: &Trace) -> Option<String> {
              (--timeout-start)."
                 .to_owned(),
         ),
-        None => Some(format!(
-            "The agent cannot be reached: {}. Check that {{port}} stands in its command line where the port goes, or name \
-             its address by --url.",
-            why.unwrap_or("nothing serves at its address within the time limit (--timeout-start)")
-        )),
+        None => {
+            let remedy = if trace.header.command.is_empty() {
+                "Does it run at the address that --url names?"
+            } else {
+                "Check that {port} stands in its command line where the port goes, and name another path than /acp by --url."
+            };
+            let why = why.unwrap_or("nothing serves at its address within the time limit (--timeout-start)");
+            Some(format!("The agent cannot be reached: {why}. {remedy}"))
+        }
     }
 }
 

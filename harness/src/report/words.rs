@@ -106,6 +106,9 @@ pub(super) fn outcome(report: &RunReport) -> String {
             "No selected case failed, and each exercised some of its requirements".to_owned()
         }
         Conformance::Passed => "Every selected case passed".to_owned(),
+        Conformance::Incomplete if report.is_of_other_version() => {
+            "No selected case applies, since the subject speaks another version of the protocol".to_owned()
+        }
         Conformance::Incomplete => match unconfirmed(report) {
             0 => match refused(report) {
                 Some((reason, cases)) => {

@@ -1,5 +1,5 @@
-//! Stops a run early: on Ctrl-C, SIGTERM, a time limit or a failed case. Running cases are ended as usual, so that no
-//! process or folder remains, and no new case begins.
+//! Stops a run early: on Ctrl-C, SIGTERM, SIGHUP, a time limit or a failed case. Running cases are ended as usual, so
+//! that no process or folder remains, and no new case begins.
 
 use std::sync::{LazyLock, mpsc};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::transport::signal::StopRequests;
 /// The reason why a run stops early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Ctrl-C or SIGTERM.
+    /// Ctrl-C, SIGTERM or SIGHUP.
     Signal,
     /// The time limit of the run.
     TimeLimit,

@@ -8,34 +8,43 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
+use super::unix::outlives_terminal;
+
 /// The arrivals of one kind of signal.
 type Arrivals = tokio::signal::unix::Signal;
 
-/// Stop requests by Ctrl-C or SIGTERM.
+/// Stop requests by Ctrl-C, SIGTERM or the end of the terminal.
 #[derive(Debug)]
 pub struct StopRequests {
     interrupt: io::Result<Arrivals>,
     terminate: io::Result<Arrivals>,
+    /// `None` for a program that outlives its terminal.
+    hangup: Option<io::Result<Arrivals>>,
 }
 
 impl StopRequests {
-    /// Listens from now on; needs a Tokio runtime. The two signals no longer end the program by themselves.
+    /// Listens from now on; needs a Tokio runtime. These signals no longer end the program by themselves.
     #[must_use]
     pub fn listen() -> Self {
-        Self { interrupt: signal(SignalKind::interrupt()), terminate: signal(SignalKind::terminate()) }
+        Self {
+            interrupt: signal(SignalKind::interrupt()),
+            terminate: signal(SignalKind::terminate()),
+            hangup: (!outlives_terminal()).then(|| signal(SignalKind::hangup())),
+        }
     }
 
     /// Waits for the next request.
     pub async fn next(&mut self) {
-        let arrival = async |signals: &mut io::Result<Arrivals>| match signals {
-            Ok(signals) => {
+        let arrival = async |signals: Option<&mut io::Result<Arrivals>>| match signals {
+            Some(Ok(signals)) => {
                 signals.recv().await;
             }
-            Err(_) => pending().await,
+            None | Some(Err(_)) => pending().await,
         };
         tokio::select! {
-            () = arrival(&mut self.interrupt) => {}
-            () = arrival(&mut self.terminate) => {}
+            () = arrival(Some(&mut self.interrupt)) => {}
+            () = arrival(Some(&mut self.terminate)) => {}
+            () = arrival(self.hangup.as_mut()) => {}
         }
     }
 }

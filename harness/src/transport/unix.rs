@@ -183,6 +183,15 @@ impl ProcessorTimes {
     }
 }
 
+/// Whether this program was started to outlive its terminal, as by `nohup`. Where the system does not tell, one whose
+/// messages go elsewhere was.
+pub(super) fn outlives_terminal() -> bool {
+    #[cfg(target_os = "linux")]
+    return proc::ignores_hangup();
+    #[cfg(not(target_os = "linux"))]
+    return !std::io::IsTerminal::is_terminal(&std::io::stderr());
+}
+
 /// Whether less than a third of the memory is free. Known on Linux only; elsewhere memory never looks scarce.
 #[must_use]
 pub fn is_memory_scarce() -> bool {

@@ -108,17 +108,28 @@ impl RunReport {
     }
 
     /// Returns what the run shows, given the conformance by its requirements: a selection of cases passed if each case
-    /// did or has an excused verdict, and it never shows that the subject is conformant.
+    /// did or has an excused verdict, and it never shows that the subject is conformant. If the subject speaks another
+    /// version of the protocol, it shows nothing.
     #[must_use]
     pub fn outcome(&self, conformance: Conformance, is_excused: impl Fn(Verdict) -> bool) -> Conformance {
         let is_over = self.shard.is_none() && self.partial.is_none() && self.obstacle.is_none();
         match conformance {
             _ if !self.selection => conformance,
+            Conformance::Conformant | Conformance::Incomplete if self.is_of_other_version() => Conformance::Incomplete,
             Conformance::Conformant if is_over => Conformance::Passed,
             Conformance::Incomplete if is_over && self.all_passed(is_excused) => Conformance::Passed,
             Conformance::Conformant => Conformance::Incomplete,
             other => other,
         }
+    }
+
+    /// Whether there are cases, and the subject speaks another version of the protocol in each of them.
+    #[must_use]
+    pub fn is_of_other_version(&self) -> bool {
+        let is_other = |case: &CaseReport| {
+            case.verdict == Verdict::NotApplicable && matches!(case.cause, Some(Cause::ProtocolVersion { .. }))
+        };
+        !self.cases.is_empty() && self.cases.iter().all(is_other)
     }
 
     /// Whether there are cases and each passed, does not apply or has an excused verdict.

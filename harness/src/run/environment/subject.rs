@@ -265,12 +265,16 @@ impl Subject {
     ///
     /// It does not. The message includes the remedy.
     pub fn check_server(&self) -> Result<(), &'static str> {
-        if self.is_server() && !self.runs_already() && self.reach.has_port() && !self.has_place(&["{port}"]) {
-            return Err("nothing says at which port the agent serves: write {port} where the port goes, such as\n  \
-                acp-conformance agent --transport http -- my-agent serve --port {port}\n\
-                or name a fixed address by --url");
+        if !self.is_server() || self.runs_already() || self.reach.has_port() && self.has_place(&["{port}"]) {
+            return Ok(());
         }
-        Ok(())
+        // One process could meet another at a fixed port, since several run at once.
+        Err(
+            "each conversation starts an agent of its own, so each needs a port of its own: write {port} where the port \
+            goes, such as\n  \
+            acp-conformance agent --transport http --url http://127.0.0.1:{port}/acp -- my-agent serve --port {port}\n\
+            For a fixed address, start the agent yourself, and give --url without its command line",
+        )
     }
 
     /// Checks whether a client can be driven at all.

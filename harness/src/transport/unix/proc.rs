@@ -50,6 +50,14 @@ pub(super) fn memory() -> Option<(u64, u64)> {
     Some((value("MemAvailable")?, value("MemTotal")?))
 }
 
+/// Whether this program ignored SIGHUP when it started.
+pub(super) fn ignores_hangup() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // A bit for each signal, in hexadecimal, the first one for SIGHUP: proc_pid_status(5).
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).is_some_and(|bits| bits & 1 == 1)
+}
+
 pub(super) fn pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
