@@ -72,7 +72,7 @@ impl Fixture {
         executable(&folder.join("agent"), script);
         let tar = Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&folder).arg("agent").status();
         assert!(tar.expect("tar").success());
-        let digest = acp_conformance::protocol::sha256(&fs::read(&archive).expect("an archive"));
+        let digest = acp_conformance::protocol::sha256(fs::read(&archive).expect("an archive"));
         let target = json!({
             "archive": format!("file://{}", archive.display()), "sha256": sha256.unwrap_or(&digest), "cmd": "./agent",
         });
