@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use self::ruling::Unread;
-pub use self::ruling::{Doubt, Finding, Ruling, Tally};
+pub use self::ruling::{Doubt, Finding, Proved, Ruling, Tally};
 pub(crate) use self::streams::Streams;
 use crate::fact;
 use crate::protocol::{Problem, ProblemKind};
