@@ -1,5 +1,5 @@
 //! Runs that stop early: by a signal, by a time limit, or after the first failure. Their reports are partial, and the
-//! files of earlier runs stay until the new ones are complete.
+//! files of earlier runs stay until the new ones are complete. And a run of which one file cannot be written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,6 +27,7 @@ pub fn trials() -> Vec<Trial> {
         failure_that_needs_three_sessions_is_found_and_repeated,
         run_that_is_interrupted_at_once_has_a_report,
         case_that_a_signal_interrupts_is_judged,
+        file_that_cannot_be_written_takes_no_other_with_it,
     ]
 }
 
@@ -300,4 +301,28 @@ fn case_that_a_signal_interrupts_is_judged() {
         }
         same_verdicts(&report, &checked);
     }
+}
+
+fn file_that_cannot_be_written_takes_no_other_with_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_acp-conformance"));
+    command.args([
+        "agent",
+        "init/handshake",
+        "--format",
+        "junit=/dev/full",
+        "--format",
+        "json=json",
+        "--snapshots",
+        "file",
+    ]);
+    command.args(["--", "sh", "-c", AGENT, "sh", ""]).current_dir(dir.path()).stdin(Stdio::null());
+    fs::write(dir.path().join("file"), "no folder").expect("a file");
+    let output = command.output().expect("it runs");
+    let [said, failed] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+    assert!(said.contains("Every selected case passed") && failed.contains("--snapshots file"), "{said}{failed}");
+    assert_eq!(output.status.code(), Some(2), "{said}{failed}");
+    let report = fs::read(dir.path().join("json")).expect("the other report");
+    let report: RunReport = serde_json::from_slice(&report).expect("a report");
+    assert_eq!(report.verdict, Conformance::Passed);
 }
