@@ -43,15 +43,16 @@ pub struct RunOptions {
     ///
     /// A glob such as `prompt/*` matches the beginning of an id, or the part after a slash. A run of selected cases
     /// exits with 0 when they pass.
-    #[arg(long = "case", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new(), help_heading = heading::SELECTION)]
-    #[arg(group = "named")]
+    #[arg(long = "case", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(help_heading = heading::SELECTION, group = "named")]
     pub cases: Vec<String>,
     /// Run only cases for these requirements, by id, glob or text; may be repeated
     #[arg(long = "requirement", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
     #[arg(help_heading = heading::SELECTION, hide_short_help = true)]
     pub requirements: Vec<String>,
     /// Skip these cases, by id, glob or text; may be repeated
-    #[arg(long = "skip", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new(), help_heading = heading::SELECTION)]
+    #[arg(long = "skip", value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(help_heading = heading::SELECTION)]
     pub skipped: Vec<String>,
     /// Run only a few cases, which cover most MUSTs; for each push
     ///
