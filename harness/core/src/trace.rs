@@ -18,8 +18,8 @@ pub use file_name::file_name;
 pub use http::{CONNECTION_ID, HttpEvent, Posted, SESSION_ID, recorded_headers};
 pub use jsonl::{FORMAT, Header, Lack, ReadError, Trace, TraceReader, TraceWriter, file_schema};
 pub use model::{
-    Digest, INTENT_MARKER, MARK, MOST_ENTRIES, ModelCall, ModelEvent, ModelMedia, ModelOutput, ModelRequest, ModelText,
-    OTHERS, Precedence, intents_in,
+    Digest, INTENT_MARKER, MARK, MOST_ENTRIES, ModelCall, ModelEvent, ModelMedia, ModelOutput, ModelRequest,
+    ModelResult, ModelText, OTHERS, Precedence, intents_in,
 };
 pub use step::{
     Difference, Excerpt, Exit, Expected, ExpectedAnswer, ExpectedMessage, ExpectedText, Observed, Outcome, StepEvent,

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::answer::{Finish, ModelAnswer};
-use super::ask::{Ask, ModelTurn};
-use crate::trace::{Digest, MOST_ENTRIES, ModelCall, ModelMedia, ModelOutput, ModelRequest, ModelText};
+use super::ask::{Ask, ModelTurn, ToolResult};
+use crate::trace::{Digest, MOST_ENTRIES, ModelCall, ModelMedia, ModelOutput, ModelRequest, ModelResult, ModelText};
 
 /// The longest message of the user that a trace holds as text, in bytes. Agents add instructions of many kilobytes, and
 /// repeat each message in every later request.
@@ -24,10 +24,11 @@ pub fn of_request(ask: &Ask, body: &Value) -> ModelRequest {
         tools: ask.tools.iter().map(|tool| tool.name.clone()).collect(),
         ..ModelRequest::default()
     };
-    for turn in &ask.turns {
+    let earlier = ask.turns.len() - ask.wish().map_or(0, |wish| wish.since.len());
+    for (at, turn) in ask.turns.iter().enumerate() {
         match turn {
             ModelTurn::User(text) => request.messages.push(ModelText::new(text, LONGEST_MESSAGE)),
-            ModelTurn::Result(result) => request.results.push(Digest::of(result.text.as_bytes())),
+            ModelTurn::Result(result) => request.results.push(result_of(result, at >= earlier)),
             ModelTurn::Model(_) => {}
         }
     }
@@ -39,10 +40,18 @@ pub fn of_request(ask: &Ask, body: &Value) -> ModelRequest {
     request
 }
 
+/// Returns the result of a call, with its text if it is for the last prompt.
+fn result_of(result: &ToolResult, is_of_last: bool) -> ModelResult {
+    let Digest { bytes, sha256 } = Digest::of(result.text.as_bytes());
+    let text = Some(&result.text).filter(|text| is_of_last && text.len() <= LONGEST_MESSAGE);
+    ModelResult { bytes, sha256, call: result.call.clone(), text: text.cloned() }
+}
+
 /// Returns the content of an answer.
 #[must_use]
 pub fn of_answer(answer: &ModelAnswer) -> ModelOutput {
     let calls = answer.calls().take(MOST_ENTRIES).map(|call| ModelCall {
+        id: call.id.clone(),
         name: call.name.clone(),
         arguments: ModelText::new(&call.arguments_text(), LONGEST_MESSAGE),
     });

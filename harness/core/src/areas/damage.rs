@@ -1,5 +1,6 @@
 //! Damage to a text on its way: what no rendering, trimming or summary of it explains.
 
+use std::fmt;
 use std::ops::Range;
 
 /// The difference of a text from the original.
@@ -13,8 +14,12 @@ pub(super) enum Damage {
     Swapped(String, String),
     /// It has replacement characters in place of others.
     Replaced,
-    /// It lacks the blank after this word.
+    /// It lacks the white space after this word.
     Unspaced(String),
+    /// It lacks this beginning.
+    Headless(String),
+    /// It lacks this end.
+    Endless(String),
 }
 
 /// The least number of characters of an original, without white space.
@@ -26,11 +31,15 @@ const EDGE: usize = 3;
 /// The least number of letters and digits in a damaged part.
 const LETTERS: usize = 3;
 
+/// The most characters of an original, without white space, of which the beginning or the end may not be missing: a
+/// longer one may be too long for the agent.
+const LONGEST_WHOLE: usize = 1 << 10;
+
 impl Damage {
     /// Compares a text with the original; `None` if they are equal, or if the difference may be intended.
     ///
-    /// White space only counts between two words of a line, where it was a single blank. Text before and after the
-    /// original is allowed, and so is a text that differs in more than one place, or in markup.
+    /// White space only counts between two words. Text before and after the original is allowed, and so is a text that
+    /// differs in more than one place, or in markup, or that has less than half of the original.
     pub fn of(original: &str, text: &str) -> Option<Self> {
         let [from, to] = [original, text].map(|it| it.chars().filter(|c| !c.is_whitespace()).collect::<Vec<char>>());
         if from.len() < SHORTEST {
@@ -42,18 +51,24 @@ impl Damage {
         if to.contains(&char::REPLACEMENT_CHARACTER) {
             return is_replaced(&from, &to).then_some(Self::Replaced);
         }
+        let part = |chars: &[char]| chars.iter().collect::<String>();
+        let is_most = from.len() <= LONGEST_WHOLE && 2 * to.len() >= from.len();
+        // A part that stands there three times may be what an agent takes for a loop of its model.
+        let is_rare = |lost: &[char]| from.windows(lost.len()).filter(|other| *other == lost).count() <= 2;
+        let cut = |lost: &[char]| (is_most && is_plain(lost) && is_rare(lost)).then(|| part(lost));
+        if let Some(end) = from.strip_prefix(to.as_slice()) {
+            return cut(end).map(Self::Endless);
+        }
+        if let Some(beginning) = from.strip_suffix(to.as_slice()) {
+            return cut(beginning).map(Self::Headless);
+        }
         let begin = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
         let shorter = from.len().min(to.len()) - begin;
         let end = from.iter().rev().zip(to.iter().rev()).take(shorter).take_while(|(one, other)| one == other).count();
-        let part = |chars: &[char]| chars.iter().collect::<String>();
         let (lost, found) = (&from[begin..from.len() - end], &to[begin..to.len() - end]);
         match (lost, found) {
             _ if begin < EDGE || end < EDGE => None,
-            (lost, [])
-                if is_plain(lost) && !occurs(lost, &from[..begin]) && !occurs(lost, &from[begin + lost.len()..]) =>
-            {
-                Some(Self::Missing(part(lost)))
-            }
+            (lost, []) if is_plain(lost) && is_rare(lost) => Some(Self::Missing(part(lost))),
             ([], found) if is_plain(found) && begin >= found.len() + EDGE => {
                 let size = found.len();
                 let is_neighbour = from[begin - size..begin] == *found;
@@ -71,14 +86,28 @@ impl Damage {
     }
 }
 
+/// Says how the text came.
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// The most characters of a part in a sentence.
+        const LONGEST: usize = 80;
+        let short = |part: &str| part.chars().take(LONGEST).collect::<String>();
+        match self {
+            Self::Missing(part) => write!(f, "without the part `{}`", short(part)),
+            Self::Headless(part) => write!(f, "without its beginning `{}`", short(part)),
+            Self::Endless(part) => write!(f, "without its end `{}`", short(part)),
+            Self::Doubled(part) => write!(f, "with the part `{}` twice", short(part)),
+            Self::Swapped(part, next) => write!(f, "with `{}` before `{}`", short(next), short(part)),
+            Self::Replaced => write!(f, "with U+FFFD in place of other characters"),
+            Self::Unspaced(word) => write!(f, "without the white space after `{}`", short(word)),
+        }
+    }
+}
+
 /// Whether a part is words, without markup that a rendering may drop.
 fn is_plain(part: &[char]) -> bool {
     let is_usual = |c: &char| c.is_alphanumeric() || ".,:!?'\"-/".contains(*c);
     part.iter().all(is_usual) && part.iter().filter(|c| c.is_alphanumeric()).count() >= LETTERS
-}
-
-fn occurs(part: &[char], within: &[char]) -> bool {
-    within.windows(part.len()).any(|window| window == part)
 }
 
 /// Returns the two parts of a range that stand there in the other order. The range may be too short, since the parts
@@ -129,9 +158,9 @@ fn unspaced(original: &str, text: &str) -> Option<Damage> {
         word.push(c);
         while after.next_if(|c| c.is_whitespace()).is_some() {}
         after.next();
-        let mut gap = before.clone();
-        let is_blank = gap.next() == Some(' ');
-        let is_word_next = is_blank && gap.next().is_some_and(|c| c.is_ascii_alphanumeric());
+        let is_gap = before.peek().is_some_and(|c| c.is_whitespace());
+        let next = before.clone().find(|c| !c.is_whitespace());
+        let is_word_next = is_gap && next.is_some_and(|c| c.is_ascii_alphanumeric());
         if is_word_next && c.is_ascii_alphanumeric() && after.peek().is_some_and(|c| !c.is_whitespace()) {
             return Some(Damage::Unspaced(word));
         }
@@ -165,7 +194,9 @@ mod tests {
             ("One two three, four: gr\u{fffd}\u{fffd}\u{fffd}e five six.\nSeven eight\n", Some(Damage::Replaced)),
             ("One two three, four: gr\u{fffd}e five six.\nSeven eight\n", Some(Damage::Replaced)),
             ("One twothree, four: grüße five six.\nSeven eight\n", Some(Damage::Unspaced("two".to_owned()))),
-            // The end is missing, or the beginning: perhaps it was cut off.
+            ("three, four: grüße five six.\nSeven eight\n", Some(Damage::Headless("Onetwo".to_owned()))),
+            ("One two three, four: grüße five six.\n", Some(Damage::Endless("Seveneight".to_owned()))),
+            // Most of it is missing: perhaps it was shortened.
             ("One two three, four:", None),
             ("Seven eight", None),
             ("I counted from one to eight.", None),
@@ -177,6 +208,10 @@ mod tests {
         for (other, damage) in table {
             assert_eq!(Damage::of(text, other), damage, "{other}");
         }
+        let twice = Damage::of("read it, then do it, then do it well", "read it, then do it well");
+        assert_eq!(twice, Some(Damage::Missing(",thendoit".to_owned())));
+        let lines = Damage::of("the first line\nthe second one", "the first linethe second one");
+        assert_eq!(lines, Some(Damage::Unspaced("line".to_owned())));
         let whole = format!("{text}{text}");
         assert_eq!(Damage::of(text, &whole), None);
         for (original, other) in [
@@ -184,6 +219,7 @@ mod tests {
             ("a <br> word and more", "a  word and more"),
             ("Tom &amp; Jerry and more", "Tom & Jerry and more"),
             ("to do\nto do\nto do\nand more", "to do\nto do\nand more"),
+            ("**One** two three", "two three"),
             ("Hello.", "Hlo."),
         ] {
             assert_eq!(Damage::of(original, other), None, "{other}");

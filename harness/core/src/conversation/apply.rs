@@ -421,7 +421,8 @@ impl Conversation {
         if content {
             session.learn_replay(update);
         }
-        if session.turn.is_some() && !session.model.is_uncertain {
+        let is_replay = session.loading.is_some() || session.resuming.is_some();
+        if (session.turn.is_some() || !is_replay) && !session.model.is_uncertain {
             session.model.learn_update(update, output);
         }
         if !self.edition.adapter.response_ends_turn() {

@@ -80,7 +80,7 @@ pub struct ModelAsked {
 pub struct Reported {
     /// The texts of the agent's messages, joined; a line end is between two messages.
     pub text: String,
-    /// Whether something else is or may be between the pieces, such as a thought, a tool call or a link.
+    /// Whether a part of the answer is or may be something else, such as a thought or a link.
     pub is_mixed: bool,
     message: Option<String>,
 }
@@ -178,6 +178,11 @@ impl Block {
     }
 }
 
+/// Returns the texts of a message, if it has nothing else.
+fn sole_texts(body: &Value) -> Option<String> {
+    body.member("content")?.as_array()?.iter().map(|block| block.text("text")).collect()
+}
+
 /// Returns the distinctive words of the messages of a request, in lower case.
 fn words_in(request: &ModelRequest) -> BTreeSet<String> {
     request.messages.iter().filter_map(|message| message.text.as_deref()).flat_map(words_of).collect()
@@ -229,21 +234,26 @@ impl ModelLog {
         request.messages.iter().filter_map(sole_intent).collect()
     }
 
-    /// Reads an update during a turn.
+    /// Reads an update during a turn or after it.
     pub(super) fn learn_update(&mut self, update: &Update<'_>, is_content: bool) {
         let reported = &mut self.reported;
-        match (update.variant, update.text()) {
-            ("user_message_chunk", _) => {}
-            ("agent_message_chunk", Some(text)) if reported.text.len() + text.len() <= MOST_TEXT => {
-                let id = update.body.text("messageId");
-                if reported.message.as_deref() != id && !reported.text.is_empty() {
-                    reported.text.push('\n');
-                }
-                reported.message = id.map(str::to_owned);
-                reported.text.push_str(text);
-            }
-            _ => reported.is_mixed |= is_content,
+        let id = update.body.text("messageId");
+        let text = match update.variant {
+            "user_message" | "user_message_chunk" | "tool_call" | "tool_call_update" | "plan" => return,
+            "agent_message_chunk" => update.text().map(str::to_owned),
+            // It replaces what came before.
+            "agent_message" if id.is_some() && id != reported.message.as_deref() => sole_texts(update.body),
+            _ => None,
+        };
+        let Some(text) = text.filter(|text| reported.text.len() + text.len() <= MOST_TEXT) else {
+            reported.is_mixed |= is_content;
+            return;
+        };
+        if reported.message.as_deref() != id && !reported.text.is_empty() {
+            reported.text.push('\n');
         }
+        reported.message = id.map(str::to_owned);
+        reported.text.push_str(&text);
     }
 
     /// Returns the bytes of its texts.

@@ -62,7 +62,11 @@ impl Redactor<'_> {
     fn model_request(&mut self, request: &mut ModelRequest) {
         request.tools.iter_mut().for_each(|tool| *tool = self.numbered(tool));
         request.messages.iter_mut().for_each(redact_model_text);
-        let digests = request.media.iter_mut().map(|media| &mut media.content).chain(&mut request.results);
+        for result in &mut request.results {
+            result.text = result.text.as_deref().map(mask);
+            result.sha256.clear();
+        }
+        let digests = request.media.iter_mut().map(|media| &mut media.content);
         digests.chain([&mut request.instructions]).for_each(|digest| digest.sha256.clear());
     }
 }

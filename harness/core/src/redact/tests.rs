@@ -4,7 +4,7 @@ use super::*;
 use crate::requirement::Party;
 use crate::trace::{
     AgentStart, CaseInfo, Difference, Header, McpTransport, ModelCall, ModelEvent, ModelOutput, ModelRequest,
-    ModelText, OTHERS, Outcome, StepKind, Visit,
+    ModelResult, ModelText, OTHERS, Outcome, StepKind, Visit,
 };
 use crate::wire::LineEnd;
 
@@ -88,11 +88,16 @@ fn private() -> Trace {
                     ModelText::new("acp-intent: {\"secret\":\"hunter2\"}", 0),
                 ],
                 tools: vec!["secret".to_owned()],
+                results: vec![ModelResult { text: Some("hunter2 secret".to_owned()), ..ModelResult::default() }],
                 ..ModelRequest::default()
             }),
             answer: Some(ModelOutput {
                 text: ModelText::new("hunter2", 64),
-                calls: vec![ModelCall { name: "alice".to_owned(), arguments: ModelText::new("secret", 64) }],
+                calls: vec![ModelCall {
+                    id: "call_1".to_owned(),
+                    name: "alice".to_owned(),
+                    arguments: ModelText::new("secret", 64),
+                }],
                 finished: true,
             }),
             ..ModelEvent::default()

@@ -39,9 +39,9 @@ pub struct ModelRequest {
     /// The images, sounds and files in it, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub media: Vec<ModelMedia>,
-    /// The results of tool calls, in order, as digests.
+    /// The results of tool calls, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub results: Vec<Digest>,
+    pub results: Vec<ModelResult>,
     /// The names of the offered tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
@@ -63,10 +63,29 @@ pub struct ModelOutput {
     pub finished: bool,
 }
 
+/// The result of a tool call in a request to the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelResult {
+    /// Its bytes.
+    pub bytes: usize,
+    /// Its SHA-256 in hexadecimal; empty in a redacted trace.
+    pub sha256: String,
+    /// The id of the call; empty if the API has none, and in older traces.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub call: String,
+    /// The text; absent if it is too long or belongs to an earlier prompt, and in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
 /// A tool call of the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelCall {
+    /// Its id; absent in older traces.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
     /// The name of the tool.
     pub name: String,
     /// The arguments as text, usually JSON.
@@ -132,7 +151,9 @@ impl ModelEvent {
         let asked = self.request.as_ref().map_or(0, |request| {
             let texts: usize = request.messages.iter().map(ModelText::size).sum();
             let tools: usize = request.tools.iter().map(String::len).sum();
-            texts + tools + SHA256_BYTES * (1 + request.media.len() + request.results.len())
+            let results = request.results.iter().map(|result| result.text.as_ref().map_or(0, String::len));
+            let digests = 1 + request.media.len() + request.results.len();
+            texts + tools + results.sum::<usize>() + SHA256_BYTES * digests
         });
         let wrote = self.answer.as_ref().map_or(0, |answer| {
             let calls = answer.calls.iter().map(|call| call.name.len() + call.arguments.size());

@@ -1,6 +1,7 @@
-//! Area `load`: the texts, images and sounds of a replay.
+//! Area `load`: the texts and attachments of a replay.
 
 use super::history::{has_commands, history, loaded, reloaded, shows, spoke_since};
+use super::state::RESOURCE;
 use super::{AGENT, LOAD, USER};
 use crate::areas::common::{plain, proper};
 use crate::areas::{Check, CheckContext, On};
@@ -14,7 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.replay-complete", On::Response(message_cut_off)).only(&[LOAD]),
     Check::agent("load.replay-complete", On::Response(equal_prompts)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(replayed_once)).only(&[LOAD]),
-    Check::agent("load.replay-complete", On::Response(media_of_one_prompt)).only(&[LOAD]),
+    Check::agent("load.replay-complete", On::Response(attachments_of_one_prompt)).only(&[LOAD]),
     Check::agent("load.user-chunks", On::Response(user_chunks)).only(&[LOAD]),
 ];
 
@@ -205,21 +206,28 @@ fn replayed(session: &Session, kind: &str) -> String {
     plain(&said.collect::<Vec<_>>().join("\n"))
 }
 
-/// As in [`replay_complete`]: a prompt comes with all of its images and sounds.
+/// As in [`replay_complete`]: a prompt comes with all of its images, sounds and resources.
 ///
-/// Correct but unusual: an agent that replays no images, writes a placeholder for them, scales them down, leaves out
-/// large ones or those of earlier turns, or shows one that came twice once. So this fails only if the replay has
-/// another image of the same MIME type and prompt, and has none that the user did not send.
-fn media_of_one_prompt(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+/// Correct but unusual: an agent that replays no attachments, writes a placeholder for them, scales images down, leaves
+/// out large ones or those of earlier turns, shows one that came twice once, or embeds a file that it found and keeps
+/// another link. So this fails only if the replay has another one of the same kind and prompt, and has none that the
+/// user did not send.
+fn attachments_of_one_prompt(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     // Redacted data are alike.
     let session = loaded(ctx, answer).filter(|session| !has_commands(session) && !ctx.conversation.is_redacted);
-    let load = session.zip(proper(answer, LOAD)).and_then(|(_, exchange)| Some((exchange.session()?, exchange.n)));
-    if let Some((mime, _)) = load.and_then(|(session, n)| ctx.areas.load.lost_medium(session, n)) {
-        ruling.fail(fact!(
-            "medium-not-replayed",
-            "the agent replayed one block of {mime_type} of a prompt and left out another; expected the whole prompt",
-            mime_type = mime
-        ));
+    let Some((session, exchange)) = session.zip(proper(answer, LOAD)) else { return };
+    let text = replayed(session, USER);
+    let id = exchange.session().unwrap_or_default();
+    if let Some(lost) = ctx.areas.load.lost_attachment(id, exchange.n, &text) {
+        let fact = fact!(
+            "attachment-not-replayed",
+            "the agent replayed one block of {kind} of a prompt and left out another; expected the whole prompt",
+            kind = lost.kind
+        );
+        match lost.kind.as_str() {
+            RESOURCE => ruling.fail_in_case(fact),
+            _ => ruling.fail(fact),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The notices, the tool calls, and the images and sounds of each session.
+//! The notices, the tool calls, and the attachments of each session.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,19 +11,19 @@ use crate::conversation::{CallSeen, Conversation, Memory, Session, UpdateSeen, i
 use crate::requirement::Party;
 use crate::wire::Members;
 
-/// The most notices, tool calls, and prompts with images or sounds, of a session that are remembered.
+/// The most notices, tool calls, and prompts with attachments, of a session that are remembered.
 const MOST: usize = 256;
 
 /// The bytes of the longest image or sound that is compared; an agent may leave out longer ones.
 const MOST_DATA: usize = 64 * 1024;
 
-/// The notices, the tool calls, and the images and sounds of each session.
+/// The notices, the tool calls, and the attachments of each session.
 #[derive(Debug, Clone, Default)]
 pub struct State {
     /// The titles of notices that were shown in the turn of a prompt which contains the title.
     notices: BySession<BTreeSet<String>>,
     tools: BySession<ToolReports>,
-    media: BySession<Media>,
+    attachments: BySession<Attachments>,
 }
 
 /// How the agent reported the tool calls of a session.
@@ -68,34 +68,46 @@ pub(super) struct ReplayedAgain {
     pub events: [usize; 2],
 }
 
-/// The images and sounds of a session.
+/// The attachments of a session.
 #[derive(Debug, Clone, Default)]
-struct Media {
+struct Attachments {
     /// Those of each prompt.
-    prompts: Vec<BTreeSet<Medium>>,
+    prompts: Vec<BTreeSet<Attachment>>,
     /// The event of the last `session/load`.
     load: Option<usize>,
     /// Those of the user in its replay.
-    replayed: BTreeSet<Medium>,
+    replayed: BTreeSet<Attachment>,
 }
 
-/// An image or a sound: its MIME type and the digest of its data.
-pub(super) type Medium = (String, u64);
+/// An image, a sound, a link to a resource, or an embedded one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Attachment {
+    /// The MIME type of an image or a sound; [`RESOURCE`] for a resource, which an agent may embed or link to.
+    pub kind: String,
+    /// The digest of its data or of its URI.
+    content: u64,
+    /// The last part of a URI, by which a text may name it.
+    name: Option<String>,
+}
+
+/// The kind of a resource.
+pub(super) const RESOURCE: &str = "resource";
 
 impl State {
-    /// Returns an image or a sound that the replay for this `session/load` lacks, although it has another one of the
-    /// same MIME type from the same prompt, and only what the prompts had.
-    pub(super) fn lost_medium(&self, session: &str, load: usize) -> Option<&Medium> {
-        let media = self.media.get(session).filter(|media| media.load == Some(load))?;
-        let is_sent = |medium: &Medium| media.prompts.iter().any(|prompt| prompt.contains(medium));
-        if !media.replayed.iter().all(is_sent) {
+    /// Returns an attachment that the replay for this `session/load` lacks, although it has another one of the same kind
+    /// from the same prompt, and only what the prompts had. A resource may also be named in the text of the replay.
+    pub(super) fn lost_attachment(&self, session: &str, load: usize, text: &str) -> Option<&Attachment> {
+        let known = self.attachments.get(session).filter(|known| known.load == Some(load))?;
+        let is_sent = |one: &Attachment| known.prompts.iter().any(|prompt| prompt.contains(one));
+        if !known.replayed.iter().all(is_sent) {
             return None;
         }
-        let lacks = |medium: &&Medium| !media.replayed.contains(*medium);
-        let has_other = |prompt: &BTreeSet<Medium>, mime: &str| {
-            prompt.iter().any(|other| other.0 == mime && media.replayed.contains(other))
+        let is_named = |one: &Attachment| one.name.as_ref().is_some_and(|name| text.contains(name.as_str()));
+        let lacks = |one: &&Attachment| !known.replayed.contains(*one) && !is_named(one);
+        let has_other = |prompt: &BTreeSet<Attachment>, kind: &str| {
+            prompt.iter().any(|other| other.kind == kind && known.replayed.contains(other))
         };
-        media.prompts.iter().find_map(|prompt| prompt.iter().filter(lacks).find(|medium| has_other(prompt, &medium.0)))
+        known.prompts.iter().find_map(|prompt| prompt.iter().filter(lacks).find(|one| has_other(prompt, &one.kind)))
     }
 
     /// Returns the titles of the notices of a session.
@@ -117,10 +129,10 @@ impl State {
         };
         if call.method == "session/prompt" {
             let blocks = call.params.and_then(|params| params.member("prompt")?.as_array());
-            let media: BTreeSet<Medium> = blocks.into_iter().flatten().filter_map(medium).collect();
-            if media.len() > 1 {
-                let prompts = &mut self.media.entry(id).prompts;
-                prompts.extend((prompts.len() < MOST).then_some(media));
+            let attached: BTreeSet<Attachment> = blocks.into_iter().flatten().filter_map(attachment).collect();
+            if attached.len() > 1 {
+                let prompts = &mut self.attachments.entry(id).prompts;
+                prompts.extend((prompts.len() < MOST).then_some(attached));
             }
         }
     }
@@ -129,7 +141,7 @@ impl State {
         let Some(session) = update.known else { return };
         match update.variant {
             "notice" => self.learn_notice(session, update),
-            "user_message_chunk" => self.learn_medium(session, update),
+            "user_message_chunk" => self.learn_attachment(session, update),
             "tool_call" | "tool_call_update" => {
                 let Some(id) = update.body.text("toolCallId") else { return };
                 let reports = self.tools.entry(update.session);
@@ -158,19 +170,19 @@ impl State {
         }
     }
 
-    fn learn_medium(&mut self, session: &Session, update: &UpdateSeen<'_>) {
-        let medium = update.body.member("content").and_then(medium);
-        let (Some(load), Some(media)) = (session.loading, self.media.get_mut(Some(update.session))) else { return };
-        if media.load != Some(load) {
-            (media.load, media.replayed) = (Some(load), BTreeSet::new());
+    fn learn_attachment(&mut self, session: &Session, update: &UpdateSeen<'_>) {
+        let attached = update.body.member("content").and_then(attachment);
+        let Some((load, known)) = session.loading.zip(self.attachments.get_mut(Some(update.session))) else { return };
+        if known.load != Some(load) {
+            (known.load, known.replayed) = (Some(load), BTreeSet::new());
         }
-        media.replayed.extend(medium.filter(|_| media.replayed.len() < MOST));
+        known.replayed.extend(attached.filter(|_| known.replayed.len() < MOST));
     }
 
     pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
         self.notices.forget(conversation, memory);
         self.tools.forget(conversation, memory);
-        self.media.forget(conversation, memory);
+        self.attachments.forget(conversation, memory);
     }
 }
 
@@ -212,13 +224,19 @@ impl ToolReports {
     }
 }
 
-/// Returns what distinguishes an image or a sound from others.
-fn medium(block: &Value) -> Option<Medium> {
-    let is_medium = matches!(block.text("type"), Some("image" | "audio"));
-    let data = block.text("data").filter(|data| is_medium && data.len() <= MOST_DATA)?;
+/// Returns what distinguishes the attachment in a block from others.
+fn attachment(block: &Value) -> Option<Attachment> {
+    let (kind, content, name) = match block.text("type")? {
+        "image" | "audio" => (block.text("mimeType")?, block.text("data")?.trim(), None),
+        "resource_link" | "resource" => {
+            let uri = block.member("resource").unwrap_or(block).text("uri")?;
+            (RESOURCE, uri, Some(uri.rsplit('/').next().unwrap_or(uri).to_owned()))
+        }
+        _ => return None,
+    };
     let mut hasher = DefaultHasher::new();
-    data.trim().hash(&mut hasher);
-    Some((block.text("mimeType")?.to_owned(), hasher.finish()))
+    (content.len() <= MOST_DATA).then_some(content)?.hash(&mut hasher);
+    Some(Attachment { kind: kind.to_owned(), content: hasher.finish(), name })
 }
 
 /// Whether the report says that the tool call has ended.

@@ -381,7 +381,9 @@ fn update_came_late(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mu
 ///
 /// Correct but unusual: the model answers with nothing, with a thought, or by a tool call. These do not fail here.
 fn output_reported(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
-    let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+    let ends_turn = ctx.conversation.edition.adapter.response_ends_turn();
+    let finish = Finish::of(ctx, answer).filter(|finish| ends_turn && finish.reason() == Some("end_turn"));
+    let Some(finish) = finish else { return };
     if finish.turn.wrote_message {
         ruling.pass();
     } else if finish.turn.first_output.is_none() && !finish.was_cancelled() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::model::{log_of_turn, log_until_idle};
+use super::model::{is_old, log_of_turn, log_until_idle};
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, IntentPrompt, ModelLog, UpdateSeen};
 use crate::fact;
@@ -42,9 +42,8 @@ fn decide_dropped(ctx: &CheckContext<'_>, log: &ModelLog, kinds: &[&str], ruling
     let conversation = ctx.conversation;
     let requests: Vec<&ModelRequest> = log.requests.iter().filter_map(|asked| asked.event.request.as_ref()).collect();
     let is_known = |request: &&ModelRequest| {
-        let first = conversation.instructions.get(&request.instructions.sha256);
         let has_texts = request.messages.iter().all(|message| message.text.is_some());
-        !request.cut && has_texts && first.is_some_and(|first| *first < prompt.n)
+        !request.cut && has_texts && is_old(ctx, request, prompt.n)
     };
     let asked_otherwise = conversation.other_model_request.is_some_and(|n| n > prompt.n);
     if requests.is_empty() || asked_otherwise || log.is_cut || !requests.iter().all(is_known) {

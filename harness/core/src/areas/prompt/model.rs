@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::areas::damage::Damage;
 use crate::areas::support::{Finish, leave_redacted};
 use crate::areas::{Check, CheckContext, On, with};
-use crate::conversation::{Answer, IntentPrompt, ModelLog, UpdateSeen, words_of};
+use crate::conversation::{Answer, CallSeen, Ended, IntentPrompt, ModelLog, Session, UpdateSeen, words_of};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::trace::{ModelOutput, ModelRequest, ModelText};
@@ -15,70 +15,95 @@ use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.output-reported", On::Response(output_damaged)).only(&["session/prompt"]),
+    Check::agent("prompt.output-reported", On::ReceivedCall(end_lost)).only(&["session/prompt"]),
+    Check::agent("prompt.output-reported", On::End(end_lost_last)),
+    Check::agent("prompt.output-reported", On::Update(output_until_idle)).only(&["state_update"]),
     Check::agent("prompt.text", On::Response(with!(block_dropped, "text"))).only(&["session/prompt"]),
     Check::agent("prompt.resource-link", On::Response(with!(block_dropped, "resource_link"))).only(&["session/prompt"]),
     Check::agent("prompt.baseline-content", On::Update(block_dropped_until_idle)).only(&["state_update"]),
 ];
 
-/// The agent reports the text that its model wrote complete and in order, if it reports its beginning and its end.
+/// The agent reports the text that its model wrote complete and in order.
 ///
-/// Correct but unusual: an agent that wraps, trims or renders the text, leaves out its beginning or its end, repeats
-/// all of it, adds text of its own, or summarises it. Two different answers of the model, tool calls, thoughts and
-/// links between the pieces, a cancel, and another act of the client decide nothing.
+/// Correct but unusual: an agent that wraps, trims or renders the text, repeats all of it, adds text of its own before
+/// or after it, or shortens it. Two different answers of the model, thoughts and links in the answer, a cancel, and
+/// another act of the client decide nothing. The end may come after the response, so [`end_lost`] decides on it.
 fn output_damaged(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
+    if leave_redacted(ctx, finish.exchange.n, ruling) || finish.was_cancelled() || finish.other_reason().is_some() {
+        return;
+    }
     let log = &finish.session.model;
-    if leave_redacted(ctx, finish.exchange.n, ruling) {
-        return;
+    if let Some(damage) = damage(log).filter(|damage| !matches!(damage, Damage::Endless(_))) {
+        fail_damaged(log, finish.exchange.n, &damage, ruling);
     }
-    if finish.was_cancelled() || finish.other_reason().is_some() || log.is_uncertain || log.reported.is_mixed {
-        return;
+}
+
+/// The same for version 2, where an idle state ends the work on a prompt.
+///
+/// Correct but unusual: see [`output_damaged`], and an agent that replaces a message as a whole. Several prompts at once
+/// decide nothing, and neither does a lost end: it may come in a message that follows.
+fn output_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let Some(log) = log_until_idle(ctx, update, ruling) else { return };
+    match damage(log).filter(|damage| !matches!(damage, Damage::Endless(_))) {
+        Some(damage) => fail_damaged(log, ctx.n, &damage, ruling),
+        None if !log.reported.text.is_empty() => ruling.pass(),
+        None => {}
     }
-    let Some(written) = sole_text(log) else { return };
-    let Some(damage) = Damage::of(written, &log.reported.text) else { return };
-    let fact = match damage {
-        Damage::Missing(part) => fact!(
-            "output-part-missing",
-            "the agent reported the text of its model without the part `{part}`; expected the whole text",
-            part = shortened(&part)
-        ),
-        Damage::Doubled(part) => fact!(
-            "output-part-doubled",
-            "the agent reported the part `{part}` of its model's text twice; expected it once",
-            part = shortened(&part)
-        ),
-        Damage::Swapped(part, next) => fact!(
-            "output-parts-swapped",
-            "the agent reported the part `{next}` of its model's text before `{part}`; expected the order of the model",
-            next = shortened(&next),
-            part = shortened(&part)
-        ),
-        Damage::Replaced => fact!(
-            "output-characters-replaced",
-            "the agent reported the text of its model with U+FFFD in place of other characters; expected the same \
-            characters"
-        ),
-        Damage::Unspaced(word) => fact!(
-            "output-blank-missing",
-            "the agent reported the text of its model without the blank after `{word}`; expected it",
-            word = shortened(&word)
-        ),
+}
+
+/// The end of the text comes before the next prompt, if the agent has answered a fence since its response.
+///
+/// Correct but unusual: an agent that sends the end after its response, which only SHOULD come before it.
+fn end_lost(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(session) = call.text("sessionId").and_then(|id| ctx.conversation.session(id)) {
+        decide_end(ctx, session, ruling);
+    }
+}
+
+fn end_lost_last(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    ctx.conversation.sessions.values().for_each(|session| decide_end(ctx, session, ruling));
+}
+
+fn decide_end(ctx: &CheckContext<'_>, session: &Session, ruling: &mut Ruling<'_>) {
+    let is_late = |ended: &&Ended| ctx.conversation.fence.is_some_and(|fence| fence > ended.n);
+    let is_usual = |ended: &&Ended| {
+        let asked_since = session.asked.is_some_and(|asked| asked > ended.prompt);
+        ended.reason.as_deref() == Some("end_turn") && ended.cancelled.is_none() && !asked_since
     };
-    let events: Vec<usize> = log.requests.iter().map(|asked| asked.n).take(1).chain([finish.exchange.n]).collect();
-    ruling.proved_by(&events).fail(fact);
+    let Some(ended) = session.ended.as_ref().filter(is_usual).filter(is_late) else { return };
+    let (log, turn) = (&session.model, session.log.as_ref());
+    let is_known = log.prompts.last().is_some_and(|prompt| prompt.n == ended.prompt) && session.turn.is_none();
+    if !is_known || turn.is_none_or(|turn| turn.disturbed.is_some()) || ctx.conversation.is_redacted {
+        return;
+    }
+    if let Some(damage) = damage(log).filter(|damage| matches!(damage, Damage::Endless(_))) {
+        fail_damaged(log, ended.n, &damage, ruling);
+    }
 }
 
-/// Returns the text that the model wrote for the last prompt, if it called no tool and wrote the same each time.
+fn damage(log: &ModelLog) -> Option<Damage> {
+    let is_certain = !log.is_uncertain && !log.reported.is_mixed;
+    Damage::of(sole_text(log).filter(|_| is_certain)?, &log.reported.text)
+}
+
+fn fail_damaged(log: &ModelLog, end: usize, damage: &Damage, ruling: &mut Ruling<'_>) {
+    let asked = log.requests.iter().map(|asked| asked.n).take(1);
+    ruling.proved_by(&asked.chain([end]).collect::<Vec<_>>()).fail(fact!(
+        "output-damaged",
+        "the agent reported the text of its model {damage}; expected the same text",
+        damage = damage.to_string()
+    ));
+}
+
+/// Returns the text that the model wrote for the last prompt, besides rounds of tool calls without text, if it wrote the
+/// same each time.
 fn sole_text(log: &ModelLog) -> Option<&str> {
-    let text_of = |output: &'_ ModelOutput| output.finished && output.calls.is_empty();
-    let mut texts = log.requests.iter().map(|asked| asked.event.answer.as_ref().filter(|output| text_of(output)));
-    let first = texts.next()??;
-    let is_same = |other: Option<&ModelOutput>| other.is_some_and(|other| other.text == first.text);
-    texts.all(is_same).then_some(first.text.text.as_deref()?)
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(80).collect()
+    let outputs: Option<Vec<&ModelOutput>> = log.requests.iter().map(|asked| asked.event.answer.as_ref()).collect();
+    let is_round = |output: &ModelOutput| !output.calls.is_empty() && output.text.text.as_deref() == Some("");
+    let mut texts = outputs?.into_iter().filter(|output| !is_round(output));
+    let first = texts.next().filter(|output| output.finished && output.calls.is_empty())?;
+    texts.all(|other| other == first).then_some(first.text.text.as_deref()?)
 }
 
 /// "All Agents MUST support text content blocks", and links to resources: each block of a prompt reaches the model.
@@ -86,9 +111,10 @@ fn shortened(text: &str) -> String {
 /// Correct but unusual: an agent that puts a block into its instructions, another message or another request, rewrites
 /// it, or reads a linked file and sends its content instead. So this fails only if no word of the block is in any
 /// message of the prompt's requests, their instructions are older than the prompt, and for a link, the last message
-/// holds only the text blocks.
+/// holds only the text blocks. It also fails if each request has the only text of the prompt in one message, but
+/// damaged. A slash command may be left out.
 fn block_dropped(ctx: &CheckContext<'_>, answer: &Answer<'_>, kind: &str, ruling: &mut Ruling<'_>) {
-    if let Some(log) = log_of_turn(ctx, answer, (kind, 2), ruling) {
+    if let Some(log) = log_of_turn(ctx, answer, (kind, 1), ruling) {
         decide_dropped(ctx, log, &[kind], ruling);
     }
 }
@@ -135,14 +161,19 @@ pub(super) fn log_until_idle<'m>(
 fn decide_dropped(ctx: &CheckContext<'_>, log: &ModelLog, kinds: &[&str], ruling: &mut Ruling<'_>) {
     let Some(prompt) = log.prompts.last().filter(|_| !log.is_uncertain) else { return };
     let conversation = ctx.conversation;
-    let is_old = |request: &ModelRequest| {
-        conversation.instructions.get(&request.instructions.sha256).is_some_and(|first| *first < prompt.n)
-    };
     let requests: Vec<&ModelRequest> = log.requests.iter().filter_map(|asked| asked.event.request.as_ref()).collect();
     let Some(words) = words_in(&requests) else { return };
-    let is_known = requests.iter().all(|request| !request.cut && is_old(request));
+    let is_known = requests.iter().all(|request| !request.cut && is_old(ctx, request, prompt.n));
     if requests.is_empty() || !is_known || conversation.other_model_request.is_some_and(|n| n > prompt.n) {
         return;
+    }
+    if let Some(damage) = text_damage(prompt, &requests).filter(|_| kinds.contains(&"text")) {
+        let asked = log.requests.iter().map(|asked| asked.n).take(1);
+        ruling.proved_by(&asked.chain([prompt.n]).collect::<Vec<_>>()).fail_in_case(fact!(
+            "prompt-text-damaged",
+            "the agent asked its model with the text of the prompt {damage}; expected the same text",
+            damage = damage.to_string()
+        ));
     }
     for (at, block) in prompt.blocks.iter().enumerate().filter(|(_, block)| kinds.contains(&block.kind.as_str())) {
         let mut own = prompt.own_words(at).peekable();
@@ -160,6 +191,22 @@ fn decide_dropped(ctx: &CheckContext<'_>, log: &ModelLog, kinds: &[&str], ruling
             ruling.proved_by(&asked.chain([prompt.n]).collect::<Vec<_>>()).fail_in_case(fact);
         }
     }
+}
+
+/// Whether the instructions of a request are older than the prompt, so that they hold nothing of its turn.
+pub(super) fn is_old(ctx: &CheckContext<'_>, request: &ModelRequest, prompt: usize) -> bool {
+    ctx.conversation.instructions.get(&request.instructions.sha256).is_some_and(|first| *first < prompt)
+}
+
+/// Returns the damage that the only text of a prompt has in the message with its intent, in each of these requests.
+fn text_damage(prompt: &IntentPrompt, requests: &[&ModelRequest]) -> Option<Damage> {
+    let text = prompt.text.as_deref().filter(|text| !text.trim_start().starts_with('/'))?;
+    let message_of = |request: &&ModelRequest| {
+        let has_it = |message: &&ModelText| message.intents().any(|intent| intent == prompt.intent);
+        request.messages.iter().rfind(has_it).and_then(|message| message.text.clone())
+    };
+    let damages: Option<Vec<Damage>> = requests.iter().map(|request| Damage::of(text, &message_of(request)?)).collect();
+    damages?.pop()
 }
 
 /// Returns the distinctive words of all messages in these requests; `None` if one is only known by its digest.

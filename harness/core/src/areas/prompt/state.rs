@@ -1,4 +1,5 @@
-//! The prompts that the agent inserted, and the keys by which a client marks the attempts at one prompt.
+//! The prompts that the agent inserted, the keys by which a client marks the attempts at one prompt, and what the client
+//! returned for the tools of a turn.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::areas::Event;
 use crate::areas::by_session::BySession;
-use crate::conversation::{Answer, CallSeen, Conversation, Memory, text_of_content};
+use crate::conversation::{Answer, CallSeen, Conversation, Exchange, Memory, Outcome, text_of_content};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -21,6 +22,21 @@ pub struct State {
     pub(super) shared: Vec<SharedKey>,
     /// Whether the client sent a prompt with a key, and one without.
     pub(super) sent: (bool, bool),
+    /// What the client returned since the last prompt of each session.
+    sources: BySession<Vec<Source>>,
+}
+
+/// A file or a command of the client, from which a tool of the agent got its result.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    /// The event of the content.
+    pub n: usize,
+    /// The name of the file, or the last argument of the command.
+    pub name: String,
+    /// The terminal of the command.
+    pub terminal: Option<String>,
+    /// The content of the file, or the whole output once the command has ended; absent if it is too long.
+    pub text: Option<String>,
 }
 
 /// The keys of a session.
@@ -90,6 +106,10 @@ pub(super) fn digest(params: &Value) -> u64 {
     hasher.finish()
 }
 
+fn file_name(path: &str) -> Option<String> {
+    path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
 impl State {
     /// Returns the prompts of a session that the agent inserted.
     pub(super) fn inserted(&self, session: &str) -> &[Inserted] {
@@ -101,6 +121,37 @@ impl State {
         self.sessions.get(session)
     }
 
+    /// Returns what the client returned since the last prompt of a session.
+    pub(super) fn sources(&self, session: &str) -> &[Source] {
+        self.sources.get(session).map_or(&[], Vec::as_slice)
+    }
+
+    fn learn_source(&mut self, n: usize, exchange: &Exchange, result: &Value) {
+        let Some(session) = exchange.session() else { return };
+        let sources = self.sources.entry(session);
+        let short = |text: &str| Some(text.to_owned()).filter(|text| text.len() <= MOST_TEXT);
+        let (name, terminal, text) = match exchange.method.as_str() {
+            "fs/read_text_file" => (exchange.text("path").and_then(file_name), None, result.text("content")),
+            "terminal/create" => {
+                let last = exchange.params.list("args").last().and_then(Value::as_str);
+                (last.or(exchange.text("command")).map(str::to_owned), result.text("terminalId"), None)
+            }
+            "terminal/output" => {
+                let of = |source: &&mut Source| source.terminal.as_deref() == exchange.text("terminalId");
+                let has_ended =
+                    result.given("exitStatus").is_some() && result.member("truncated") != Some(&Value::Bool(true));
+                if let Some(source) = sources.iter_mut().find(of) {
+                    (source.n, source.text) = (n, result.text("output").filter(|_| has_ended).and_then(short));
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let Some(name) = name.filter(|_| sources.len() < MOST) {
+            sources.push(Source { n, name, terminal: terminal.map(str::to_owned), text: text.and_then(short) });
+        }
+    }
+
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
         let Some(session) = call.text("sessionId").filter(|_| event.from == Party::Client && call.id.is_some()) else {
             return;
@@ -110,6 +161,7 @@ impl State {
                 let has_key = call.params.and_then(|params| params.given("idempotencyKey")).is_some();
                 self.sent = (self.sent.0 || has_key, self.sent.1 || !has_key);
                 self.sessions.entry(session).retried = None;
+                self.sources.entry(session).clear();
             }
             "session/resume" | "session/close" => self.sessions.entry(session).openings += 1,
             _ => {}
@@ -117,6 +169,10 @@ impl State {
     }
 
     pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
+        if let (Some(exchange), Outcome::Result(result), Party::Client) = (answer.exchange, answer.outcome, event.from)
+        {
+            self.learn_source(event.n, exchange, result);
+        }
         let Some((exchange, result)) = answer.result_of("session/prompt").filter(|(prompt, _)| !prompt.deliberate)
         else {
             return;
@@ -153,6 +209,7 @@ impl State {
     pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
         self.sessions.forget(conversation, memory);
         self.inserted.forget(conversation, memory);
+        self.sources.forget(conversation, memory);
     }
 
     /// Returns the memory for the agent's next process, which remembers the keys.
