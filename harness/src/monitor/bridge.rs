@@ -28,6 +28,9 @@ const PIECE: usize = 64 << 10;
 /// The most events of clients that wait.
 const BACKLOG: usize = 64;
 
+/// The time for a server to accept a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
 /// The time for an agent to exit after the end of its input, before it is killed; and for a client to read the rest.
 const EXIT: Duration = Duration::from_secs(5);
 
@@ -87,7 +90,7 @@ pub(super) async fn serve(endpoint: Endpoint, launch: Launch, sights: Sights) {
 /// Connects the client on these streams to an agent that serves. The process that the client takes for its agent ends
 /// when this one does; if the client kills it, that is the end as well.
 pub(super) async fn dial(server: Server, between: Between, sights: Sights) {
-    let Ok(link) = Link::to_server(None, server, 0) else { return };
+    let Ok(link) = Link::to_server(None, server, CONNECT, 0) else { return };
     let Between { from_client, to_client, from_agent, to_agent: _held, .. } = between;
     let (sender, mut read) = mpsc::channel(BACKLOG);
     let killed = sender.clone();

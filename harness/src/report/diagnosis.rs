@@ -193,7 +193,8 @@ fn not_served(trace: &Trace) -> Option<String> {
                 .to_owned(),
         ),
         None => {
-            let remedy = if trace.header.command.is_empty() {
+            let is_started = |event: &ProcessEvent| matches!(event, ProcessEvent::Spawned { .. }).then_some(());
+            let remedy = if process(trace, is_started).is_none() {
                 "Does it run at the address that --url names?"
             } else {
                 "Check that {port} stands in its command line where the port goes, and name another path than /acp by --url."
@@ -289,9 +290,12 @@ fn ended(trace: &Trace) -> Option<String> {
 
 /// Whether the subject was asked to exit before it did.
 fn was_stopped(trace: &Trace) -> bool {
-    let asked =
-        |event: &ProcessEvent| matches!(event, ProcessEvent::StdinClosed | ProcessEvent::Signalled(_)).then_some(());
-    process(trace, asked).is_some()
+    let first = process(trace, |event| match event {
+        ProcessEvent::StdinClosed | ProcessEvent::Signalled(_) => Some(true),
+        ProcessEvent::Exited { .. } => Some(false),
+        _ => None,
+    });
+    first == Some(true)
 }
 
 fn stderr(what: &What) -> Option<&[u8]> {

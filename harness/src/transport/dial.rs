@@ -25,12 +25,6 @@ use super::event::{LinkEvent, Outgoing};
 use crate::requirement::Transport;
 use crate::trace::HttpEvent;
 
-/// The time for a running server to accept a connection.
-const CONNECT: Duration = Duration::from_secs(10);
-
-/// The time for a server that was just started; the limit of the case for `initialize` is usually shorter.
-const CONNECT_AT_START: Duration = Duration::from_secs(180);
-
 /// The pause between two attempts to connect. Short, since a local server starts within milliseconds.
 const CONNECT_AGAIN: Duration = Duration::from_millis(10);
 
@@ -161,17 +155,17 @@ fn connector(is_secure: bool, transport: Transport) -> Result<HttpsConnector<Htt
     })
 }
 
-/// Connects to the server and serves the connection until `outgoing` is closed.
+/// Connects to the server within the limit, and serves the connection until `outgoing` is closed.
 pub(super) async fn dial(
     server: Server,
     connection: usize,
     is_starting: bool,
+    limit: Duration,
     outgoing: mpsc::UnboundedReceiver<Outgoing>,
     events: mpsc::Sender<LinkEvent>,
 ) {
     let events = Events { connection, events };
-    let limit = if is_starting { CONNECT_AT_START } else { CONNECT };
-    match accepts(&server, Instant::now() + limit, &events).await {
+    match accepts(&server, Instant::now() + limit, &outgoing).await {
         Ok(()) if server.transport == Transport::WebSocket => {
             socket::serve(&server, is_starting, outgoing, &events).await;
             events.ended().await;
@@ -184,14 +178,18 @@ pub(super) async fn dial(
     }
 }
 
-/// Waits until the server accepts a connection.
-async fn accepts(server: &Server, deadline: Instant, events: &Events) -> Result<(), String> {
+/// Waits until the server accepts a connection, at most until `outgoing` is closed.
+async fn accepts(
+    server: &Server,
+    deadline: Instant,
+    outgoing: &mpsc::UnboundedReceiver<Outgoing>,
+) -> Result<(), String> {
     loop {
         let why = match TcpStream::connect(server.authority()).await {
             Ok(_) => return Ok(()),
             Err(error) => error,
         };
-        if Instant::now() >= deadline || events.events.is_closed() {
+        if Instant::now() >= deadline || outgoing.is_closed() {
             return Err(format!("nothing serves at {}: {why}", server.authority()));
         }
         tokio::time::sleep(CONNECT_AGAIN).await;

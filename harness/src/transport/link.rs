@@ -75,13 +75,18 @@ impl Link {
         Ok(link)
     }
 
-    /// Connects to an agent that serves, as this connection, after starting it if it does not run; needs a Tokio
-    /// runtime.
+    /// Connects to an agent that serves, as this connection, after starting it if it does not run. It has this time to
+    /// accept the connection, at most until [`close_input`](Self::close_input). Needs a Tokio runtime.
     ///
     /// # Errors
     ///
     /// The program could not be started. That nothing serves there is an event.
-    pub fn to_server(launch: Option<&Launch>, server: Server, connection: usize) -> Result<Self, SpawnError> {
+    pub fn to_server(
+        launch: Option<&Launch>,
+        server: Server,
+        limit: Duration,
+        connection: usize,
+    ) -> Result<Self, SpawnError> {
         let (sender, queue) = mpsc::unbounded_channel();
         let (mut link, events) = match launch {
             Some(launch) => Self::serve(launch.spawn()?, connection, LinkEvent::Stdout, || None),
@@ -91,7 +96,7 @@ impl Link {
             }
         };
         link.serves = true;
-        tokio::spawn(dial::dial(server, connection, launch.is_some(), queue, events));
+        tokio::spawn(dial::dial(server, connection, launch.is_some(), limit, queue, events));
         link.inputs.extend((0..connection).map(|_| Input::Pipe(None)));
         link.inputs.push(Input::Messages(sender));
         Ok(link)
@@ -201,7 +206,8 @@ impl Link {
         match self.inputs.get_mut(connection) {
             Some(Input::Pipe(input)) => *input = None,
             Some(Input::Relay(orders)) => orders.give(Order::CloseOutput),
-            Some(Input::Messages(input)) => drop(input.send(Outgoing::End)),
+            // A connection that is still being opened notices this, too.
+            Some(input @ Input::Messages(_)) => *input = Input::Pipe(None),
             None => {}
         }
     }

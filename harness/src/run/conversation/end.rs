@@ -123,7 +123,7 @@ impl Conversation {
         if self.link.pid.is_none() {
             return self.hang_up().await;
         }
-        if self.link.serves() {
+        if self.link.serves() && self.state.exit.is_none() {
             self.state.recorder.record(What::Process(ProcessEvent::Signalled("SIGTERM".to_owned())));
             self.link.terminate();
         }

@@ -1,8 +1,11 @@
 //! The start of a subject in a case.
 
+use std::time::Duration;
+
 use super::subject::Subject;
 use crate::profile::places::Places;
 use crate::requirement::Party;
+use crate::run::timing::LONGEST_FIRST_START;
 use crate::transport::dial::{BadServer, Server};
 use crate::transport::link::Link;
 use crate::transport::process::{Launch, SpawnError};
@@ -16,6 +19,8 @@ pub struct Start {
     server: Option<Server>,
     /// Whether it runs already, so that it is not started.
     runs: bool,
+    /// The time to connect to it. The limits of the case are usually shorter, except at the first start of a run.
+    limit: Duration,
 }
 
 impl Start {
@@ -26,7 +31,8 @@ impl Start {
     /// The address of the agent is invalid.
     pub fn new(launch: Launch, subject: &Subject, places: &Places) -> Result<Self, BadServer> {
         let server = if subject.party == Party::Agent { subject.reach.server(places)? } else { None };
-        Ok(Self { launch, server, runs: subject.command.is_empty() })
+        let limit = subject.limits.start.max(LONGEST_FIRST_START);
+        Ok(Self { launch, server, runs: subject.command.is_empty(), limit })
     }
 
     /// Starts an agent and connects to it; needs a Tokio runtime.
@@ -37,7 +43,9 @@ impl Start {
     pub fn link(&self, connection: usize) -> Result<Link, SpawnError> {
         match &self.server {
             None => Link::to_agent(&self.launch, connection),
-            Some(server) => Link::to_server((!self.runs).then_some(&self.launch), server.clone(), connection),
+            Some(server) => {
+                Link::to_server((!self.runs).then_some(&self.launch), server.clone(), self.limit, connection)
+            }
         }
     }
 }

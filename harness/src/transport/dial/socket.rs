@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use hyper::header::{HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY};
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::error::Error;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -22,10 +22,7 @@ use crate::transport::http::{Socket, event_of, kind_of_close, reason, recorded, 
 /// The time for the answer of a server to the end of the connection.
 const CLOSE: Duration = Duration::from_millis(500);
 
-/// The time for a server that was just started to take WebSockets; some listen before that.
-const READY: Duration = Duration::from_secs(10);
-
-/// The pause before the next attempt.
+/// The pause before the next attempt to open a WebSocket at a server that was just started; some listen before that.
 const READY_AGAIN: Duration = Duration::from_millis(100);
 
 /// The statuses of a server that takes no WebSockets yet.
@@ -55,10 +52,9 @@ pub(super) async fn serve(
     events.http(upgrade).await;
     let key = head.headers.get(SEC_WEBSOCKET_KEY).cloned();
     let (client, request) = (server.client().await, Request::from_parts(head, Full::default()));
-    let deadline = Instant::now() + if is_starting { READY } else { Duration::ZERO };
     let response = loop {
         match client.request(request.clone()).await {
-            Ok(response) if NOT_READY.contains(&response.status()) && Instant::now() < deadline => {
+            Ok(response) if is_starting && NOT_READY.contains(&response.status()) && !outgoing.is_closed() => {
                 sleep(READY_AGAIN).await;
             }
             Ok(response) => break response,
