@@ -207,6 +207,15 @@ fn an_agent_that_is_not_there_is_named() {
         assert_eq!(code, Some(2), "{rest}");
         assert!(rest.contains("acp-conformance: the agent did not answer: "), "{rest}");
     }
+    // The client on standard streams has also ended.
+    let mut bridge = program::command();
+    bridge.args(["monitor", "--to", "http://127.0.0.1:1/acp"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut bridge = bridge.spawn().expect("the monitor starts");
+    let initialize = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
+    bridge.stdin.take().expect("a pipe").write_all(initialize).expect("it is read");
+    let output = bridge.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("the agent did not answer: nothing serves at 127.0.0.1:1"), "{}", said(&output));
 }
 
 /// Serves TLS on loopback and passes the bytes on to this port, as long as this program runs. Returns its own port and

@@ -127,8 +127,10 @@ fn become_bridge(args: &MonitorArgs) -> anyhow::Result<ProgramExit> {
     network::check(args)?;
     let session = begin(args)?;
     let (again, record) = again(session);
-    between::stand_between(again, &record.context("cannot record the session")?).context("cannot start")?.wait();
-    Ok(ProgramExit::Good)
+    let ends = between::stand_between(again, &record.context("cannot record the session")?).context("cannot start")?;
+    let code = ends.wait();
+    let all = [ProgramExit::Good, ProgramExit::NotConformant, ProgramExit::Usage];
+    Ok(all.into_iter().find(|exit| Some(*exit as u8) == code).unwrap_or(ProgramExit::HarnessError))
 }
 
 /// Returns the arguments of the second process, and the file of the trace.

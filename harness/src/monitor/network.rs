@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::bridge;
 use super::tap::{Sight, Tap};
-use crate::requirement::Transport;
+use crate::requirement::{Party, Transport};
 use crate::trace::{HttpEvent, ProcessEvent};
 use crate::transport::between::Between;
 use crate::transport::dial::Server;
@@ -87,8 +87,11 @@ impl Network {
     /// Passes messages on until the session is over or a signal ends it, and notes them in the tap.
     pub(super) fn carry(self, tap: &Tap, trouble: &Sender<String>, unreached: &dyn Fn(&str)) {
         let Self { runtime, mut stops, way } = self;
-        let mut said = BTreeSet::new();
+        let (mut said, mut senders) = (BTreeSet::new(), BTreeSet::new());
         let mut note = |(connection, sight)| {
+            if let Sight::Bytes(party, _) | Sight::Message(party, ..) = &sight {
+                senders.insert(*party);
+            }
             if let Sight::Http(HttpEvent::Failed { why, .. }) | Sight::Process(ProcessEvent::NotSpawned(why)) = &sight
                 && said.insert(why.clone())
             {
@@ -120,6 +123,9 @@ impl Network {
                 note(sight);
             }
         });
+        if said.is_empty() && senders.iter().eq(&[Party::Client]) {
+            unreached("it sent no message before the end of the session");
+        }
         // A read or write of a file cannot be ended.
         runtime.shutdown_background();
     }

@@ -42,9 +42,11 @@ pub struct Ends {
 
 impl Ends {
     /// Waits for the end of the proxy, in a process that is the agent only in name. If a client kills it, the proxy
-    /// finds the end of its output.
-    pub fn wait(mut self) {
-        let _ = io::copy(&mut self.stdin, &mut io::sink());
+    /// finds the end of its output. Returns the byte that the proxy wrote to the agent: its exit code.
+    #[must_use]
+    pub fn wait(mut self) -> Option<u8> {
+        let mut code = [0];
+        self.stdin.read_exact(&mut code).ok().map(|()| code[0])
     }
 }
 

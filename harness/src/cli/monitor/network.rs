@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -61,10 +62,14 @@ pub(super) fn dial(
 ) -> anyhow::Result<ProgramExit> {
     let Some((transport, server)) = server(args)? else { bail!("--to is missing") };
     let record = between.record.try_clone().context("cannot record the session")?;
+    // The process that the client started waits for the exit code.
+    let mut started = between.to_agent.try_clone().context("cannot start")?;
     let (network, _) = Network::open(Route::Dialed(server, between)).context("cannot start")?;
     let mut watched = watched(args, editions, path);
     (watched.transport, watched.bridged) = (transport, Some(Party::Client));
-    Ok(stand(args, network, (name, path, &record), &watched).0)
+    let exit = stand(args, network, (name, path, &record), &watched).0;
+    let _ = started.write_all(&[exit as u8]);
+    Ok(exit)
 }
 
 /// Passes on and checks the sessions to their end, writes the reports, and prints the violations.
