@@ -61,7 +61,9 @@ pub struct RunOptions {
     #[arg(long, help_heading = heading::SELECTION)]
     #[arg(conflicts_with_all = ["isolate", "shard", "snapshots", "update_expected", "explore"])]
     pub quick: bool,
-    /// Run only cases that failed in the last run from this directory
+    /// Run only cases that failed in this program's last run from here
+    ///
+    /// The directory, the command line, the profile and the address identify the program.
     #[arg(long, help_heading = heading::SELECTION)]
     pub last_failed: bool,
     /// Run one part of these cases, such as 2/3 for the second of three, to split a run among machines

@@ -163,7 +163,7 @@ fn cases(options: &RunOptions, all: Vec<Case>, party: Party) -> anyhow::Result<V
         false => error.into(),
     })?;
     if options.last_failed {
-        last_failed::keep(&mut cases, party)?;
+        last_failed::keep(&mut cases, party, options)?;
     }
     if options.in_order {
         put_in_order(&mut cases, &options.patterns())?;

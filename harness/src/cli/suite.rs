@@ -131,7 +131,7 @@ pub(super) fn run(
     outputs.event(&SuiteEvent::Run(&report))?;
     let closed = outputs.close();
     if report.obstacle.is_none() {
-        last_failed::note(&report);
+        last_failed::note(&report, &plan.options);
     }
     if let Some(obstacle) = report.obstacle.as_ref().filter(|_| !has_text) {
         say(obstacle);
