@@ -83,7 +83,16 @@ fn update_makes_a_file() -> Result<(), Failed> {
     let output = program(&words, dir.path()).output()?;
     ends_with(0, &output)?;
     let said = String::from_utf8(output.stderr)?;
-    if said.contains("warning[expected::placeholder]") { Ok(()) } else { Err(said.into()) }
+    said.contains("warning[expected::placeholder]").then_some(()).ok_or(said)?;
+    // Both parties share the file.
+    let sides = ["agent", "client"].map(|party| format!("{TESTS}/recordings/sides-faulty-{party}.ndjson"));
+    let words = ["check", "--agent", &sides[0], "--client", &sides[1], "--expected", "both.toml", "--update-expected"];
+    let said = String::from_utf8(program(&words, dir.path()).output()?.stderr)?;
+    same(
+        "changes",
+        &said.lines().filter(|line| line.starts_with("both.toml")).collect::<String>(),
+        "both.toml: changed",
+    )
 }
 
 /// Runs the handshake with an agent of this name.

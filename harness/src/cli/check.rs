@@ -85,25 +85,25 @@ pub(super) fn run(args: &CheckArgs, editions: &Editions, only: Option<&'static B
 }
 
 /// Applies the expected failures to each report. The named cases may be built in, or among the recorded ones.
-fn apply_expected(
+fn apply_expected<'r>(
     baseline: &mut Baseline,
     bundle: &'static Bundle,
-    mut reports: Vec<&mut RunReport>,
+    reports: Vec<&'r mut RunReport>,
 ) -> anyhow::Result<()> {
     let (cases, _) = case::embedded(bundle);
     let recorded: Vec<String> =
         reports.iter().flat_map(|report| report.cases.iter().map(|case| case.id.clone())).collect();
     let built_in = cases.iter().map(|case| case.id.as_str());
     baseline.check_cases(&built_in.chain(recorded.iter().map(String::as_str)).collect::<Vec<_>>())?;
-    for report in &mut reports {
+    let with_whole = |report: &'r mut RunReport| {
         let (kind, transport) = (report.subject.kind, report.transport());
         let fits = |case: &&Case| case.subject == kind && case.fits(transport, bundle.catalogue());
         let own = cases.iter().filter(fits);
         let own: Vec<&str> = own.map(|case| case.id.as_str()).collect();
         let whole = report.has_all(&own);
-        baseline.apply_expected(report, whole)?;
-    }
-    Ok(())
+        (report, whole)
+    };
+    baseline.apply_expected(&mut reports.into_iter().map(with_whole).collect::<Vec<_>>())
 }
 
 /// The number of recordings that are checked before their results are added to the report, which limits the memory.

@@ -72,23 +72,29 @@ impl Baseline {
         if problems.is_empty() { Ok(()) } else { bail!("the expected failures name unknown cases") }
     }
 
-    /// Adds the results of the expectations to a report, after updating the file. The run was `whole` if it ran all
-    /// cases for the subject.
+    /// Adds the results of the expectations to the reports, after updating the file. A report comes with whether all
+    /// cases for its subject ran.
     ///
     /// # Errors
     ///
     /// The file cannot be written.
-    pub(super) fn apply_expected(&mut self, report: &mut RunReport, whole: bool) -> anyhow::Result<()> {
-        let comparison = Comparison { report, whole, today: self.today, catalogue: self.bundle.catalogue() };
+    pub(super) fn apply_expected(&mut self, reports: &mut [(&mut RunReport, bool)]) -> anyhow::Result<()> {
         if self.update {
-            let entries = self.entries();
+            let (entries, catalogue) = (self.entries(), self.bundle.catalogue());
+            let runs: Vec<_> = reports.iter().map(|(report, whole)| self.compared(report, *whole)).collect();
             if let Some(file) = &mut self.file {
-                file.change(&comparison.changes(&entries, file.entries.len()), comparison.catalogue)?;
+                file.change(&Comparison::changes(&runs, &entries, file.entries.len()), catalogue)?;
             }
         }
-        let expected = comparison.apply(&self.entries());
-        report.expected = Some(expected);
+        let entries = self.entries();
+        for (report, whole) in reports {
+            report.expected = Some(self.compared(report, *whole).apply(&entries));
+        }
         Ok(())
+    }
+
+    fn compared<'r>(&self, report: &'r RunReport, whole: bool) -> Comparison<'r> {
+        Comparison { report, whole, today: self.today, catalogue: self.bundle.catalogue() }
     }
 
     /// Returns all entries; those of the file come first.

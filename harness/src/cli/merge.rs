@@ -75,7 +75,7 @@ fn apply_expected(
     let (cases, _) = case::embedded(bundle);
     let built_in = cases.iter().map(|case| case.id.as_str());
     baseline.check_cases(&built_in.chain(report.cases.iter().map(|case| case.id.as_str())).collect::<Vec<_>>())?;
-    baseline.apply_expected(report, whole)
+    baseline.apply_expected(&mut [(report, whole)])
 }
 
 /// The reports of the shards of one run.

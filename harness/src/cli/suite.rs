@@ -125,7 +125,7 @@ pub(super) fn run(
     if let Some(mut baseline) = baseline {
         let known: Vec<&str> = plan.known.iter().map(String::as_str).collect();
         let whole = report.has_all(&known);
-        baseline.apply_expected(&mut report, whole)?;
+        baseline.apply_expected(&mut [(&mut report, whole)])?;
     }
     let has_text = outputs.has_text;
     outputs.event(&SuiteEvent::Run(&report))?;

@@ -41,16 +41,17 @@ impl Comparison<'_> {
         report
     }
 
-    /// Returns the changes that make a baseline match this run: the positions of the stale entries, and a new entry for
-    /// each requirement that fails. The first `n_own` of the entries are those of the baseline.
+    /// Returns the changes that make a baseline match these runs: the positions of the stale entries, and a new entry
+    /// for each requirement that fails. The first `n_own` of the entries are those of the baseline.
     ///
     /// A failure with an expired entry gets no new entry, since a person set its last day. If there are entries for
     /// single cases of a requirement, the new entry is also for a single case.
     #[must_use]
-    pub fn changes(&self, entries: &[Expectation], n_own: usize) -> BaselineChanges {
+    pub fn changes(runs: &[Self], entries: &[Expectation], n_own: usize) -> BaselineChanges {
         let is_stale = |entry: &Expectation| {
-            entry.concerns(self.report.subject.kind, self.catalogue)
-                && self.apply_one(entry).standing == Standing::Stale
+            let concerned = runs.iter().filter(|run| entry.concerns(run.report.subject.kind, run.catalogue));
+            let standings: Vec<Standing> = concerned.map(|run| run.apply_one(entry).standing).collect();
+            standings.contains(&Standing::Stale) && !standings.contains(&Standing::Holds)
         };
         let removed = entries
             .iter()
@@ -60,8 +61,9 @@ impl Comparison<'_> {
             .map(|(index, _)| index)
             .collect();
         let mut added: Vec<Expectation> = Vec::new();
-        for FailureReport { requirement, case } in self.apply(entries).new {
-            let has_expired = |entry: &Expectation| entry.is_expired(self.today) && entry.covers(&requirement, &case);
+        let new = runs.iter().flat_map(|run| run.apply(entries).new.into_iter().map(|failure| (run.today, failure)));
+        for (today, FailureReport { requirement, case }) in new {
+            let has_expired = |entry: &Expectation| entry.is_expired(today) && entry.covers(&requirement, &case);
             if entries.iter().any(has_expired) || added.iter().any(|entry| entry.covers(&requirement, &case)) {
                 continue;
             }
