@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Arg, Parser, Subcommand, ValueEnum};
 
 pub use certificate::{CertifyArgs, CertifyParty, KeepArgs, VerifyArgs};
 
@@ -150,7 +150,7 @@ const AGENT_EXAMPLES: &str = "Examples:
 
 /// Arguments of `client`.
 #[derive(Debug, Default, clap::Args)]
-#[command(after_long_help = CLIENT_EXAMPLES)]
+#[command(after_long_help = CLIENT_EXAMPLES, mut_args = hide_options_of_agents)]
 pub struct ClientArgs {
     /// Options that `agent` and `client` share.
     #[command(flatten)]
@@ -214,9 +214,18 @@ impl From<UserArgs> for Controls {
     }
 }
 
+/// Hides the options of [`StartOptions`](crate::options::StartOptions) that a run of a client refuses.
+fn hide_options_of_agents(arg: Arg) -> Arg {
+    if ["url", "headers", "login"].contains(&arg.get_id().as_str()) { arg.hide(true) } else { arg }
+}
+
 /// Options that conflict with --manual: a person starts the client, once for each case.
-const NOT_BY_HAND: [&str; 13] = [
+const NOT_BY_HAND: [&str; 17] = [
     "command",
+    "transport",
+    "url",
+    "headers",
+    "login",
     "env",
     "cwd",
     "keep_home",

@@ -26,6 +26,14 @@ impl RunOptions {
         let here = std::env::current_dir().map_err(|error| PlanError::io("the current directory is gone", error))?;
         let dir = profile.as_ref().and_then(|profile| profile.dir.clone()).unwrap_or_else(|| here.clone());
         let StartOptions { command, env, cwd, keep_home, login, url, headers, .. } = &self.start;
+        let help = "\nhelp: write {url} where the client takes the address of its agent";
+        let of_agents =
+            [("--url", url.is_some(), help), ("--header", !headers.is_empty(), help), ("--login", login.is_some(), "")];
+        if let Some((option, _, help)) = of_agents.iter().find(|(_, is_given, _)| party == Party::Client && *is_given) {
+            return Err(PlanError::new(format!(
+                "{option} describes a tested agent, and is an option of `agent`{help}"
+            )));
+        }
         let cwd = cwd.as_ref().map_or(dir, |cwd| start_folder(cwd, &here));
         let mut subject = match profile {
             Some(profile) => Subject::of_profile(profile, cwd),

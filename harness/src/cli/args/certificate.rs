@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{DetailArgs, UserArgs};
+use super::{DetailArgs, UserArgs, hide_options_of_agents};
 use crate::options::{LimitOptions, StartOptions};
 
 /// Arguments of `certify`.
@@ -43,6 +43,7 @@ pub struct CertifyAgentArgs {
 
 /// Arguments of `certify client`.
 #[derive(Debug, clap::Args)]
+#[command(mut_args = hide_options_of_agents)]
 pub struct CertifyClientArgs {
     /// How to start the program.
     #[command(flatten)]
