@@ -131,7 +131,8 @@ pub struct RunOptions {
     /// A walk plays several cases in one process, in any order and in the same session. The first walks begin after a
     /// part of the cases. A walk that fails twice is shortened and reported. With --trace-dir, it is also written as a
     /// case.
-    #[arg(long, value_name = "N", conflicts_with_all = ["shard", "snapshots", "update_expected"])]
+    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(conflicts_with_all = ["shard", "snapshots", "update_expected"])]
     #[arg(help_heading = heading::DEBUGGING, hide_short_help = true)]
     pub explore: Option<NonZeroUsize>,
     /// The number that determines the walks [default: a random one, which the report names]

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::args::LintArgs;
 use super::check::files_that;
 use super::exit::ProgramExit;
-use super::output::{show, stdout};
+use super::output::{report_error, show, stdout};
 use crate::case::model::Case;
 use crate::case::{Includes, Vocabulary, embedded, load_bytes, load_dir, load_version};
 use crate::diagnostic::Diagnostic;
@@ -26,17 +26,23 @@ pub(super) fn run(args: &LintArgs, bundles: &[&'static Bundle]) -> anyhow::Resul
         good_files += files(&cases);
         problems.extend(found);
     }
+    let mut unusable = Vec::new();
     for path in &args.files {
-        let (good, found) = lint(path, bundles)?;
-        if good == 0 && found.is_empty() {
-            let what = "no case files found; a case is a file such as v1/agent/AREA/NAME.yaml below it";
-            bail!("{}: {what}", path.display());
+        match lint(path, bundles) {
+            Ok((0, found)) if found.is_empty() => {
+                let what = "no case files found; a case is a file such as v1/agent/AREA/NAME.yaml below it";
+                unusable.push(anyhow!("{}: {what}", path.display()));
+            }
+            Ok((good, found)) => {
+                good_files += good;
+                problems.extend(found);
+            }
+            Err(error) => unusable.push(error),
         }
-        good_files += good;
-        problems.extend(found);
     }
     show(&problems);
-    let errors = problems.iter().filter(|problem| problem.is_error()).count();
+    unusable.iter().for_each(report_error);
+    let errors = unusable.len() + problems.iter().filter(|problem| problem.is_error()).count();
     let correct = count(good_files, "file is", "files are");
     let mistakes = if errors == 0 { String::new() } else { format!(", {}", count(errors, "mistake", "mistakes")) };
     writeln!(stdout(), "{correct} correct{mistakes}")?;

@@ -16,6 +16,9 @@ use crate::trace::Trace;
 /// Runs the command.
 pub(super) fn run(args: &RedactArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let found = files(&args.traces)?;
+    if found.is_empty() {
+        bail!("no .jsonl files found in the given paths\nhelp: `agent` and `client` write traces with --trace-dir DIR");
+    }
     if args.output == Path::new("-") {
         let [path] = found.as_slice() else { bail!("--output -: several traces need a folder") };
         redacted(path, editions)?.write(&mut stdout())?;

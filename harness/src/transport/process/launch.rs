@@ -238,7 +238,7 @@ pub enum SpawnError {
         what: FileContents,
     },
     /// The working directory does not exist or is not a directory.
-    #[error("working directory `{}` does not exist", cwd.display())]
+    #[error("working directory `{}` {}", cwd.display(), if cwd.exists() { "is not a directory" } else { "does not exist" })]
     CwdMissing {
         /// The directory as given.
         cwd: PathBuf,

@@ -194,7 +194,7 @@ async fn spawn_errors_name_the_missing_part() {
     let folder = dir.path().display().to_string();
     assert_eq!(error(&folder, "/"), format!("`{folder}` is a folder"));
     assert_eq!(error("sh", "/no/such/dir"), "working directory `/no/such/dir` does not exist");
-    assert_eq!(error("sh", &plain), format!("working directory `{plain}` does not exist"));
+    assert_eq!(error("sh", &plain), format!("working directory `{plain}` is not a directory"));
     assert!(error(&script, "/").starts_with(&format!("cannot start `{script}`: ")));
 }
 
