@@ -5,7 +5,8 @@
 
 pub mod conversation;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
 
 use self::conversation::Reader;
 use crate::edition::Bundle;
@@ -17,6 +18,16 @@ use crate::verdict::Verdict;
 
 /// The kept traces, by their paths.
 const TRACES: Folder = packed_folder!("traces.json");
+
+/// The kept traces with each verdict, such as `cancel.stop-reason: fail`: the lines above a trace, and its
+/// conversation. The pages of all requirements would otherwise search all traces a thousand times.
+static BY_VERDICT: LazyLock<HashMap<&str, Vec<(&str, &str)>>> = LazyLock::new(|| {
+    let mut by_verdict: HashMap<_, Vec<_>> = HashMap::new();
+    for (above, conversation) in TRACES().values().filter_map(|text| text.split_once("\n---\n")) {
+        above.lines().for_each(|line| by_verdict.entry(line).or_default().push((above, conversation)));
+    }
+    by_verdict
+});
 
 /// The number of traces that are shortened for one exchange; the shortest ones come first.
 const TRIED: usize = 4;
@@ -43,9 +54,7 @@ pub fn exchange(bundle: &'static Bundle, requirement: &str, verdict: Verdict) ->
 
 /// Returns the traces that list this verdict: those that list the fewest failures first, then the shortest.
 fn written_for(bundle: &Bundle, requirement: &str, verdict: Verdict) -> Vec<Trace> {
-    let wanted = format!("{requirement}: {verdict}");
-    let parts = TRACES().values().filter_map(|text| text.split_once("\n---\n"));
-    let parts = parts.filter(|(above, _)| above.lines().any(|line| line == wanted));
+    let parts = BY_VERDICT.get(&*format!("{requirement}: {verdict}")).into_iter().flatten();
     let mut traces: Vec<_> = parts
         .filter_map(|(above, conversation)| {
             let mut reader = Reader::new(above);

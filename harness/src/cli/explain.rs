@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use super::args::ExplainArgs;
 use super::exit::ProgramExit;
-use super::output::stdout;
+use super::output::{say, stdout};
 use crate::diagnostic::nearest;
 use crate::edition::{Bundle, Editions};
 use crate::explain::{self, Sources};
@@ -50,6 +50,7 @@ fn text_of(given: &str, bundle: &'static Bundle) -> Option<String> {
 
 fn write_pages(folder: &Path, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    say("looking for the shortest exchanges of each requirement …");
     for page in explain::pages(&Sources::of(bundle)) {
         let path = folder.join(&page.name);
         std::fs::write(&path, page.text).with_context(|| format!("cannot write {}", path.display()))?;

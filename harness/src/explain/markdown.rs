@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::entry::{Entry, Item, Section, Sources, areas, level, protocol_option};
+use crate::case::on_all_cores;
 use crate::edition::Bundle;
 use crate::report::visible::in_markdown;
 use crate::requirement::{Level, Party, Requirement, Status};
@@ -39,7 +40,7 @@ specification leaves open; it never fails.
 #[must_use]
 pub fn pages(sources: &Sources) -> Vec<Page> {
     let areas = areas(sources.bundle.catalogue());
-    let of_areas = areas.iter().map(|area| Page { name: format!("{area}.md"), text: page(sources, area) });
+    let of_areas = on_all_cores(&areas, |area| Page { name: format!("{area}.md"), text: page(sources, area) });
     [Page { name: "README.md".to_owned(), text: index(sources, &areas) }].into_iter().chain(of_areas).collect()
 }
 
