@@ -94,12 +94,15 @@ fn name(arg: &Arg) -> String {
     format!("`{}`", cell(shown.trim()))
 }
 
-/// Returns the possible values of an option, if there are few and clap shows them.
+/// Returns the default and the possible values of an option, as far as clap shows them.
 fn values(arg: &Arg) -> String {
     let shown = arg.get_action().takes_values() && !arg.is_hide_possible_values_set();
     let values: Vec<String> =
         arg.get_possible_values().iter().filter(|_| shown).map(|value| format!("`{}`", value.get_name())).collect();
-    if values.is_empty() { String::new() } else { format!(" [{}]", values.join(", ")) }
+    let values = if values.is_empty() { String::new() } else { format!(" [{}]", values.join(", ")) };
+    let is_shown = arg.get_action().takes_values() && !arg.is_hide_default_value_set();
+    let default = arg.get_default_values().first().filter(|_| is_shown);
+    values + &default.map_or_else(String::new, |default| format!(" [default: {}]", default.display()))
 }
 
 fn about(command: &Command) -> String {
