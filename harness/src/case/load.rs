@@ -36,20 +36,17 @@ use crate::source::{SourceFile, Span};
 static CASE: LazyLock<Shape> = LazyLock::new(Shape::of::<CaseFile>);
 
 /// Returns whether this is the case that only connects, to test whether the subject supports the protocol.
-#[must_use]
 pub fn is_handshake(id: &str) -> bool {
     id.ends_with("/init/handshake")
 }
 
 /// Reads one file, which has a case for each shape of its matrix; the id is the part of the path after `cases/`,
 /// without extension, and with `@` and the shape at its end if there is a matrix.
-#[must_use]
 pub fn load_text(path: &str, text: &str, vocabulary: &Vocabulary, includes: &Includes) -> (Vec<Case>, Vec<Diagnostic>) {
     load_bytes(path, text.as_bytes(), vocabulary, includes)
 }
 
 /// Reads one file that may not be text.
-#[must_use]
 pub fn load_bytes(
     path: &str,
     bytes: &[u8],
@@ -64,13 +61,11 @@ pub fn load_bytes(
 ///
 /// Its includes are added to the embedded ones, or replace those with the same party and name. Folders of other major
 /// versions, such as `v2`, are skipped: their cases need the vocabulary of their edition.
-#[must_use]
 pub fn load_dir(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     load_some(dir, bundle, |path| !is_of_another_version(path, bundle.case_folder()))
 }
 
 /// Does the same as [`load_dir`] for the folder of this version only, such as `v2`.
-#[must_use]
 pub fn load_version(dir: &Path, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     load_some(dir, bundle, |path| path.starts_with(bundle.case_folder()))
 }
@@ -111,13 +106,11 @@ fn is_of_another_version(path: &Path, folder: &str) -> bool {
 }
 
 /// Reads the cases that are embedded in the program.
-#[must_use]
 pub fn embedded(bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     embedded_of(None, bundle)
 }
 
 /// Reads the embedded cases for a party that can run over this transport.
-#[must_use]
 pub fn embedded_for(party: Party, transport: Transport, bundle: &'static Bundle) -> Vec<Case> {
     let (mut cases, _) = embedded_of(Some(party), bundle);
     cases.retain(|case| case.subject == party && case.fits(transport, bundle.catalogue()));
@@ -132,27 +125,28 @@ fn embedded_of(side: Option<Party>, bundle: &'static Bundle) -> (Vec<Case>, Vec<
     let shown: Vec<_> = files.iter().map(|(path, _)| format!("cases/{path}")).collect();
     let sources = files.iter().zip(&shown).filter(|((path, _), _)| !includes::is_include(path));
     let sources: Vec<_> = sources.map(|((path, bytes), shown)| (path.as_str(), shown.as_str(), *bytes)).collect();
-    let (cases, mut problems) = load_all(&sources, &Vocabulary::of(bundle.edition()), &includes);
+    let vocabulary = Vocabulary::of(bundle.edition());
+    // `lint` and a test read the cases of both parties.
+    let vocabulary = if side.is_some() { vocabulary.without_schemas() } else { vocabulary };
+    let (cases, mut problems) = load_all(&sources, &vocabulary, &includes);
     problems.extend(includes.problems());
     diagnostic::sort(&mut problems);
     (cases, problems)
 }
 
 /// Reads one of the embedded cases alone, by its id.
-#[must_use]
 pub fn embedded_case(id: &str, bundle: &'static Bundle) -> Option<Case> {
     let file = Case::file_of(id);
     let path = format!("{file}.yaml");
     let (_, bytes) = bundle.case_files().into_iter().find(|(known, _)| *known == path)?;
-    let (cases, _) =
-        load(file, &format!("cases/{path}"), bytes, &Vocabulary::of(bundle.edition()), &Includes::of(bundle));
+    let vocabulary = Vocabulary::of(bundle.edition()).without_schemas();
+    let (cases, _) = load(file, &format!("cases/{path}"), bytes, &vocabulary, &Includes::of(bundle));
     cases.into_iter().find(|case| case.id == id)
 }
 
 /// Reads the embedded cases and those of a directory, whose files add to them or replace those with the same path;
 /// sorted by id, and the shapes of one file in the order of its matrix. With `side`, the embedded cases for the other
 /// party are left out.
-#[must_use]
 pub fn embedded_and(dir: Option<&Path>, side: Option<Party>, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
     let (mut cases, mut problems) = embedded_of(side, bundle);
     if let Some(dir) = dir {
