@@ -166,19 +166,17 @@ impl IntentPrompt {
 
 impl Block {
     /// Whether it is an image, a sound or an embedded resource.
-    #[must_use]
     pub fn is_attachment(&self) -> bool {
         matches!(self.kind.as_str(), "image" | "audio" | "resource")
     }
 
     /// Returns what an agent decides by how to pass it on: its type, whether it holds bytes, and its MIME type.
-    #[must_use]
     pub fn sort(&self) -> (String, bool, String) {
         (self.kind.clone(), self.content.is_some(), self.mime_type.clone())
     }
 }
 
-/// Returns the texts of a message, if it has nothing else.
+/// Returns the texts of a message, if it has only texts.
 fn sole_texts(body: &Value) -> Option<String> {
     body.member("content")?.as_array()?.iter().map(|block| block.text("text")).collect()
 }

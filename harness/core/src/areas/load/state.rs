@@ -94,8 +94,9 @@ pub(super) struct Attachment {
 pub(super) const RESOURCE: &str = "resource";
 
 impl State {
-    /// Returns an attachment that the replay for this `session/load` lacks, although it has another one of the same kind
-    /// from the same prompt, and only what the prompts had. A resource may also be named in the text of the replay.
+    /// Returns an attachment that the replay for this `session/load` lacks, although it has another one of the same
+    /// kind from the same prompt, and only what the prompts had. A resource may also be named in the text of the
+    /// replay.
     pub(super) fn lost_attachment(&self, session: &str, load: usize, text: &str) -> Option<&Attachment> {
         let known = self.attachments.get(session).filter(|known| known.load == Some(load))?;
         let is_sent = |one: &Attachment| known.prompts.iter().any(|prompt| prompt.contains(one));

@@ -25,9 +25,10 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// The agent reports the text that its model wrote complete and in order.
 ///
-/// Correct but unusual: an agent that wraps, trims or renders the text, repeats all of it, adds text of its own before
-/// or after it, or shortens it. Two different answers of the model, thoughts and links in the answer, a cancel, and
-/// another act of the client decide nothing. The end may come after the response, so [`end_lost`] decides on it.
+/// Correct but unusual: an agent that wraps, trims or renders the text, repeats all of it, adds text of its own
+/// before or after it, or shortens it. Two different answers of the model, thoughts and links in the answer, a
+/// cancel, and another act of the client decide nothing. The end may come after the response, so [`end_lost`] decides
+/// on it.
 fn output_damaged(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     if leave_redacted(ctx, finish.exchange.n, ruling) || finish.was_cancelled() || finish.other_reason().is_some() {
@@ -41,8 +42,8 @@ fn output_damaged(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
 
 /// The same for version 2, where an idle state ends the work on a prompt.
 ///
-/// Correct but unusual: see [`output_damaged`], and an agent that replaces a message as a whole. Several prompts at once
-/// decide nothing, and neither does a lost end: it may come in a message that follows.
+/// Correct but unusual: see [`output_damaged`], and an agent that replaces a message as a whole. Several prompts at
+/// once decide nothing, and neither does a lost end: it may come in a message that follows.
 fn output_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(log) = log_until_idle(ctx, update, ruling) else { return };
     match damage(log).filter(|damage| !matches!(damage, Damage::Endless(_))) {
@@ -96,8 +97,8 @@ fn fail_damaged(log: &ModelLog, end: usize, damage: &Damage, ruling: &mut Ruling
     ));
 }
 
-/// Returns the text that the model wrote for the last prompt, besides rounds of tool calls without text, if it wrote the
-/// same each time.
+/// Returns the text that the model wrote for the last prompt, besides rounds of tool calls without text, if it wrote
+/// the same each time.
 fn sole_text(log: &ModelLog) -> Option<&str> {
     let outputs: Option<Vec<&ModelOutput>> = log.requests.iter().map(|asked| asked.event.answer.as_ref()).collect();
     let is_round = |output: &ModelOutput| !output.calls.is_empty() && output.text.text.as_deref() == Some("");
@@ -108,19 +109,19 @@ fn sole_text(log: &ModelLog) -> Option<&str> {
 
 /// "All Agents MUST support text content blocks", and links to resources: each block of a prompt reaches the model.
 ///
-/// Correct but unusual: an agent that puts a block into its instructions, another message or another request, rewrites
-/// it, or reads a linked file and sends its content instead. So this fails only if no word of the block is in any
-/// message of the prompt's requests, their instructions are older than the prompt, and for a link, the last message
-/// holds only the text blocks. It also fails if each request has the only text of the prompt in one message, but
-/// damaged. A slash command may be left out.
+/// Correct but unusual: an agent that puts a block into its instructions, another message or another request,
+/// rewrites it, or reads a linked file and sends its content instead. So this fails only if no word of the block is
+/// in any message of the prompt's requests, their instructions are older than the prompt, and for a link, the last
+/// message holds only the text blocks. It also fails if each request has the only text of the prompt in one message,
+/// but damaged. A slash command may be left out.
 fn block_dropped(ctx: &CheckContext<'_>, answer: &Answer<'_>, kind: &str, ruling: &mut Ruling<'_>) {
     if let Some(log) = log_of_turn(ctx, answer, (kind, 1), ruling) {
         decide_dropped(ctx, log, &[kind], ruling);
     }
 }
 
-/// Returns what the agent asked its model in a turn that ended by itself, if its prompt has a block of this kind and at
-/// least so many blocks.
+/// Returns what the agent asked its model in a turn that ended by itself, if its prompt has a block of this kind and
+/// at least so many blocks.
 pub(super) fn log_of_turn<'m>(
     ctx: &CheckContext<'m>,
     answer: &Answer<'m>,
@@ -216,8 +217,8 @@ fn words_in(requests: &[&ModelRequest]) -> Option<BTreeSet<String>> {
     Some(texts?.into_iter().flat_map(words_of).collect())
 }
 
-/// Whether the messages since the last earlier prompt have no room for the content of a linked file besides the text of
-/// the prompt, and no tool result or medium holds it.
+/// Whether the messages since the last earlier prompt have no room for the content of a linked file besides the text
+/// of the prompt, and no tool result or medium holds it.
 fn holds_only(requests: &[&ModelRequest], prompt: &IntentPrompt) -> bool {
     /// The bytes of separators and markup around the text.
     const MARKUP: usize = 64;

@@ -18,11 +18,11 @@ pub(super) const CHECKS: &[Check] =
 
 /// "The Agent sends the tool results back to the language model as another request."
 ///
-/// Correct but unusual: an agent that numbers, escapes, wraps or shortens a result, passes it in a message of the user or
-/// in its instructions, asks another model for a summary, or reads files that its model did not ask for. So this reads
-/// only short files and outputs of commands that the arguments of a single call name, after a prompt to read or to run
-/// just that, compares words, and fails if no place of the next request has any of them, or if the result is that of
-/// another file. A part of a file only has to be there if the arguments have no number.
+/// Correct but unusual: an agent that numbers, escapes, wraps or shortens a result, passes it in a message of the
+/// user or in its instructions, asks another model for a summary, or reads files that its model did not ask for. So
+/// this reads only short files and outputs of commands that the arguments of a single call name, after a prompt to
+/// read or to run just that, compares words, and fails if no place of the next request has any of them, or if the
+/// result is that of another file. A part of a file only has to be there if the arguments have no number.
 fn results_lost(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(log) = log_of_turn(ctx, answer, ("text", 1), ruling).filter(|log| !log.is_uncertain) else { return };
     let Some(prompt) = log.prompts.last() else { return };

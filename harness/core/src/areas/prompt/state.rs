@@ -1,5 +1,5 @@
-//! The prompts that the agent inserted, the keys by which a client marks the attempts at one prompt, and what the client
-//! returned for the tools of a turn.
+//! The prompts that the agent inserted, the keys by which a client marks the attempts at one prompt, and what the
+//! client returned for the tools of a turn.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
