@@ -164,7 +164,6 @@ macro_rules! common_methods {
             /// Creates the program in [`AGENT_VARIABLE`] or [`CLIENT_VARIABLE`], as in
             /// `ACP_AGENT='my-agent --acp' cargo test --test acp`; `None` if the variable is not set. The words are
             /// split as in a shell.
-            #[must_use]
             pub fn from_env() -> Option<Self> {
                 TestPlan::from_env(Party::$subject).map(Self)
             }
@@ -190,7 +189,6 @@ macro_rules! common_methods {
             ///
             /// An agent starts this same test program as its MCP servers, and a client as its agent; this function
             /// detects that. So code before it in `main` must not print, or take long.
-            #[must_use]
             pub fn run(self) -> ExitCode {
                 relay::run_if_asked().unwrap_or_else(|| run(self.trials()))
             }
@@ -214,7 +212,6 @@ macro_rules! common_methods {
             ///     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
             /// }
             /// ```
-            #[must_use]
             pub fn trials(self) -> Vec<Trial> {
                 Suite::load(self.0).trials()
             }

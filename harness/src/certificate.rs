@@ -19,7 +19,6 @@ pub use verify::{CertificateMismatch, Changed, Integrity, NoCertificate, OtherSu
 const LONGEST: usize = 120;
 
 /// Prepares a foreign text for one line of a terminal: without control characters, and shortened.
-#[must_use]
 pub fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut cut: String = text.chars().take(LONGEST).map(plain).collect();

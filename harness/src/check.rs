@@ -83,13 +83,11 @@ pub struct JudgedTape<'t> {
 
 impl Tape {
     /// Creates a recording with this name in reports. `parties` are those that it shows, unless its header names one.
-    #[must_use]
     pub fn new(name: String, parties: &[Party], open: Box<Open>) -> Self {
         Self { name, file: None, parties: parties.to_vec(), open }
     }
 
     /// Sets the file that it is read from.
-    #[must_use]
     pub fn of_file(self, file: String) -> Self {
         Self { file: Some(file), ..self }
     }
@@ -196,7 +194,6 @@ impl Tape {
 
 impl JudgedTape<'_> {
     /// Returns the name of the edition.
-    #[must_use]
     pub fn edition(&self) -> &'static str {
         &self.edition.name
     }
@@ -263,7 +260,6 @@ impl Reports {
 
     /// Returns the reports, of a check that took this long; with `strict`, a violated SHOULD counts like a violated
     /// MUST.
-    #[must_use]
     pub fn finish(self, took: Duration, strict: bool) -> Vec<PartyReport> {
         let (tapes, whole) = (self.tapes.len(), !self.foreign);
         let finish = |((edition, party), collector): ((&'static str, Party), Collector)| {

@@ -49,7 +49,6 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// Creates a mistake that makes the file unusable.
-    #[must_use]
     pub fn error(code: &'static str, source: &Arc<SourceFile>, span: Span, message: impl Into<String>) -> Self {
         let primary = Label { source: Arc::clone(source), span, text: String::new() };
         Self {
@@ -63,54 +62,46 @@ impl Diagnostic {
     }
 
     /// Adds a note at the underlined place.
-    #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.primary.text = text.into();
         self
     }
 
     /// Adds another place.
-    #[must_use]
     pub fn also(mut self, source: &Arc<SourceFile>, span: Span, text: impl Into<String>) -> Self {
         self.further.push(Label { source: Arc::clone(source), span, text: text.into() });
         self
     }
 
     /// Adds a remedy.
-    #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());
         self
     }
 
     /// Adds a remedy, if there is one.
-    #[must_use]
     pub fn maybe_help(mut self, text: Option<String>) -> Self {
         self.help.extend(text);
         self
     }
 
     /// Turns the mistake into a warning.
-    #[must_use]
     pub fn warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self
     }
 
     /// Whether the file is unusable.
-    #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
     /// Returns the beginning of the underlined text.
-    #[must_use]
     pub fn place(&self) -> Place {
         self.primary.source.place(self.primary.span.start)
     }
 
     /// Draws the diagnostic with the lines of its file, in the style of rustc.
-    #[must_use]
     pub fn render(&self, style: RenderStyle) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
@@ -162,7 +153,6 @@ pub enum RenderStyle {
 }
 
 /// Draws several diagnostics separated by empty lines, with a final line feed; empty for an empty list.
-#[must_use]
 pub fn render_all(diagnostics: &[Diagnostic], style: RenderStyle) -> String {
     let drawn: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.render(style)).collect();
     if drawn.is_empty() { String::new() } else { drawn.join("\n\n") + "\n" }
@@ -178,7 +168,6 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// Returns the candidate most similar to `word`, if any is similar enough.
-#[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     let lower = word.to_lowercase();
@@ -194,7 +183,6 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// Returns the sentence "did you mean …", or else the list of candidates.
-#[must_use]
 pub fn did_you_mean<'a>(word: &str, kind: &str, candidates: &[&'a str]) -> Option<String> {
     /// The most candidates; more do not help on one screen.
     const MOST: usize = 30;

@@ -45,7 +45,6 @@ impl Document {
     }
 
     /// Returns the place of the value at a JSON pointer, or of the nearest part around it.
-    #[must_use]
     pub fn span(&self, pointer: &str) -> Span {
         self.nearest(pointer).map_or_else(Span::default, |spans| {
             // A member without a value has only its name to underline.
@@ -54,19 +53,16 @@ impl Document {
     }
 
     /// Returns the place of the name of the member at a JSON pointer, or else of its value.
-    #[must_use]
     pub fn key_span(&self, pointer: &str) -> Span {
         self.nearest(pointer).map_or_else(Span::default, |spans| spans.key.unwrap_or(spans.value))
     }
 
     /// Creates an error at the value of a pointer.
-    #[must_use]
     pub fn error(&self, code: &'static str, pointer: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code, &self.source, self.span(pointer), message)
     }
 
     /// Creates an error at the name of the member of a pointer.
-    #[must_use]
     pub fn key_error(&self, code: &'static str, pointer: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code, &self.source, self.key_span(pointer), message)
     }
@@ -117,7 +113,6 @@ pub fn decode(path: &str, bytes: &[u8]) -> Result<Arc<SourceFile>, Box<Diagnosti
 }
 
 /// Appends one token to a JSON pointer.
-#[must_use]
 pub fn child(pointer: &str, token: impl std::fmt::Display) -> String {
     let mut longer = String::with_capacity(pointer.len() + 16);
     // Writing to a string does not fail.
@@ -140,55 +135,46 @@ pub struct Spot<'d> {
 
 impl<'d> Spot<'d> {
     /// The whole document.
-    #[must_use]
     pub fn root(document: &'d Document) -> Self {
         Self { document, pointer: String::new() }
     }
 
     /// Returns the member or item with this name.
-    #[must_use]
     pub fn down(&self, token: impl std::fmt::Display) -> Self {
         Self { document: self.document, pointer: child(&self.pointer, token) }
     }
 
     /// Returns the place at a JSON pointer relative to this one.
-    #[must_use]
     pub fn deep(&self, pointer: &str) -> Self {
         Self { document: self.document, pointer: format!("{}{pointer}", self.pointer) }
     }
 
     /// Returns the value itself.
-    #[must_use]
     pub fn value(&self) -> Option<&'d Value> {
         self.document.value.pointer(&self.pointer)
     }
 
     /// Returns the file.
-    #[must_use]
     pub fn source(&self) -> &'d Arc<SourceFile> {
         &self.document.source
     }
 
     /// Returns the place of the value.
-    #[must_use]
     pub fn span(&self) -> Span {
         self.document.span(&self.pointer)
     }
 
     /// Returns the place of the name of the member, or else of its value.
-    #[must_use]
     pub fn key_span(&self) -> Span {
         self.document.key_span(&self.pointer)
     }
 
     /// Creates an error at the value.
-    #[must_use]
     pub fn error(&self, code: &'static str, message: impl Into<String>) -> Diagnostic {
         self.document.error(code, &self.pointer, message)
     }
 
     /// Creates an error at the name of the member.
-    #[must_use]
     pub fn key_error(&self, code: &'static str, message: impl Into<String>) -> Diagnostic {
         self.document.key_error(code, &self.pointer, message)
     }

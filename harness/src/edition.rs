@@ -127,38 +127,32 @@ pub struct BuiltInError {
 
 impl Bundle {
     /// Creates a bundle of these files; nothing is read yet.
-    #[must_use]
     pub const fn new(files: Files) -> Self {
         Self { files, catalogue: OnceLock::new(), edition: OnceLock::new() }
     }
 
     /// Returns the name of the edition, such as `v1@2026-11-20`.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         self.files.name
     }
 
     /// Returns the name of the edition for people, which marks a draft.
-    #[must_use]
     pub fn label(&self) -> String {
         protocol::edition_label(self.name()).into_owned()
     }
 
     /// Returns whether the edition is not stable: a draft or a preview of the protocol.
-    #[must_use]
     pub fn is_draft(&self) -> bool {
         edition_stage(self.name()).is_some()
     }
 
     /// Returns the edition before it, of the same major.
-    #[must_use]
     pub const fn base(&self) -> Option<&'static Self> {
         self.files.base
     }
 
     /// Returns the differences of its requirements from an earlier edition of the major, the newest change of each;
     /// `None` if that one is not earlier.
-    #[must_use]
     pub fn differences_since(&'static self, earlier: &str) -> Option<Vec<&'static Difference>> {
         let mut differences = Vec::new();
         let mut bundle = self;
@@ -174,7 +168,6 @@ impl Bundle {
     /// # Panics
     ///
     /// If a built-in file is broken, which [`Self::check`] reports without a panic.
-    #[must_use]
     pub fn edition(&'static self) -> &'static Edition {
         self.try_edition().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -184,7 +177,6 @@ impl Bundle {
     /// # Panics
     ///
     /// If the built-in file is broken, which [`Self::check`] reports without a panic.
-    #[must_use]
     pub fn catalogue(&'static self) -> &'static Catalogue {
         self.try_catalogue().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -241,21 +233,18 @@ impl Bundle {
 
     /// Returns the path of the requirements below the root of the repository: a list, or the differences from the
     /// edition before.
-    #[must_use]
     pub fn catalogue_file(&self) -> String {
         let name = if self.files.base.is_some() { self.files.name } else { self.files.folder };
         format!("cases/requirements/{name}.yaml")
     }
 
     /// Returns the address of the page that a requirement comes from.
-    #[must_use]
     pub fn link(&self, requirement: &Requirement) -> Option<String> {
         requirement.link(self.files.major)
     }
 
     /// Returns the SHA-256 over the requirements and cases: of the output of `sha256sum` for their files, with their
     /// paths from the root of the repository and in the order of these.
-    #[must_use]
     pub fn content_sha256(&self) -> String {
         let mut catalogues = String::new();
         let mut bundle = Some(self);
@@ -272,26 +261,22 @@ impl Bundle {
     }
 
     /// Returns the folder of `cases/` that holds the cases, such as `v1`.
-    #[must_use]
     pub const fn case_folder(&self) -> &'static str {
         self.files.folder
     }
 
     /// Returns the case files and includes: the path below `cases/` and the content of each, in the order of the paths.
-    #[must_use]
     pub fn case_files(&self) -> Vec<(String, &'static [u8])> {
         let Files { folder, cases, .. } = self.files;
         cases().iter().map(|(path, text)| (format!("{folder}/{path}"), text.as_bytes())).collect()
     }
 
     /// Returns the heads of the cases as JSON, if the build made them.
-    #[must_use]
     pub fn case_heads(&self) -> Option<Cow<'static, str>> {
         Some((self.files.heads?)())
     }
 
     /// Returns the id of the case that only connects, to test whether the subject supports the protocol.
-    #[must_use]
     pub fn handshake(&self, subject: Party) -> String {
         format!("{}/{subject}/init/handshake", self.files.folder)
     }
@@ -327,27 +312,23 @@ pub struct UnknownEdition {
 
 impl Editions {
     /// Returns the built-in editions.
-    #[must_use]
     pub fn built_in() -> Self {
         Self { all: vec![&V1, &V2, &V1_OF_2026_11_02, &V2_OF_2026_11_02], is_exact: false }
     }
 
     /// Adds an edition.
-    #[must_use]
     pub fn with(mut self, bundle: &'static Bundle) -> Self {
         self.all.push(bundle);
         self
     }
 
     /// Returns all editions, the default one first.
-    #[must_use]
     pub fn all(&self) -> &[&'static Bundle] {
         &self.all
     }
 
     /// Returns the editions without those that a later one follows, unless one of these is preferred; the default one
     /// first.
-    #[must_use]
     pub fn current(&self) -> Vec<&'static Bundle> {
         let mut current: Vec<&'static Bundle> = Vec::new();
         for &bundle in &self.all {
@@ -359,7 +340,6 @@ impl Editions {
     }
 
     /// Returns the current editions, that of the newest version first.
-    #[must_use]
     pub fn newest_first(&self) -> Vec<&'static Bundle> {
         let mut bundles = self.current();
         bundles.sort_by_key(|bundle| Reverse((bundle.files.major, bundle.name())));
@@ -385,13 +365,11 @@ impl Editions {
     }
 
     /// Returns the edition of this major version, if there is one.
-    #[must_use]
     pub fn of_major(&self, major: u64) -> Option<&'static Bundle> {
         self.all.iter().find(|bundle| u64::from(bundle.files.major) == major).copied()
     }
 
     /// Returns the default edition.
-    #[must_use]
     pub fn preferred(&self) -> &'static Bundle {
         self.all[0]
     }
@@ -410,7 +388,6 @@ impl Editions {
     }
 
     /// Whether the user chose exactly this edition, and not its version.
-    #[must_use]
     pub fn chose_exactly(&self, name: &str) -> bool {
         self.is_exact && self.preferred().name() == name
     }

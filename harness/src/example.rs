@@ -38,7 +38,6 @@ const WIDEST: usize = 1000;
 
 /// Returns the shortest exchange with this verdict on a requirement, one message per line. That of a failure ends with
 /// the finding. Empty if no trace was written for it, or if its exchange has no messages or too many.
-#[must_use]
 pub fn exchange(bundle: &'static Bundle, requirement: &str, verdict: Verdict) -> Vec<String> {
     if bundle.catalogue().find(requirement).is_none_or(|known| known.status != Status::Checked) {
         return Vec::new();

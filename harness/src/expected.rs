@@ -91,7 +91,6 @@ impl From<&EntryReport> for Expectation {
 
 impl Expectation {
     /// Creates an expectation about a case or a requirement; only the ids of cases have slashes.
-    #[must_use]
     pub fn new(id: impl Into<String>, reason: impl Into<String>) -> Self {
         let id = id.into();
         let (requirement, case) = if id.contains('/') { (None, Some(id)) } else { (Some(id), None) };
@@ -99,14 +98,12 @@ impl Expectation {
     }
 
     /// Whether it expects the failure of this requirement in this case.
-    #[must_use]
     pub fn covers(&self, requirement: &str, case: &str) -> bool {
         let fits = |wanted: &Option<String>, id: &str| wanted.as_deref().is_none_or(|wanted| wanted == id);
         fits(&self.requirement, requirement) && fits(&self.case, case)
     }
 
     /// Whether it can apply to this party. The id of a case names its party.
-    #[must_use]
     pub fn concerns(&self, party: Party, catalogue: &Catalogue) -> bool {
         match (&self.requirement, &self.case) {
             (Some(id), _) => catalogue.find(id).is_none_or(|known| known.party == party),
@@ -117,7 +114,6 @@ impl Expectation {
 
     /// Returns its result, if a run came to this verdict on its case or requirement. Only a `whole` run, one of all
     /// cases, can prove that a requirement does not fail in any of them.
-    #[must_use]
     pub fn standing(&self, verdict: Verdict, whole: bool, today: Date) -> Standing {
         let is_decided = whole || self.case.is_some();
         match verdict {
@@ -129,13 +125,11 @@ impl Expectation {
     }
 
     /// Whether its last day has passed.
-    #[must_use]
     pub fn is_expired(&self, today: Date) -> bool {
         self.expires.is_some_and(|last| last < today)
     }
 
     /// Returns the mistake in the entry and its remedy, if the entry is no longer true.
-    #[must_use]
     pub fn remedy(&self, standing: Standing, verdict: Verdict) -> Option<String> {
         let seen = if verdict == Verdict::NotApplicable { "no longer applies" } else { "no longer fails" };
         match (standing, self.expires) {

@@ -185,7 +185,6 @@ fn breaks(trace: &Trace, explorer: &Explorer<'_>) -> BTreeSet<Break> {
 }
 
 /// Whether a case can be a move of a walk in its first use.
-#[must_use]
 pub fn can_walk(case: &Case) -> bool {
     case.context.is_none() && Fragment::of(case).is_some()
 }

@@ -222,32 +222,27 @@ pub struct LimitOptions {
 
 impl RunOptions {
     /// Returns the patterns of the cases to run; without any, all cases run.
-    #[must_use]
     pub fn patterns(&self) -> Vec<&String> {
         self.cases.iter().chain(&self.filters).collect()
     }
 
     /// Whether the user names the cases to run, so that all of them run.
-    #[must_use]
     pub const fn names_cases(&self) -> bool {
         !self.cases.is_empty() || !self.filters.is_empty() || !self.requirements.is_empty() || self.last_failed
     }
 
     /// Whether the run is a selection of cases, which cannot show that the subject is conformant. A shard is not a
     /// selection: only the merged report of all shards has a result.
-    #[must_use]
     pub const fn is_selection(&self) -> bool {
         self.names_cases() || !self.skipped.is_empty() || self.quick || self.explore.is_some()
     }
 
     /// Whether each case has a process of its own: transcripts are comparable only then.
-    #[must_use]
     pub const fn is_isolated(&self) -> bool {
         self.isolate || self.snapshots.is_some()
     }
 
     /// Whether cases run although another use or shape of them exercised nothing.
-    #[must_use]
     pub const fn is_thorough(&self) -> bool {
         self.thorough || self.is_isolated() || self.names_cases()
     }
@@ -255,7 +250,6 @@ impl RunOptions {
 
 impl LimitOptions {
     /// Returns the limits that differ from those of the profile.
-    #[must_use]
     pub const fn overrides(&self) -> LimitOverrides {
         LimitOverrides {
             start: self.timeout_start,
@@ -286,7 +280,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 
 impl StartOptions {
     /// Returns what carries the messages: the transport that is named, or that of the address.
-    #[must_use]
     pub fn transport(&self) -> Transport {
         let is_socket = |url: &String| url.starts_with("ws:") || url.starts_with("wss:");
         self.transport.unwrap_or(match &self.url {

@@ -107,7 +107,6 @@ use crate::requirement::{Catalogue, Party};
 static PROFILE: LazyLock<Shape> = LazyLock::new(Shape::of::<ProfileFile>);
 
 /// The JSON Schema of a profile, as it is committed in `schemas/profile.schema.json`.
-#[must_use]
 pub fn schema() -> Value {
     shape::schema::<ProfileFile>()
 }
@@ -176,7 +175,6 @@ pub struct RunSettings {
 
 impl Profile {
     /// Merges this profile over another one.
-    #[must_use]
     pub fn over(self, base: Self) -> Self {
         let has_command = !self.command.is_empty();
         let with = |base: BTreeMap<String, String>, own| base.into_iter().chain(own).collect();
@@ -265,7 +263,6 @@ impl Controls {
 
     /// Whether several cases can share a process: its user can open a session in another directory and prompt there, in
     /// this order.
-    #[must_use]
     pub fn can_share(&self) -> bool {
         let typed = |act: &str| match self.acts.get(act) {
             Some(Means::Line(text) | Means::Keys(text)) => Some(text),
@@ -282,13 +279,11 @@ impl Setting {
         [Self::PermissionAllow, Self::PermissionReject, Self::PermissionHold, Self::McpServers, Self::Directories];
 
     /// Whether the client answers requests for permission by it.
-    #[must_use]
     pub const fn is_permission(self) -> bool {
         matches!(self, Self::PermissionAllow | Self::PermissionReject | Self::PermissionHold)
     }
 
     /// Returns the name in a profile.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::PermissionAllow => "permission-allow",
@@ -301,13 +296,11 @@ impl Setting {
 }
 
 /// Reads a profile; it exists only without errors.
-#[must_use]
 pub fn load_text(path: &str, text: &str, catalogue: &Catalogue) -> (Option<Profile>, Vec<Diagnostic>) {
     load_bytes(path, text.as_bytes(), catalogue)
 }
 
 /// Reads a profile that may not be text.
-#[must_use]
 pub fn load_bytes(path: &str, bytes: &[u8], catalogue: &Catalogue) -> (Option<Profile>, Vec<Diagnostic>) {
     let source = match decode(path, bytes) {
         Ok(source) => source,

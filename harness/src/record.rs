@@ -26,7 +26,6 @@ use crate::verdict::Verdict;
 /// Returns the text of a case file that repeats the exchange of a case's trace; `origin` says whose it is. A comment
 /// marks each line that violates a requirement. `None` if no case can repeat the exchange: it has several connections,
 /// a broken line of the subject, or does not begin with `initialize` and its result.
-#[must_use]
 pub fn record(trace: &Trace, origin: &str, edition: &'static Edition) -> Option<String> {
     let exchange = Exchange::read(trace)?;
     let mut names = Names::new(exchange.params("session/new").and_then(|params| params.get("cwd")?.as_str()));

@@ -17,13 +17,11 @@ pub struct Span {
 
 impl Span {
     /// Creates the range from `start` up to `end`.
-    #[must_use]
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
     /// Returns the same as a range of the standard library.
-    #[must_use]
     pub const fn range(self) -> Range<usize> {
         self.start..self.end
     }
@@ -54,7 +52,6 @@ pub struct SourceFile {
 
 impl SourceFile {
     /// Creates a file with this name and text.
-    #[must_use]
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
@@ -62,25 +59,21 @@ impl SourceFile {
     }
 
     /// Returns the display name.
-    #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
     /// Returns the whole text.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns the text of a span; empty if the span does not fit the file.
-    #[must_use]
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or_default()
     }
 
     /// Returns the line and column of a byte; a byte after the end counts as the end.
-    #[must_use]
     pub fn place(&self, offset: usize) -> Place {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
@@ -92,7 +85,6 @@ impl SourceFile {
     }
 
     /// Returns the part of a span on its first line, without blanks at its end and at least one character wide.
-    #[must_use]
     pub fn first_line(&self, span: Span) -> Span {
         let start = span.start.min(self.text.len());
         let end = span.end.clamp(start, self.text.len());

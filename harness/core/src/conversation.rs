@@ -186,7 +186,6 @@ pub struct Conversation {
 impl Conversation {
     /// Whether the client called a method that this edition does not define and that may open sessions, such as a
     /// draft's `session/fork` or an extension. The tester's own extension methods open none.
-    #[must_use]
     pub fn may_open_otherwise(&self) -> bool {
         let mut used = self.methods_of(Party::Client);
         used.any(|method| !self.edition.methods.knows(Party::Client, method) && !method.starts_with(INVENTED))
@@ -194,7 +193,6 @@ impl Conversation {
 
     /// Whether the client may know a session that no request of this edition opened: it may know it from before the
     /// trace or by another method, or have used the id first.
-    #[must_use]
     pub fn may_know_session(&self, id: &str) -> bool {
         self.initialized.is_none()
             || self.invented_sessions.contains(id)
@@ -203,7 +201,6 @@ impl Conversation {
     }
 
     /// Creates a conversation without messages; `whole` as in the field.
-    #[must_use]
     pub fn new(edition: &'static Edition, whole: bool) -> Self {
         Self {
             edition,
@@ -265,7 +262,6 @@ impl Conversation {
 
     /// Creates the conversation on the next connection. In a case of an agent that has ended, this is that of its next
     /// process, which may open the sessions of this one again.
-    #[must_use]
     pub(crate) fn on_next_connection(&self, is_agents: bool) -> Self {
         let next = Self::new(self.edition, self.whole).over(self.transports);
         if !(is_agents && self.whole && self.shutting_down.is_some()) {
@@ -288,7 +284,6 @@ impl Conversation {
     }
 
     /// Sets what carries the messages.
-    #[must_use]
     pub const fn over(mut self, transports: Transports) -> Self {
         self.transports = transports;
         self
@@ -309,7 +304,6 @@ impl Conversation {
     }
 
     /// Whether the event belongs to the current case; true for all events if the conversation holds one case.
-    #[must_use]
     pub const fn is_of_case(&self, n: usize) -> bool {
         n >= self.case_from
     }
@@ -330,7 +324,6 @@ impl Conversation {
     }
 
     /// Returns the message of `initialize` in which a party advertises its capabilities, with its event.
-    #[must_use]
     pub const fn introduced(&self, party: Party) -> Option<&(usize, Value)> {
         match party {
             Party::Agent => self.initialized.as_ref(),
@@ -339,32 +332,27 @@ impl Conversation {
     }
 
     /// Returns the capabilities that a party advertises.
-    #[must_use]
     pub fn capabilities(&self, party: Party) -> Option<&Value> {
         self.edition.adapter.capabilities(party, &self.introduced(party)?.1)
     }
 
     /// Returns the name of the client's capability for a feature, for people.
-    #[must_use]
     pub fn capability_name(&self, feature: Feature<'_>) -> String {
         self.edition.adapter.capability(Party::Client, feature).map(Capability::name).unwrap_or_default()
     }
 
     /// Whether the client advertises the capability for a feature; false before its `initialize`.
-    #[must_use]
     pub fn client_has(&self, feature: Feature<'_>) -> bool {
         self.edition.adapter.has(Party::Client, self.capabilities(Party::Client), feature)
     }
 
     /// Whether the agent advertises the capability for a feature; false before its answer to `initialize`.
-    #[must_use]
     pub fn agent_has(&self, feature: Feature<'_>) -> bool {
         self.edition.adapter.has(Party::Agent, self.capabilities(Party::Agent), feature)
     }
 
     /// Whether the client lacks the capability for a feature in `initialize`: it is absent, null or false. False before
     /// `initialize`.
-    #[must_use]
     pub fn client_lacks(&self, feature: Feature<'_>) -> bool {
         let capabilities = self.capabilities(Party::Client);
         let needed = self.edition.adapter.capability(Party::Client, feature);
@@ -375,13 +363,11 @@ impl Conversation {
 
     /// Whether the agent answered `initialize` without advertising the capability for a feature; false before that
     /// answer.
-    #[must_use]
     pub fn agent_lacks(&self, feature: Feature<'_>) -> bool {
         self.initialized.is_some() && !self.agent_has(feature)
     }
 
     /// Whether the trace, or what is kept of it, may miss work that the agent reported in the session.
-    #[must_use]
     pub fn may_miss_work(&self, session: &Session) -> bool {
         session.work.overflown || self.holes.anywhere || self.holes.sessions || self.holes.tools
     }
@@ -389,7 +375,6 @@ impl Conversation {
     /// Returns the area of an optional method that the agent did not announce, or may not have announced. The
     /// requirements of the area apply only to agents that announce the method, so answers to it cannot violate
     /// them.
-    #[must_use]
     pub fn unannounced_area<'m>(&self, method: &'m str) -> Option<Area<'m>> {
         let feature = Feature::Method(method);
         self.edition.adapter.capability(Party::Agent, feature)?;
@@ -399,7 +384,6 @@ impl Conversation {
 
     /// Whether the client lacks, or may lack, a capability that this method of its own needs. Its answers then violate
     /// no requirement on the form of such answers.
-    #[must_use]
     pub fn is_unoffered(&self, method: &str) -> bool {
         let unknown = self.initialize.is_none() && self.holes.anywhere;
         let feature = Feature::Method(method);
@@ -409,14 +393,12 @@ impl Conversation {
 
     /// Whether the party had answered a request of this method at once in any way before the event `n`; all custom
     /// methods count as one. Programs that answer such requests late or never do so at calm times as well.
-    #[must_use]
     pub fn has_replied_before(&self, party: Party, method: &str, n: usize) -> bool {
         let mut known = self.replied.iter().filter(|((who, known), _)| *who == party && known == kind_of(method));
         known.any(|(_, at)| *at < n)
     }
 
     /// Returns the event of a fence that proves that an agent had time to clean up after something at that time.
-    #[must_use]
     pub fn settled_since(&self, us: u64) -> Option<usize> {
         self.fence.filter(|_| between(us, self.fence_us) >= CLEAN_UP)
     }
@@ -427,14 +409,12 @@ impl Conversation {
     }
 
     /// Returns the event of a prompt of this session that has no answer yet.
-    #[must_use]
     pub fn open_prompt(&self, session: &str) -> Option<usize> {
         let of = |open: &&Rc<Exchange>| open.from == Party::Client && open.method == "session/prompt";
         self.open.values().filter(of).find(|open| open.session() == Some(session)).map(|open| open.n)
     }
 
     /// Whether prompts of one session overlap in the session that the params name, or did in its last turn.
-    #[must_use]
     pub fn is_overlapped(&self, session: &str) -> bool {
         self.session(session).and_then(|session| session.log.as_ref()).is_some_and(|log| log.overlapped.is_some())
     }
@@ -442,14 +422,12 @@ impl Conversation {
     /// Whether the party sent a message that the other may not have understood, so that an answer without an id may
     /// belong to it. A request whose id has a fraction or exceeds 2^53 counts: some readers refuse such an id and
     /// answer with null.
-    #[must_use]
     pub fn is_unclear(&self, sender: Party) -> bool {
         let refusable = |open: &Exchange| !open.is_sound() || !open.id.is_integral();
         self.unreadable.contains_key(&sender) || self.open_of(sender).any(refusable)
     }
 
     /// Whether the party has sent the method.
-    #[must_use]
     pub fn has_sent(&self, party: Party, method: &str) -> bool {
         self.methods_used.get(&party).is_some_and(|used| used.contains(method))
     }
@@ -460,7 +438,6 @@ impl Conversation {
     }
 
     /// Returns the session with this id, if the client knows it.
-    #[must_use]
     pub fn session(&self, id: &str) -> Option<&Session> {
         self.sessions.get(id)
     }
@@ -471,7 +448,6 @@ impl Conversation {
     }
 
     /// Returns the name and version of a party in `initialize`.
-    #[must_use]
     pub fn introduction(&self, party: Party) -> Option<Introduction> {
         let info = match party {
             Party::Agent => {
@@ -487,21 +463,18 @@ impl Conversation {
 
     /// Whether the parties agreed on another major than the edition's, so that its requirements on content do not
     /// apply.
-    #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.version().is_some_and(|version| version != u64::from(self.edition.major))
     }
 
     /// Returns the agreed version, if it exists and is not the edition's, or the version of an agent that supports only
     /// a later one.
-    #[must_use]
     pub const fn other_version(&self) -> Option<u64> {
         self.other_version
     }
 
     /// Whether the messages of the party belong to another version than the edition's. A client speaks the version that
     /// it asked for, or an earlier one that its agent chose; no answer makes it speak a later one.
-    #[must_use]
     pub fn is_uncovered(&self, party: Party) -> bool {
         let agreed = self.other_version.or(self.version);
         let asked = self.asked_version().filter(|&asked| asked > 0 && agreed.is_some_and(|agreed| asked < agreed));
@@ -512,14 +485,12 @@ impl Conversation {
     }
 
     /// Returns the version that the client asked for.
-    #[must_use]
     pub fn asked_version(&self) -> Option<u64> {
         self.initialize.as_ref()?.1.member("protocolVersion")?.as_u64()
     }
 
     /// Returns the version above the edition's that the client requested, if the agent answered with the edition's and
     /// the client then left without another request.
-    #[must_use]
     pub fn turned_down(&self) -> Option<u64> {
         let major = u64::from(self.edition.major);
         let asked = self.asked_version()?;
@@ -528,7 +499,6 @@ impl Conversation {
     }
 
     /// Returns the agreed version, if there is one.
-    #[must_use]
     pub const fn version(&self) -> Option<u64> {
         self.version
     }

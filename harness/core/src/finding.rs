@@ -32,7 +32,6 @@ pub struct Fact {
 impl Fact {
     /// Used by [`fact!`](crate::fact), which checks that the template names these fields.
     #[doc(hidden)]
-    #[must_use]
     pub const fn new(kind: &'static str, template: &'static str, fields: Vec<(&'static str, Value)>) -> Self {
         Self { kind, template, fields }
     }
@@ -70,19 +69,16 @@ impl Fact {
     }
 
     /// Returns the note on a probe whose statement holds.
-    #[must_use]
     pub fn holds() -> Self {
         fact!("holds", "it holds")
     }
 
     /// Returns the value of a field.
-    #[must_use]
     pub fn field(&self, name: &str) -> Option<&Value> {
         self.fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
     /// Returns the fields as in a report, with their names in camel case.
-    #[must_use]
     pub fn fields(&self) -> Map<String, Value> {
         self.fields.iter().map(|(name, value)| (camel_case(name), value.clone())).collect()
     }
@@ -93,7 +89,6 @@ impl Fact {
     }
 
     /// Renders the sentence: `the agent sent session/update, and the client did not …`, without a full stop.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::with_capacity(self.template.len() * 2);
         let mut rest = self.template;

@@ -117,7 +117,6 @@ const ENDS: [&str; 2] = ["result", "error"];
 const LONGEST_WORD: usize = 64;
 
 /// Replaces the content of a trace; see the head of this module.
-#[must_use]
 pub fn redact(trace: &Trace, edition: &Edition) -> Trace {
     let mut redacted = trace.clone();
     let header = &mut redacted.header;

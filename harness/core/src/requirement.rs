@@ -29,7 +29,6 @@ impl Party {
     pub const ALL: [Self; 2] = [Self::Agent, Self::Client];
 
     /// Returns the opposite side.
-    #[must_use]
     pub const fn other(self) -> Self {
         match self {
             Self::Agent => Self::Client,
@@ -38,7 +37,6 @@ impl Party {
     }
 
     /// Returns the name in files and output.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -47,7 +45,6 @@ impl Party {
     }
 
     /// Returns the name with its article, for sentences.
-    #[must_use]
     pub const fn one(self) -> &'static str {
         match self {
             Self::Agent => "an agent",
@@ -79,7 +76,6 @@ impl Level {
     pub const ALL: [Self; 3] = [Self::Must, Self::Should, Self::MayProbe];
 
     /// Returns the name in files and output.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Must => "must",
@@ -89,7 +85,6 @@ impl Level {
     }
 
     /// Returns the name for people, which is shorter for a probe.
-    #[must_use]
     pub const fn spoken(self) -> &'static str {
         match self {
             Self::MayProbe => "probe",
@@ -117,7 +112,6 @@ impl Status {
     pub const ALL: [Self; 4] = [Self::Checked, Self::Probe, Self::Human, Self::Planned];
 
     /// Returns the name in files and output.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Checked => "checked",
@@ -206,7 +200,6 @@ pub enum Sdk {
 
 impl Sdk {
     /// Returns the name of its language.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::TypeScript => "TypeScript",
@@ -219,32 +212,27 @@ impl Sdk {
 
 impl Requirement {
     /// Whether a program checks or records it.
-    #[must_use]
     pub const fn is_decided(&self) -> bool {
         matches!(self.status, Status::Checked | Status::Probe)
     }
 
     /// Returns the area of the protocol: the first word of the id.
-    #[must_use]
     pub fn area(&self) -> Area<'_> {
         Area::of(&self.id)
     }
 
     /// Returns its entry in the pages of its edition: the file, and the anchor that GitHub gives the heading.
-    #[must_use]
     pub fn page(&self) -> String {
         page(&self.id)
     }
 
     /// Returns the anchor of its heading: letters, digits, hyphens and underscores of the id stay.
-    #[must_use]
     pub fn anchor(&self) -> String {
         anchor(&self.id)
     }
 
     /// Returns the address of the page that the source names, in the documentation of this major version of the
     /// protocol.
-    #[must_use]
     pub fn link(&self, major: u16) -> Option<String> {
         let first = self.source.split("; ").next().unwrap_or(&self.source);
         let source = first.split(" (").next().unwrap_or(first);
@@ -269,7 +257,6 @@ impl Requirement {
 }
 
 /// Returns the entry of a requirement in the pages of its edition: the file, and the anchor of its heading.
-#[must_use]
 pub fn page(id: &str) -> String {
     format!("{}.md#{}", Area::of(id).name(), anchor(id))
 }
@@ -303,25 +290,21 @@ impl Catalogue {
     }
 
     /// Returns whether the requirement with this id is recorded and never decided.
-    #[must_use]
     pub fn is_probe(&self, id: &str) -> bool {
         self.find(id).is_some_and(|requirement| requirement.status == Status::Probe)
     }
 
     /// Returns whether the requirement with this id has the property.
-    #[must_use]
     pub fn has_flag(&self, id: &str, flag: Flag) -> bool {
         self.find(id).is_some_and(|requirement| requirement.flags.contains(&flag))
     }
 
     /// Returns the requirement with this id.
-    #[must_use]
     pub fn find(&self, id: &str) -> Option<&Requirement> {
         self.by_id.get(id).map(|&index| &self.entries[index])
     }
 
     /// Returns the differences from the edition before; none for the first edition of a major.
-    #[must_use]
     pub fn differences(&self) -> &[Difference] {
         &self.differences
     }

@@ -29,7 +29,6 @@ impl Verdict {
         [Self::Pass, Self::Fail, Self::Inconclusive, Self::NotApplicable, Self::NotExercised, Self::HarnessError];
 
     /// Returns the name in every output and file format.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -45,7 +44,6 @@ impl Verdict {
     ///
     /// One failure decides. Otherwise one pass is enough: an undecided case, because of a race or of a model that did
     /// something else, does not change that.
-    #[must_use]
     pub fn over_cases(verdicts: impl IntoIterator<Item = Self>) -> Self {
         verdicts.into_iter().max_by_key(|v| v.rank_over_cases()).unwrap_or(Self::NotExercised)
     }
@@ -86,7 +84,6 @@ pub enum Conformance {
 
 impl Conformance {
     /// Joins the verdicts on all requirements that count.
-    #[must_use]
     pub fn over_requirements(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
         let mut conformance = Self::Conformant;
         for verdict in verdicts {
@@ -100,7 +97,6 @@ impl Conformance {
     }
 
     /// Returns the name in every output.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Conformant => "conformant",

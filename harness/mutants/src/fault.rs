@@ -101,7 +101,6 @@ impl Fault {
     }
 
     /// Returns the options of the reference program that belong to the fault.
-    #[must_use]
     pub fn options(&self) -> &[String] {
         match self.party {
             Party::Agent => &self.file.agent,
@@ -110,27 +109,23 @@ impl Fault {
     }
 
     /// Returns the environment that the program with the fault needs: some faults ask the scripted model.
-    #[must_use]
     pub fn environment(&self) -> BTreeMap<String, String> {
         let asks_model = self.options().iter().any(|option| option.starts_with("asks-model"));
         asks_model.then(|| ("ACP_MODEL".to_owned(), "{model}".to_owned())).into_iter().collect()
     }
 
     /// Whether this case is one of those that show the fault.
-    #[must_use]
     pub fn names(&self, case: &Case) -> bool {
         self.file.case.items.iter().any(|(_, id)| *id == case.id)
     }
 
     /// Whether this requirement may fail: it is the one that the fault kills, or a consequence.
-    #[must_use]
     pub fn may_break(&self, requirement: &str) -> bool {
         let file = &self.file;
         file.kills == requirement || file.also.contains_key(requirement) || file.sometimes.contains_key(requirement)
     }
 
     /// Returns the time limits that override those of the case.
-    #[must_use]
     pub fn limits(&self) -> LimitOverrides {
         let limit = |text: &Option<DurationText>| text.as_ref().map(DurationText::duration);
         self.file.limits.as_ref().map_or_else(LimitOverrides::default, |file| LimitOverrides {
@@ -143,7 +138,6 @@ impl Fault {
 }
 
 /// Returns the folder of the faults of a version.
-#[must_use]
 pub fn folder(version: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("faults").join(version)
 }

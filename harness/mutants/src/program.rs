@@ -149,7 +149,6 @@ impl Command {
 
 /// Runs a mutant if the first argument is `acp-mutant`, so that a test program can be one. Then the process has to exit
 /// with this code.
-#[must_use]
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut words = std::env::args().skip(1);
     (words.next()? == "acp-mutant").then(|| main(std::iter::once("acp-mutant".to_owned()).chain(words)))

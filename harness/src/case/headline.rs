@@ -36,7 +36,6 @@ impl From<Case> for Headline {
 }
 
 /// Returns the headlines of the embedded cases, in the order of [`crate::case::embedded_and`].
-#[must_use]
 pub fn headlines(bundle: &'static Bundle) -> Vec<Headline> {
     let heads = bundle.case_heads().and_then(|heads| serde_json::from_str(&heads).ok());
     let Some(heads): Option<BTreeMap<String, Value>> = heads else {

@@ -40,13 +40,11 @@ pub(crate) enum IncludeError<'a> {
 
 impl Includes {
     /// Creates an empty set.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Returns the built-in includes of an edition.
-    #[must_use]
     pub fn of(bundle: &Bundle) -> Self {
         let mut includes = Self::new();
         for (path, bytes) in bundle.case_files() {

@@ -78,19 +78,16 @@ pub(crate) const WALK: &str = "walk";
 
 impl Case {
     /// Whether the case is a random walk, which has no file.
-    #[must_use]
     pub fn is_walk(&self) -> bool {
         self.id.split('/').nth(2) == Some(WALK)
     }
 
     /// Returns the id of the file with this case: without the shape, if it has one.
-    #[must_use]
     pub fn file_of(id: &str) -> &str {
         case_id::file(id)
     }
 
     /// The id of the same case in its first use; none if this is the first use.
-    #[must_use]
     pub fn first_use(&self) -> Option<&str> {
         let context = self.context.as_deref()?;
         self.id.strip_suffix(context)?.strip_suffix(['@', ','])
@@ -106,13 +103,11 @@ impl Case {
     }
 
     /// Returns the file, if it belongs to the user and is not built in.
-    #[must_use]
     pub fn own_file(&self) -> Option<&str> {
         self.is_own.then(|| self.source.path())
     }
 
     /// Returns the name of the include with a step; `None` if the step is in the case file itself.
-    #[must_use]
     pub fn include_of<'s>(&self, step: &'s Step) -> Option<&'s str> {
         let path = Some(step.source.path()).filter(|path| *path != self.source.path())?;
         Path::new(path).file_stem()?.to_str()
@@ -172,7 +167,6 @@ pub struct TesterSetup {
 
 impl TesterSetup {
     /// Returns the setup with the names in its values replaced.
-    #[must_use]
     pub fn filled(&self, bindings: &Bindings) -> Self {
         let answer = |answer: &FixedAnswer| match answer {
             FixedAnswer::Result(result) => FixedAnswer::Result(bindings.interpolate(result)),
@@ -316,7 +310,6 @@ pub struct LimitOverrides {
 
 impl LimitOverrides {
     /// Returns these limits with those of `other` instead, where it has some.
-    #[must_use]
     pub fn with(self, other: &Self) -> Self {
         Self {
             start: other.start.or(self.start),
@@ -482,7 +475,6 @@ pub struct Incoming {
 
 impl IncomingBody {
     /// Returns the tester's request that is answered; `None` for a request or notification.
-    #[must_use]
     pub fn answers(&self) -> Option<&str> {
         match self {
             Self::Call { .. } => None,
@@ -574,7 +566,6 @@ pub enum FileWant {
 
 impl Bindings {
     /// Returns the names that are bound before a case begins: the directories, and the tester's declarations.
-    #[must_use]
     pub fn for_case(case: &Case, cwd: &str, home: &str) -> Self {
         let mut bindings = Self::new();
         bindings.set("cwd", json!(cwd));

@@ -13,7 +13,6 @@ const EXCLUDED: &str = "<not ";
 const MEMBER: &str = "sessionId";
 
 /// Returns the case for the place with this number in a conversation. Ids that are values of names stay as they are.
-#[must_use]
 pub fn with_own_sessions(case: &Case, number: usize) -> Case {
     let mut own = case.clone();
     for answer in own.tester.answers.values_mut() {

@@ -102,13 +102,11 @@ impl Pattern {
     }
 
     /// Returns the pattern as in the case file.
-    #[must_use]
     pub const fn written(&self) -> &Value {
         &self.written
     }
 
     /// Returns every name in the pattern, in order.
-    #[must_use]
     pub fn names(&self) -> Vec<NameUse> {
         let mut uses = Vec::new();
         self.node.names(&mut String::new(), true, &mut uses);

@@ -13,7 +13,6 @@ use crate::edition::Editions;
 
 /// The JSON Schema of a case file, as it is committed in `schemas/case.schema.json`: a value of the matrix is allowed
 /// anywhere except in the matrix. The values that replace it in a shape are compared with the schema of its types.
-#[must_use]
 pub fn schema() -> Value {
     let mut schema = shape::schema::<CaseFile>();
     let matrix = schema.pointer("/$defs/MatrixFile").cloned();

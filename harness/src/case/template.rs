@@ -21,7 +21,6 @@ enum TemplatePart {
 
 impl Template {
     /// Splits text. Every text is a template; many have no names.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -63,7 +62,6 @@ impl Template {
     }
 
     /// Returns the name with which the text begins.
-    #[must_use]
     pub fn first_name(&self) -> Option<&str> {
         match self.parts.first() {
             Some(TemplatePart::Name(name)) => Some(name),
@@ -72,7 +70,6 @@ impl Template {
     }
 
     /// Returns the name, if it is the whole text.
-    #[must_use]
     pub fn single_name(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [TemplatePart::Name(name)] => Some(name),
@@ -81,7 +78,6 @@ impl Template {
     }
 
     /// Returns the text with every bound name replaced; an unbound name stays unchanged.
-    #[must_use]
     pub fn render(&self, bindings: &Bindings) -> String {
         self.render_with(|name| bindings.get(name))
     }
@@ -109,7 +105,6 @@ fn name_at_start(text: &str) -> Option<&str> {
 }
 
 /// Whether a word may be used as a name.
-#[must_use]
 pub fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase())
         && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
@@ -123,7 +118,6 @@ pub struct Bindings {
 
 impl Bindings {
     /// Creates bindings without names.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -139,7 +133,6 @@ impl Bindings {
     }
 
     /// Returns the value of a name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
@@ -153,7 +146,6 @@ impl Bindings {
     ///
     /// A string that is only a name becomes the value itself, of any type. Names of members are not replaced. An
     /// unbound name stays unchanged; see [`Bindings::unbound`].
-    #[must_use]
     pub fn interpolate(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => {
@@ -174,7 +166,6 @@ impl Bindings {
     /// Returns the bytes with every bound name replaced by its value as in JSON text, strings without their quotes.
     ///
     /// All other bytes stay unchanged, including `<lt>` and unknown names.
-    #[must_use]
     pub fn interpolate_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
         let mut rest = bytes;
@@ -198,7 +189,6 @@ impl Bindings {
     }
 
     /// Returns the unbound names in the strings of a value, each once.
-    #[must_use]
     pub fn unbound(&self, value: &Value) -> Vec<String> {
         let mut missing = Vec::new();
         let mut todo = vec![value];

@@ -72,13 +72,11 @@ impl CertificatePlace {
     }
 
     /// Returns the folder in which the certificate is made.
-    #[must_use]
     pub fn folder(&self) -> PathBuf {
         self.desk.path().join("new")
     }
 
     /// Returns the folder for its traces.
-    #[must_use]
     pub fn traces(&self) -> PathBuf {
         self.folder().join(TRACES)
     }

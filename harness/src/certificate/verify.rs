@@ -85,7 +85,6 @@ pub enum Integrity {
 
 impl Verification {
     /// Returns the conclusion.
-    #[must_use]
     pub const fn outcome(&self) -> Integrity {
         if !self.mismatches.is_empty() {
             Integrity::DoesNotMatch
@@ -98,7 +97,6 @@ impl Verification {
     }
 
     /// Whether this program is the suite that made the certificate.
-    #[must_use]
     pub const fn is_own_suite(&self) -> bool {
         self.other_suite.is_empty()
     }

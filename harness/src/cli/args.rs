@@ -136,7 +136,6 @@ pub struct AgentArgs {
 
 impl AgentArgs {
     /// Returns the options of the run, and those of its result.
-    #[must_use]
     pub fn split(self) -> (RunOptions, ResultArgs) {
         (self.run, self.result)
     }
@@ -174,7 +173,6 @@ pub struct ClientArgs {
 
 impl ClientArgs {
     /// Returns the options of the run, and those of its result.
-    #[must_use]
     pub fn split(self) -> (RunOptions, ResultArgs) {
         let Self { run, result, user, manual, editor } = self;
         (RunOptions { manual, editor, controls: user.into(), ..run }, result)

@@ -26,7 +26,6 @@ pub enum ProgramExit {
 impl ProgramExit {
     /// Returns the code for a report: that of its conformance, apart from expected failures. A stale expectation counts
     /// like a violation, and a partial report is at best incomplete.
-    #[must_use]
     pub fn of_report(report: &RunReport, allow_incomplete: bool) -> Self {
         let conformance = report.expected.as_ref().map_or(report.verdict, |expected| expected.otherwise);
         let exit = match Self::of(conformance, allow_incomplete) {
@@ -38,7 +37,6 @@ impl ProgramExit {
     }
 
     /// Returns the code for a difference from an earlier run, unless this code is worse.
-    #[must_use]
     pub const fn or_broken(self) -> Self {
         match self {
             Self::Good | Self::Incomplete => Self::NotConformant,
@@ -47,7 +45,6 @@ impl ProgramExit {
     }
 
     /// Returns the worse of two codes; a violation counts more than missing coverage.
-    #[must_use]
     pub fn worse(self, other: Self) -> Self {
         let rank = |exit: Self| match exit {
             Self::Good => 0,
@@ -60,7 +57,6 @@ impl ProgramExit {
     }
 
     /// Returns the code for a conformance.
-    #[must_use]
     pub const fn of(conformance: Conformance, allow_incomplete: bool) -> Self {
         match conformance {
             Conformance::Conformant | Conformance::Passed => Self::Good,

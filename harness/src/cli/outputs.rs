@@ -44,14 +44,12 @@ pub enum Form {
 
 impl Output {
     /// Adds a page in this file to the formats.
-    #[must_use]
     pub fn with_page(forms: &[Self], page: Option<&Path>) -> Vec<Self> {
         let page = page.map(|file| Self { form: Form::Html, file: Some(file.to_owned()) });
         forms.iter().cloned().chain(page).collect()
     }
 
     /// Returns the same format with its file at the place that `place` returns.
-    #[must_use]
     pub(super) fn in_folder(self, place: impl Fn(&Path) -> PathBuf) -> Self {
         Self { file: self.file.map(|file| place(&file)), ..self }
     }
@@ -76,32 +74,27 @@ impl Output {
     }
 
     /// Whether this format can hold reports on both parties.
-    #[must_use]
     pub fn holds_both_parties(&self) -> bool {
         self.form == Form::Html
     }
 
     /// Whether this shows charts.
-    #[must_use]
     pub fn has_charts(&self) -> bool {
         self.form == Form::Html
     }
 
     /// Whether this uses standard output.
-    #[must_use]
     pub const fn is_to_stdout(&self) -> bool {
         self.file.is_none()
     }
 }
 
 /// Returns the short help text of `--format`.
-#[must_use]
 pub fn help() -> String {
     format!("A report format: {}", names().join(", "))
 }
 
 /// Returns the help text of `--format`.
-#[must_use]
 pub fn long_help() -> String {
     let named = |form: &Form| {
         let value = form.to_possible_value()?;

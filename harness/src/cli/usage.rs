@@ -7,7 +7,6 @@ use super::args::Args;
 
 impl Args {
     /// Reads the command line of this process; reports a mistake in it and exits.
-    #[must_use]
     pub fn of_command_line() -> Self {
         let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let command = super::project::command(&words).map(|party| party.name());

@@ -11,7 +11,6 @@ use crate::verdict::{Conformance, Verdict};
 pub const FORMAT: &str = "acp-conformance-diff/1";
 
 /// The JSON Schema of a comparison, as it is committed in `schemas/diff.schema.json`.
-#[must_use]
 pub fn schema() -> serde_json::Value {
     let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
     generator.into_root_schema_for::<DiffReport>().to_value()

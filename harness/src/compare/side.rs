@@ -33,7 +33,6 @@ struct CaseTrace {
 
 impl Side {
     /// Creates a run with the name that reports show.
-    #[must_use]
     pub const fn new(path: String, report: RunReport) -> Self {
         Self { path, report, traces: BTreeMap::new() }
     }
@@ -47,7 +46,6 @@ impl Side {
     }
 
     /// Returns the report.
-    #[must_use]
     pub const fn report(&self) -> &RunReport {
         &self.report
     }
@@ -73,7 +71,6 @@ impl Side {
 }
 
 /// Returns the differences between two runs.
-#[must_use]
 pub fn compare(old: &Side, new: &Side, bound: Bound) -> DiffReport {
     let (requirements, old_requirements, new_requirements) = verdicts(&old.requirements(), &new.requirements());
     let (cases, old_cases, new_cases) = verdicts(&old.cases(), &new.cases());

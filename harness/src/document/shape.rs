@@ -28,7 +28,6 @@ impl Shape {
     /// # Panics
     ///
     /// If the generated schema itself is invalid, which the tests of this package exclude.
-    #[must_use]
     pub fn of<T: JsonSchema>() -> Self {
         let schema = schema::<T>();
         let validator = jsonschema::options().build(&schema).unwrap_or_else(|e| panic!("a generated schema: {e}"));
@@ -126,7 +125,6 @@ fn with_code<'p>(problems: &'p [Diagnostic], code: &str) -> impl Iterator<Item =
 }
 
 /// The JSON Schema of a type, without unions and without the `null`s that serde treats like absent members.
-#[must_use]
 pub fn schema<T: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with_transform(RecursiveTransform(simplify));
     settings.into_generator().into_root_schema_for::<T>().to_value()

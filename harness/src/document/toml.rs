@@ -14,7 +14,6 @@ use crate::source::{SourceFile, Span};
 const OF_A_VALUE: [&str; 5] = ["must be quoted", "missing value", "invalid value", "invalid boolean", "array"];
 
 /// Reads a file. Without a document, the diagnostics contain the reason.
-#[must_use]
 pub fn read(source: &Arc<SourceFile>) -> (Option<Document>, Vec<Diagnostic>) {
     let (table, errors) = DeTable::parse_recoverable(source.text());
     let line = |error: &&toml::de::Error| error.span().map_or(0, |range| source.place(range.start).line);

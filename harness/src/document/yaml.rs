@@ -16,7 +16,6 @@ use crate::source::{SourceFile, Span};
 const DEEPEST: usize = 64;
 
 /// Reads a file. Without a document, the diagnostics contain the reason; with one, they may still contain errors.
-#[must_use]
 pub fn read(source: &Arc<SourceFile>) -> (Option<Document>, Vec<Diagnostic>) {
     let mut options = Options::default();
     options.emit_anchor_events = true;

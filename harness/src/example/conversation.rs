@@ -46,7 +46,6 @@ pub struct Reader {
 
 impl Reader {
     /// Starts with the lines above the conversation.
-    #[must_use]
     pub fn new(above: &str) -> Self {
         let subject = if above.lines().any(|line| line == CLIENT) { Party::Client } else { Party::Agent };
         let case = above.lines().find(|line| *line == CASE).map(str::to_owned);

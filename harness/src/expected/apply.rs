@@ -22,7 +22,6 @@ pub struct Comparison<'c> {
 
 impl Comparison<'_> {
     /// Returns the result of each expectation, and the failures without one.
-    #[must_use]
     pub fn apply(&self, expectations: &[Expectation]) -> ExpectedReport {
         let run = self.report;
         let concerned = expectations.iter().filter(|entry| entry.concerns(run.subject.kind, self.catalogue));
@@ -46,7 +45,6 @@ impl Comparison<'_> {
     ///
     /// A failure with an expired entry gets no new entry, since a person set its last day. If there are entries for
     /// single cases of a requirement, the new entry is also for a single case.
-    #[must_use]
     pub fn changes(runs: &[Self], entries: &[Expectation], n_own: usize) -> BaselineChanges {
         let is_stale = |entry: &Expectation| {
             let concerned = runs.iter().filter(|run| entry.concerns(run.report.subject.kind, run.catalogue));

@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::document::shape;
 
 /// The JSON Schema of a baseline, as it is committed in `schemas/expected.schema.json`.
-#[must_use]
 pub fn schema() -> Value {
     shape::schema::<ExpectedFile>()
 }

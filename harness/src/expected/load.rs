@@ -12,7 +12,6 @@ use crate::requirement::{Catalogue, Party};
 static EXPECTED: LazyLock<Shape> = LazyLock::new(Shape::of::<ExpectedFile>);
 
 /// Reads a baseline, for one party if that is known; there are entries only without errors.
-#[must_use]
 pub fn load_text(
     path: &str,
     text: &str,
@@ -23,7 +22,6 @@ pub fn load_text(
 }
 
 /// Reads a baseline that may not be text.
-#[must_use]
 pub fn load_bytes(
     path: &str,
     bytes: &[u8],
@@ -103,7 +101,6 @@ fn at(spot: &Spot<'_>, mistake: Mistake) -> Diagnostic {
 }
 
 /// Reports entries that name an unknown case.
-#[must_use]
 pub fn unknown_cases(entries: &[Expectation], cases: &[&str]) -> Vec<Diagnostic> {
     let unknown = entries.iter().filter_map(|entry| Some((entry.place.as_ref()?, entry.mistaken_case(cases)?)));
     unknown

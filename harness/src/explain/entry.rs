@@ -51,14 +51,12 @@ pub struct Item {
 
 impl Sources {
     /// Returns the built-in sources of an edition.
-    #[must_use]
     pub fn of(bundle: &'static Bundle) -> Self {
         let (cases, _) = case::embedded(bundle);
         Self { bundle, cases }
     }
 
     /// Gathers the explanation of a requirement.
-    #[must_use]
     pub fn entry<'s>(&self, requirement: &'s Requirement) -> Entry<'s> {
         let cases: Vec<Item> = self.cases_for(&requirement.id).map(item_of_case).collect();
         let ground = match cases.is_empty() {
@@ -87,7 +85,6 @@ impl Sources {
     }
 
     /// Finds a case by its id; the ids of a matrix may omit the shape.
-    #[must_use]
     pub fn case(&self, id: &str) -> Option<&Case> {
         let exact = self.cases.iter().find(|case| case.id == id);
         exact.or_else(|| self.cases.iter().find(|case| Case::file_of(&case.id) == id))
@@ -99,7 +96,6 @@ impl Sources {
     }
 
     /// Gathers the requirements and the script of a case.
-    #[must_use]
     pub fn case_parts(&self, case: &Case) -> Vec<(&'static str, Section)> {
         let known = |id: &String| self.bundle.catalogue().find(id);
         let requirements = case.requirements.iter().filter_map(known).map(|requirement| Item {
@@ -126,7 +122,6 @@ impl Sources {
 }
 
 /// Returns the areas of the catalogue, in its order.
-#[must_use]
 pub fn areas(catalogue: &Catalogue) -> Vec<&str> {
     let mut areas = Vec::new();
     for requirement in catalogue.iter() {

@@ -37,7 +37,6 @@ specification leaves open; it never fails.
 ";
 
 /// Returns all pages, the index first.
-#[must_use]
 pub fn pages(sources: &Sources) -> Vec<Page> {
     let areas = areas(sources.bundle.catalogue());
     let of_areas = on_all_cores(&areas, |area| Page { name: format!("{area}.md"), text: page(sources, area) });

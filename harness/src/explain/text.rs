@@ -12,7 +12,6 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
 /// Returns the entry of one requirement.
-#[must_use]
 pub fn show(entry: &Entry<'_>) -> String {
     let requirement = entry.requirement;
     let mut text = format!("{BOLD}{}{BOLD:#}\n\n{}\n\n", requirement.id, requirement.text);
@@ -25,7 +24,6 @@ pub fn show(entry: &Entry<'_>) -> String {
 }
 
 /// Returns the title, the requirements and the script of a case.
-#[must_use]
 pub fn show_case(sources: &Sources, case: &Case) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}\n\n{}\n", case.id, case.title);
     add_parts(&mut text, &sources.case_parts(case));
@@ -54,7 +52,6 @@ fn files(items: &[Item]) -> String {
 }
 
 /// Lists requirements, one per line, those of agents first.
-#[must_use]
 pub fn list(requirements: &[&Requirement]) -> String {
     let width = requirements.iter().map(|requirement| requirement.id.len()).max().unwrap_or_default();
     let mut text = String::new();

@@ -27,7 +27,6 @@ pub struct Candidates<'c> {
 impl<'c> Candidates<'c> {
     /// Chooses the cases that passed, in all of their contexts. `can` says whether the user of the subject can perform
     /// an act, if the subject is a client.
-    #[must_use]
     pub fn new(cases: &'c [Case], passed: &BTreeSet<String>, can: impl Fn(&str) -> bool) -> Self {
         let of = |is_first: bool| {
             let fits = move |case: &&Case| {
@@ -64,7 +63,6 @@ impl<'c> Candidates<'c> {
 }
 
 /// Makes the walk with this number; `None` without cases to walk over.
-#[must_use]
 pub fn walk(candidates: &Candidates<'_>, seed: u64, number: usize) -> Option<Walk> {
     // Each walk has its own generator, so it does not depend on how many came before it.
     let mut rng = Rng::with_seed(seed);

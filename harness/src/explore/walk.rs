@@ -114,7 +114,6 @@ impl FromStr for Walk {
 impl Walk {
     /// Returns the walk in an id or in the end of one, such as `v1/agent/walk/fs/read,+fs/read`; `None` if it names no
     /// walk.
-    #[must_use]
     pub fn in_id(id: &str) -> Option<Self> {
         let at = id.find(&format!("{WALK}/")).filter(|at| *at == 0 || id[..*at].ends_with('/'))?;
         id[at..].parse().ok()

@@ -87,13 +87,11 @@ impl AgentFolder {
     }
 
     /// Returns the path of the agent, for the settings of the client.
-    #[must_use]
     pub fn agent(&self) -> PathBuf {
         self.folder.join("agent")
     }
 
     /// Returns the folder to open in the client.
-    #[must_use]
     pub fn project(&self) -> PathBuf {
         self.folder.join("project")
     }

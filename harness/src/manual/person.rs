@@ -64,13 +64,11 @@ impl Person {
     }
 
     /// Returns the time for each instruction.
-    #[must_use]
     pub fn patience(&self) -> Duration {
         self.0.patience
     }
 
     /// Whether the person has ended the run.
-    #[must_use]
     pub fn has_left(&self) -> bool {
         self.0.left.load(Ordering::Relaxed)
     }

@@ -68,13 +68,11 @@ pub enum Finish {
 
 impl ModelAnswer {
     /// Creates an answer of text, in pieces, which then ends.
-    #[must_use]
     pub fn text(pieces: Vec<String>) -> Self {
         Self { parts: vec![AnswerPart::Text(pieces)], finish: Finish::Stop, pace: Duration::ZERO }
     }
 
     /// Returns the whole text.
-    #[must_use]
     pub fn said(&self) -> String {
         self.parts
             .iter()
@@ -83,7 +81,6 @@ impl ModelAnswer {
     }
 
     /// Returns the whole thought.
-    #[must_use]
     pub fn thought(&self) -> String {
         self.parts
             .iter()
@@ -97,14 +94,12 @@ impl ModelAnswer {
     }
 
     /// Returns the duration of the whole answer when it is streamed.
-    #[must_use]
     pub fn takes(&self) -> Duration {
         let pieces = self.parts.iter().map(|part| if let AnswerPart::Text(pieces) = part { pieces.len() } else { 0 });
         self.pace * u32::try_from(pieces.sum::<usize>()).unwrap_or(u32::MAX)
     }
 
     /// Returns the reported number of tokens: one for four bytes.
-    #[must_use]
     pub fn tokens(&self) -> u64 {
         let calls: usize = self.calls().map(|call| call.arguments.to_string().len()).sum();
         tokens(self.said().len() + self.thought().len() + calls)
@@ -113,14 +108,12 @@ impl ModelAnswer {
 
 impl ToolUse {
     /// Returns the arguments as text: JSON, or the text itself.
-    #[must_use]
     pub fn arguments_text(&self) -> String {
         self.arguments.as_str().map_or_else(|| self.arguments.to_string(), str::to_owned)
     }
 }
 
 /// Returns the reported number of tokens for a text of this many bytes.
-#[must_use]
 pub fn tokens(bytes: usize) -> u64 {
     bytes.div_ceil(4) as u64
 }

@@ -80,7 +80,6 @@ impl Ask {
     }
 
     /// Returns the last intent of the user.
-    #[must_use]
     pub fn wish(&self) -> Option<Wish<'_>> {
         self.turns.iter().enumerate().rev().find_map(|(at, turn)| {
             let ModelTurn::User(text) = turn else { return None };
@@ -91,7 +90,6 @@ impl Ask {
     }
 
     /// Returns the place of the mark of a case, the highest if it stands in several.
-    #[must_use]
     pub fn marked(&self) -> Option<Precedence> {
         let of_user = |turn: &ModelTurn| matches!(turn, ModelTurn::User(text) if text.contains(MARK));
         if self.system.contains(MARK) {
@@ -103,7 +101,6 @@ impl Ask {
 
     /// Returns the directory in which the agent works, if it names one to its model: in a text to the user's request if
     /// there is one, and otherwise in its instructions.
-    #[must_use]
     pub fn directory(&self) -> Option<String> {
         let users = self.turns.iter().rev();
         let users = users.filter_map(|turn| if let ModelTurn::User(text) = turn { Some(text.as_str()) } else { None });
@@ -111,7 +108,6 @@ impl Ask {
     }
 
     /// Returns the size in bytes, without the tools.
-    #[must_use]
     pub fn size(&self) -> usize {
         let turns = self.turns.iter().map(|turn| match turn {
             ModelTurn::User(text) => text.len(),
@@ -124,7 +120,6 @@ impl Ask {
 
 impl Wish<'_> {
     /// Returns the number of rounds of tool calls for it.
-    #[must_use]
     pub fn rounds(&self) -> usize {
         self.since.iter().filter(|turn| matches!(turn, ModelTurn::Model(calls) if !calls.is_empty())).count()
     }
@@ -135,13 +130,11 @@ impl Wish<'_> {
     }
 
     /// Returns an argument that is a text.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.arguments.get(name)?.as_str()
     }
 
     /// Returns an argument that is a list of texts.
-    #[must_use]
     pub fn texts(&self, name: &str) -> Vec<&str> {
         let list = self.arguments.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         list.iter().filter_map(Value::as_str).collect()

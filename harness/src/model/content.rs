@@ -16,7 +16,6 @@ const LONGEST_MESSAGE: usize = 4 << 10;
 const LONGEST_ANSWER: usize = 64 << 10;
 
 /// Returns the content of a request; `body` is the same as the agent sent it.
-#[must_use]
 pub fn of_request(ask: &Ask, body: &Value) -> ModelRequest {
     let mut request = ModelRequest {
         bytes: ask.size(),
@@ -48,7 +47,6 @@ fn result_of(result: &ToolResult, is_of_last: bool) -> ModelResult {
 }
 
 /// Returns the content of an answer.
-#[must_use]
 pub fn of_answer(answer: &ModelAnswer) -> ModelOutput {
     let calls = answer.calls().take(MOST_ENTRIES).map(|call| ModelCall {
         id: call.id.clone(),

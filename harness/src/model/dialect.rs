@@ -42,13 +42,11 @@ pub struct StreamPiece {
 
 impl StreamPiece {
     /// Creates an event without a name and a pause.
-    #[must_use]
     pub const fn new(data: Value) -> Self {
         Self { name: None, data, paced: false }
     }
 
     /// Pauses before the event if the answer is slow.
-    #[must_use]
     pub fn paced(self) -> Self {
         Self { paced: true, ..self }
     }

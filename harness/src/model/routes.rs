@@ -30,7 +30,6 @@ pub enum Route {
 }
 
 /// Returns the purpose of a request by its method and path.
-#[must_use]
 pub fn route(method: &str, path: &str) -> Route {
     let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
     let answer = |dialect: &'static dyn Dialect| Route::Answer { dialect, stream: None };

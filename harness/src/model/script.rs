@@ -41,7 +41,6 @@ pub struct Move {
 }
 
 /// Returns the model's answer to a request.
-#[must_use]
 pub fn answer(ask: &Ask, hints: &Hints) -> Move {
     if let Some(schema) = &ask.format {
         return says("filled in a schema", fill::object(schema, &[]).to_string());

@@ -50,7 +50,6 @@ impl Model {
     }
 
     /// Returns its origin, such as `http://127.0.0.1:4000`.
-    #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
     }

@@ -17,7 +17,6 @@ const MOST: usize = 3;
 
 /// Returns the steps with which the next run decides more; `profile` is the one of this run, which is `one_of_several`
 /// if others test the other versions of the protocol.
-#[must_use]
 pub fn next_steps(
     report: &RunReport,
     subject: &Subject,
@@ -156,7 +155,6 @@ fn missing_controls(acts: Option<&ReasonReport>, settings: Option<&ReasonReport>
 }
 
 /// Returns the name of the built-in profile of a subject: the one with its name or its program.
-#[must_use]
 pub fn fitting_profile(
     party: Party,
     command: &[String],

@@ -42,7 +42,6 @@ const VARIABLES: [(&str, &[(&str, &str)]); 3] = [
 ];
 
 /// Returns the variables that most agents read, by their API.
-#[must_use]
 pub fn common_variables() -> Vec<ModelSettings> {
     let of = |(name, variables): (&str, &[(&str, &str)])| ModelSettings {
         name: name.to_owned(),

@@ -8,7 +8,6 @@ pub(super) fn absolute_path(path: &Path, here: &Path) -> PathBuf {
 }
 
 /// Returns a program named by a path as a path from this directory, so that it is found from other directories too.
-#[must_use]
 pub fn absolute_program(program: &str, here: &Path) -> String {
     if !program.contains('/') || program.starts_with('{') {
         return program.to_owned();

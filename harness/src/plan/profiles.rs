@@ -69,7 +69,6 @@ pub fn read_profile(name: &str, bundle: &'static Bundle) -> Checked<Profile> {
 pub const PROJECT_FILE: &str = "acp-conformance.toml";
 
 /// Finds the file of the project, in the current directory or above it.
-#[must_use]
 pub fn project_file() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     here.ancestors().map(|dir| dir.join(PROJECT_FILE)).find(|file| file.is_file())
@@ -132,7 +131,6 @@ fn no_profile(name: &str) -> String {
 }
 
 /// Returns the names of the editors whose settings are built in; the one for every other editor comes last.
-#[must_use]
 pub fn editors() -> Vec<&'static str> {
     let mut names: Vec<_> = EDITORS().keys().filter_map(|file| file.strip_suffix(".txt")).collect();
     names.sort_by_key(|name| (*name == "other", *name));
@@ -140,7 +138,6 @@ pub fn editors() -> Vec<&'static str> {
 }
 
 /// Returns the text that shows the settings of an editor.
-#[must_use]
 pub fn editor_settings(editor: &str) -> Option<&'static str> {
     EDITORS().get(&format!("{editor}.txt")).map(String::as_str)
 }

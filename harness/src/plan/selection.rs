@@ -99,7 +99,6 @@ fn all_matches<'i, 'p>(
 /// Returns the ids that a pattern matches: the id that it equals, such as `v1/agent/fs/read` or only `fs/read`; or else
 /// all shapes of this id; or else those that the glob matches from the start or from a slash on, where `*` matches any
 /// text and `?` any character; or else those that contain it.
-#[must_use]
 pub fn matches<'i>(pattern: &str, ids: &[&'i str]) -> Vec<&'i str> {
     let of = |fits: &dyn Fn(&str) -> bool| ids.iter().copied().filter(|id| fits(id)).collect::<Vec<_>>();
     let is_whole = |id: &str| end_of(id, pattern) == pattern && (id == pattern || pattern.contains('/'));

@@ -71,7 +71,6 @@ impl RunOptions {
 
     /// Returns the arguments of the program that run the same subject again, from any directory and any shell: paths
     /// are absolute. Variables of the environment whose names look secret are written without their values.
-    #[must_use]
     pub fn arguments(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         let with = |option: &str, value: &str| format!("{option} {}", shell_words::quote(value));
@@ -131,7 +130,6 @@ impl RunOptions {
     }
 
     /// Returns the command that runs a case against the same subject again, with [`CASE_PLACE`] instead of its id.
-    #[must_use]
     pub fn reproduce(&self, party: Party) -> String {
         let arguments = if self.manual { "--manual".to_owned() } else { self.arguments() };
         format!("{} {party} --case {CASE_PLACE} {arguments}", this_program()).trim_end().to_owned()
@@ -149,7 +147,6 @@ fn no_command(party: Party) -> PlanError {
 }
 
 /// Returns the name of this program for a shell: only the name if PATH leads to it, or else the path.
-#[must_use]
 pub fn this_program() -> String {
     const NAME: &str = env!("CARGO_PKG_NAME");
     let Ok(this) = std::env::current_exe().and_then(|path| path.canonicalize()) else { return NAME.to_owned() };

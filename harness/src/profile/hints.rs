@@ -54,7 +54,6 @@ pub enum Role {
 
 impl Role {
     /// Returns the name in a profile, which is a verb.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",

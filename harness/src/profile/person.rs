@@ -50,7 +50,6 @@ const ATTACHMENTS: [(&str, &str); 4] =
     [("image", "an image"), ("audio", "a sound"), ("file", "a file"), ("mention", "a mention of a file")];
 
 /// Returns the instruction for the act.
-#[must_use]
 pub fn sentence(act: &Act) -> &'static str {
     let with = WITH.into_iter().find(|(name, argument, _)| *name == act.name && act.arguments.contains_key(*argument));
     let usual = || ACTS.into_iter().find(|(name, _)| *name == act.name).map(|(_, sentence)| sentence);
@@ -58,7 +57,6 @@ pub fn sentence(act: &Act) -> &'static str {
 }
 
 /// Returns the instruction for answering the agent's requests; `None` for allowing, which is stated once for all cases.
-#[must_use]
 pub const fn permission(permission: UserPermission) -> Option<&'static str> {
     match permission {
         UserPermission::Allow => None,
@@ -72,7 +70,6 @@ pub const fn permission(permission: UserPermission) -> Option<&'static str> {
 }
 
 /// Returns the words for an attachment.
-#[must_use]
 pub fn attachment(name: &str) -> Option<&'static str> {
     ATTACHMENTS.into_iter().find(|(known, _)| *known == name).map(|(_, words)| words)
 }

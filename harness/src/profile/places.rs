@@ -21,7 +21,6 @@ pub type Places = BTreeMap<String, String>;
 /// r#""{cwd}""#.to_owned())]); assert_eq!(fill("{cwd}/{name}/${cwd}", &values), "/w/{name}/${cwd}");
 /// assert_eq!(fill(r#"{"say":{text_json}}"#, &values), r#"{"say":"{cwd}"}"#);
 /// ```
-#[must_use]
 pub fn fill(text: &str, values: &Places) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut done = 0;

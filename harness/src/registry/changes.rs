@@ -76,7 +76,6 @@ pub enum ChangeKind {
 ///
 /// Only requirements that fail now or failed before are listed: which others are exercised differs from run to run, as
 /// a time limit cuts off other cases. For the same reason, what a partial run leaves undecided is not a change.
-#[must_use]
 pub fn changes_between(old: &[EntryResult], new: &[EntryResult]) -> Vec<RegistryChange> {
     let mut both: BTreeMap<&str, (Option<&EntryResult>, Option<&EntryResult>)> = BTreeMap::new();
     old.iter().for_each(|entry| both.entry(&entry.id).or_default().0 = Some(entry));
@@ -160,7 +159,6 @@ fn of_edition(entry: &EntryResult, old: &EditionResult, new: &EditionResult) -> 
 }
 
 /// Writes the changes for people: a line for each entry, and then one for each of its changes.
-#[must_use]
 pub fn change_text(changes: &RegistryChanges) -> String {
     let mut text = String::new();
     if changes.other_suite {

@@ -82,7 +82,6 @@ struct DistributionFile {
 }
 
 /// Returns the name that the registry has for this platform, such as `linux-x86_64`.
-#[must_use]
 pub fn platform() -> String {
     let system = if std::env::consts::OS == "macos" { "darwin" } else { std::env::consts::OS };
     format!("{system}-{}", std::env::consts::ARCH)
@@ -139,7 +138,6 @@ impl DistributionFile {
 
 impl Distribution {
     /// Returns the name of its kind in the registry.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Npx(_) => "npx",
@@ -149,7 +147,6 @@ impl Distribution {
     }
 
     /// Returns the package, or the address of the archive.
-    #[must_use]
     pub fn package(&self) -> &str {
         match self {
             Self::Npx(target) | Self::Uvx(target) => &target.package,
@@ -158,7 +155,6 @@ impl Distribution {
     }
 
     /// Returns the arguments of the program.
-    #[must_use]
     pub fn args(&self) -> &[String] {
         match self {
             Self::Npx(target) | Self::Uvx(target) => &target.args,
@@ -167,7 +163,6 @@ impl Distribution {
     }
 
     /// Returns the environment of the program.
-    #[must_use]
     pub const fn env(&self) -> &BTreeMap<String, String> {
         match self {
             Self::Npx(target) | Self::Uvx(target) => &target.env,

@@ -10,7 +10,6 @@ use super::results::EntryResult;
 pub const FORMAT: &str = "acp-conformance-registry/1";
 
 /// The JSON Schema of the results, as it is committed in `schemas/registry.schema.json`.
-#[must_use]
 pub fn schema() -> serde_json::Value {
     let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
     generator.into_root_schema_for::<RegistryReport>().to_value()

@@ -72,7 +72,6 @@ pub enum EntryOutcome {
 
 impl EntryOutcome {
     /// Returns the name in every output.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tested => "tested",
@@ -112,7 +111,6 @@ pub enum RuleVerdict {
 
 impl RuleVerdict {
     /// Returns the name in every output.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Met => "met",
@@ -128,7 +126,6 @@ impl LoginRule {
     }
 
     /// Returns that nothing is known, for this reason.
-    #[must_use]
     pub fn unknown(reason: &str) -> Self {
         Self { verdict: RuleVerdict::Unknown, reason: Some(reason.to_owned()), types: Vec::new() }
     }
@@ -171,13 +168,11 @@ impl EditionResult {
     }
 
     /// Returns the major of the protocol, such as `v1`.
-    #[must_use]
     pub fn major(&self) -> &str {
         self.edition.split('@').next().unwrap_or_default()
     }
 
     /// Returns the verdict in a few words.
-    #[must_use]
     pub fn summary(&self) -> String {
         let Self { musts, shoulds, .. } = self;
         let failed = match (musts, shoulds) {
@@ -194,7 +189,6 @@ const MOST_OF_A_LINE: usize = 120;
 
 impl EntryResult {
     /// Returns the outcome and the verdicts in a line.
-    #[must_use]
     pub fn summary(&self) -> String {
         match (self.outcome, &self.reason) {
             (EntryOutcome::Tested, reason) => {
@@ -218,7 +212,6 @@ impl EntryResult {
     }
 
     /// Whether the entry need not be tested again: the same version was tested by the same program in the same way.
-    #[must_use]
     pub fn is_of(&self, version: &str, suite: &str, cases: &str) -> bool {
         let was_tested = !matches!(self.outcome, EntryOutcome::NotInstalled | EntryOutcome::HarnessError);
         was_tested && self.version == version && self.suite == suite && self.cases == cases

@@ -40,7 +40,6 @@ pub struct ChosenEntry {
 
 impl ChosenEntry {
     /// Chooses the cases of an entry: with one of these profiles, or without.
-    #[must_use]
     pub fn new(entry: RegistryEntry, profiles: &[Profile], quick: bool) -> Self {
         let choice = case_choice(&entry, profiles, quick);
         let profile = profiles.iter().find(|profile| Some(&profile.name) == choice.profile.as_ref());
@@ -214,7 +213,6 @@ fn entry_file(output: &Path, id: &str) -> PathBuf {
 }
 
 /// Returns the newest result of an entry; a file of another version of this program counts as none.
-#[must_use]
 pub fn read_entry(output: &Path, id: &str) -> Option<EntryResult> {
     serde_json::from_slice(&std::fs::read(entry_file(output, id)).ok()?).ok()
 }

@@ -54,7 +54,6 @@ pub struct CaseChoice {
 
 impl CaseChoice {
     /// Returns the choice in words.
-    #[must_use]
     pub fn words(&self) -> String {
         let cases = if self.quick { "a few cases" } else { "all cases" };
         match &self.profile {
@@ -65,7 +64,6 @@ impl CaseChoice {
 }
 
 /// Chooses the built-in profile of an entry: the one that installs its package, or else the one with its id.
-#[must_use]
 pub fn case_choice(entry: &RegistryEntry, profiles: &[Profile], quick: bool) -> CaseChoice {
     let packages = entry.distributions.iter().flatten().map(|distribution| distribution.package());
     let packages: Vec<&str> = packages.map(unversioned).collect();

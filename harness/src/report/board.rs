@@ -115,7 +115,6 @@ pub(super) fn major(report: &RunReport) -> &str {
 }
 
 /// Returns a name for the file of a run, without its extension: lower-case ASCII letters, digits, dots and dashes.
-#[must_use]
 pub fn file_name(report: &RunReport) -> String {
     let party = report.subject.kind.name();
     let title = title(report);

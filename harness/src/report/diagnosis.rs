@@ -21,7 +21,6 @@ pub struct Diagnosis {
 
 /// Explains why an agent did not answer `initialize`, or why a client did not send its first prompt. `None` if the
 /// conversation began.
-#[must_use]
 pub fn diagnose(trace: &Trace) -> Option<Diagnosis> {
     let text = match trace.header.subject {
         Some(Party::Client) => of_client(trace),

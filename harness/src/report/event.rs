@@ -44,7 +44,6 @@ pub struct Begin {
 
 impl Begin {
     /// Describes a run of this many cases; the collector knows its subject.
-    #[must_use]
     pub fn new(collector: &Collector, cases: usize, whole: bool, reproduce: String) -> Self {
         let (suite, subject) = (collector.suite(), collector.subject());
         Self { suite, subject, cases, whole, reproduce, cut_short: false }

@@ -12,7 +12,6 @@ use crate::results::{CaseReport, RunReport, SubjectInfo, SuiteInfo};
 pub const FORMAT: &str = "acp-conformance-events/1";
 
 /// The JSON Schema of a line, as it is committed in `schemas/events.schema.json`.
-#[must_use]
 pub fn schema() -> serde_json::Value {
     let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
     generator.into_root_schema_for::<SuiteLine>().to_value()
@@ -55,7 +54,6 @@ pub enum SuiteLine {
 
 impl SuiteLine {
     /// Returns the line for an event; `None` for a chart, which is for people.
-    #[must_use]
     pub fn of(event: &SuiteEvent<'_>) -> Option<Self> {
         Some(match event {
             SuiteEvent::Begin(Begin { suite, subject, cases, whole, .. }) => Self::Begin {

@@ -5,7 +5,6 @@ use crate::expected::Expectation;
 use crate::results::{CaseReport, RunReport, ShardInfo, SubjectInfo};
 
 /// Explains why two reports do not belong to two shards of one run.
-#[must_use]
 pub fn mismatch(one: &RunReport, other: &RunReport) -> Option<String> {
     suites(one, other)
         .or_else(|| subjects(one, other))

@@ -67,7 +67,6 @@ impl RunProgress {
     }
 
     /// Returns the running cases and the progress, in at most `width` characters; `None` when nothing runs.
-    #[must_use]
     pub fn line(&self, now: Instant, width: usize) -> Option<String> {
         let (case, since) = self.running.first()?;
         let digits = self.cases.to_string().len();
@@ -79,7 +78,6 @@ impl RunProgress {
     }
 
     /// Returns the same as a separate line for a log, with the names of cases that have been running for long.
-    #[must_use]
     pub fn sentence(&self, now: Instant) -> Option<String> {
         let slow = self.running.iter().map(|(case, since)| (case, now.duration_since(*since)));
         let slow = slow.filter(|(_, took)| *took >= SLOW);
@@ -91,7 +89,6 @@ impl RunProgress {
 }
 
 /// Returns the first results of a run as a line for people, with the time since the run began.
-#[must_use]
 pub fn first_results(interim: &InterimResults, took: Duration) -> String {
     let InterimResults { cases, passed, failed } = interim;
     let passed = count(*passed, "requirement passes", "requirements pass");
@@ -130,7 +127,6 @@ impl Pace {
     const LONGEST: Duration = Duration::from_secs(60);
 
     /// Starts with a run that begins at that moment.
-    #[must_use]
     pub const fn new(begun: Instant) -> Self {
         Self { shown: None, last: begun }
     }

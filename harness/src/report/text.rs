@@ -173,7 +173,6 @@ impl<W: Write> TextReport<W> {
     }
 
     /// Sets the command that runs a case again, for failures outside a run.
-    #[must_use]
     pub fn reproduced_by(mut self, reproduce: String) -> Self {
         self.reproduce = reproduce;
         self

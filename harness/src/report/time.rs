@@ -6,13 +6,11 @@ use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
 
 /// Returns the day of today in UTC.
-#[must_use]
 pub fn today() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
 
 /// Writes a point in time as RFC 3339, in UTC and to the second.
-#[must_use]
 pub fn rfc3339(time: SystemTime) -> String {
     format!("{:.0}", Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH))
 }

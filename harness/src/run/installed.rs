@@ -9,7 +9,6 @@ use crate::transport::process::{Launch, Process, drain, reap_marked};
 
 /// Returns the version that the command prints: the first word that begins with a digit, or with a `v` and a digit.
 /// `None` if the command cannot be started, prints no version, or does not end its output in time.
-#[must_use]
 pub fn installed_version(command: &[String]) -> Option<String> {
     let runtime = Builder::new_current_thread().enable_all().build().ok()?;
     let printed = runtime.block_on(output(command));

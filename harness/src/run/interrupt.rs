@@ -64,21 +64,18 @@ pub(super) fn listen() {
 }
 
 /// Returns why the run has to stop, if it has to.
-#[must_use]
 pub fn stopped() -> Option<Stop> {
     ASKED.borrow().stop()
 }
 
 /// Whether no further case begins: the run has to stop, or its time limit is so near that the rest of the time is for
 /// confirming the failures that it has seen.
-#[must_use]
 pub fn is_stopping() -> bool {
     let asked = ASKED.borrow();
     asked.is_near || asked.stop().is_some()
 }
 
 /// Returns how many signals to stop this program has got, and listens to them from now on.
-#[must_use]
 pub fn signals() -> usize {
     ASKED.borrow().signals
 }

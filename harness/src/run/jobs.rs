@@ -87,7 +87,6 @@ const MOST_JOBS: usize = 16;
 
 impl Jobs {
     /// Returns the number that the user wants, or the usual one for a subject of this party.
-    #[must_use]
     pub fn of(party: Party, wanted: Option<NonZeroUsize>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         match (wanted, party) {
@@ -99,7 +98,6 @@ impl Jobs {
     }
 
     /// Runs this many from start to end.
-    #[must_use]
     pub const fn exactly(count: usize) -> Self {
         Self { usual: count, most: count }
     }
@@ -438,7 +436,6 @@ impl Run<'_> {
 }
 
 /// Runs these cases in one process, in this order, as far as the process can go on.
-#[must_use]
 pub fn run_in_order(cases: &[&Case], subject: &Subject) -> Trace {
     let subject = Subject { confirms: true, ..fitted(subject, true) };
     run_conversation(cases, 0, &subject, &ToTheEnd).0

@@ -32,7 +32,6 @@ impl Default for Limits {
 
 impl Limits {
     /// Returns these limits with the overrides of a case or a profile.
-    #[must_use]
     pub fn with(mut self, own: &LimitOverrides) -> Self {
         self.start = own.start.unwrap_or(self.start);
         self.answer = own.answer.unwrap_or(self.answer);
@@ -42,7 +41,6 @@ impl Limits {
     }
 
     /// Returns the limit for the answer to a request of this method.
-    #[must_use]
     pub fn for_method(&self, method: &str) -> Duration {
         match method {
             "initialize" => self.start,

@@ -129,7 +129,6 @@ fn further_musts(
 ///
 /// The latter are those in conversations that hold only shapes of case files whose other shapes share a larger
 /// conversation. `shares` says whether the subject can share conversations.
-#[must_use]
 pub fn repeated(cases: &[Case], shares: bool) -> Vec<usize> {
     let ids: HashSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let is_context = |case: &Case| case.first_use().is_some_and(|first| ids.contains(first));
@@ -154,7 +153,6 @@ pub fn repeated(cases: &[Case], shares: bool) -> Vec<usize> {
 /// Returns the positions of a few cases of the conversation that holds the most, in the order of running, and after
 /// them those of cases that cost little more than a start. Together they are for every MUST for which any of these
 /// cases is, apart from contexts.
-#[must_use]
 pub fn quick_cases(cases: &[Case]) -> Vec<usize> {
     let mut conversations = conversations(cases, 1, |_| false).into_iter();
     let mut quick = conversations.next().unwrap_or_default();
@@ -172,7 +170,6 @@ pub fn quick_cases(cases: &[Case]) -> Vec<usize> {
 /// Returns the positions of a few cases of a client: one of each area, that for the most further MUSTs. `can_run` says
 /// of a case whether the client has all acts and settings for it; `shares` says whether it can share conversations.
 /// Then there are also the cases that together are for every MUST of the largest conversation.
-#[must_use]
 pub fn quick_cases_of_client(cases: &[Case], shares: bool, can_run: impl Fn(&Case) -> bool) -> Vec<usize> {
     let is_candidate = |index: &usize| cases[*index].context.is_none() && can_run(&cases[*index]);
     let largest = if shares { conversations(cases, 1, |_| false).into_iter().next() } else { None };

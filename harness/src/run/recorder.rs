@@ -48,7 +48,6 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts the clock of the trace.
-    #[must_use]
     pub fn start() -> Self {
         Self {
             started: Instant::now(),
@@ -63,7 +62,6 @@ impl Recorder {
     }
 
     /// Hides these values, and the longer words in them, from the trace: a subject may repeat a token that it got.
-    #[must_use]
     pub fn hiding<'v>(mut self, values: impl Iterator<Item = &'v str>) -> Self {
         let words = values.flat_map(str::split_whitespace).filter(|word| word.len() >= LEAST_SECRET);
         self.secrets = words.map(|word| word.as_bytes().to_vec()).collect();
@@ -71,7 +69,6 @@ impl Recorder {
     }
 
     /// Returns the events so far.
-    #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
     }
@@ -92,7 +89,6 @@ impl Recorder {
     }
 
     /// Returns how long the subject took to answer the first message of the tester; `None` before that.
-    #[must_use]
     pub fn first_answer(&self) -> Option<Duration> {
         let first = |party: Party| {
             let is_from = |event: &&Event| matches!(&event.what, What::Line { from, .. } if *from == party);
@@ -185,7 +181,6 @@ impl Recorder {
     }
 
     /// Whether the trace holds as much as it may.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.bytes > MOST_BYTES
     }
@@ -200,7 +195,6 @@ impl Recorder {
     }
 
     /// Ends the recording.
-    #[must_use]
     pub fn finish(self) -> Vec<Event> {
         self.events
     }

@@ -29,7 +29,6 @@ use crate::transport::process::{SpawnError, reap_marked};
 /// # Panics
 ///
 /// If the operating system refuses an event loop.
-#[must_use]
 pub fn run_case(case: &Case, subject: &Subject) -> Trace {
     run_case_until(case, subject, false, &|| ())
 }

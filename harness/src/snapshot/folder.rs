@@ -40,7 +40,6 @@ pub struct Waiting {
 
 impl SnapshotFolder {
     /// Names a folder, which is created by the first write; without `writes`, nothing is written.
-    #[must_use]
     pub const fn new(dir: PathBuf, writes: bool) -> Self {
         Self { dir, writes }
     }

@@ -26,7 +26,6 @@ use crate::wire::{Content, Envelope, LineEnd, RpcId, read_line};
 /// ```
 ///
 /// A message with unexpected parts is shown as JSON, and a line that is not a message in quotes.
-#[must_use]
 pub fn normalised(subject: Party, events: &[Event]) -> String {
     let mut renamer = Renamer::new();
     let mut text = String::new();

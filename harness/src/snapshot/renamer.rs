@@ -45,7 +45,6 @@ pub struct Renamer {
 
 impl Renamer {
     /// Creates a renamer without names.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -74,7 +73,6 @@ impl Renamer {
     }
 
     /// Returns a message of a party with all replacements.
-    #[must_use]
     pub fn message(&mut self, from: Party, message: &Value) -> Value {
         self.learn_paths(message);
         let asker = match Envelope::of(message) {
@@ -90,7 +88,6 @@ impl Renamer {
     }
 
     /// Returns a text with its paths replaced, and its ids that are too long to occur by chance.
-    #[must_use]
     pub fn text(&self, text: &str) -> String {
         self.texts.iter().fold(text.to_owned(), |text, (known, name)| text.replace(known, name))
     }

@@ -12,7 +12,6 @@ use crate::trace::Trace;
 /// Returns the transcript of a case, one message per line, without the parts that differ from run to run. Only the
 /// transcript of the handshake shows the messages at the start of every conversation, so that a change of those changes
 /// one transcript and not all.
-#[must_use]
 pub fn text(trace: &Trace) -> String {
     let party = trace.header.subject.unwrap_or(Party::Agent);
     let whole = trace.header.case.as_deref().is_some_and(is_handshake);
@@ -64,7 +63,6 @@ const LONGEST_LINE: usize = 1_000;
 
 /// Returns how the new transcript differs from the old one; `None` if it does not. Another order of answers relative to
 /// the other messages is not a difference.
-#[must_use]
 pub fn changes(old: &str, new: &str, bound: Bound) -> Option<TranscriptChanges> {
     if old == new || apart(old) == apart(new) {
         return None;

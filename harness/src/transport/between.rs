@@ -43,7 +43,6 @@ pub struct Ends {
 impl Ends {
     /// Waits for the end of the proxy, in a process that is the agent only in name. If a client kills it, the proxy
     /// finds the end of its output. Returns the byte that the proxy wrote to the agent: its exit code.
-    #[must_use]
     pub fn wait(mut self) -> Option<u8> {
         let mut code = [0];
         self.stdin.read_exact(&mut code).ok().map(|()| code[0])
@@ -90,7 +89,6 @@ impl Start {
     }
 
     /// Waits until the agent was started or failed to start; returns the reason for a failure.
-    #[must_use]
     pub fn failure(mut self) -> Option<String> {
         let mut why = String::new();
         let _ = self.0.read_to_string(&mut why);
@@ -193,7 +191,6 @@ fn spawn_error(command: &[OsString], error: io::Error) -> SpawnError {
 }
 
 /// Starts this program again if this process was started to do that, so that the other one has no parent here.
-#[must_use]
 pub fn detach_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     if args.next()? != WORD {

@@ -130,7 +130,6 @@ impl Link {
 
     /// Waits for relays that another program starts: a client that a person started, or an agent that starts an MCP
     /// server; needs a Tokio runtime.
-    #[must_use]
     pub fn to_relays(relays: Relays) -> Self {
         let (sender, events) = mpsc::channel(BACKLOG);
         tokio::spawn(serve(relays, sender));
@@ -193,7 +192,6 @@ impl Link {
     }
 
     /// Returns the number of bytes queued for a relay that it has not taken yet.
-    #[must_use]
     pub fn unread(&self, connection: usize) -> usize {
         match self.inputs.get(connection) {
             Some(Input::Relay(orders)) => orders.unread(),
@@ -270,13 +268,11 @@ impl Link {
     }
 
     /// Whether the subject is an agent that serves: its process outlives a connection.
-    #[must_use]
     pub const fn serves(&self) -> bool {
         self.serves
     }
 
     /// Whether a process of the group is running.
-    #[must_use]
     pub fn runs(&self) -> bool {
         self.group.as_ref().is_some_and(ProcessGroup::alive)
     }
@@ -297,7 +293,6 @@ impl Link {
     }
 
     /// Returns the deadline for output that still arrives after [`kill`](Self::kill).
-    #[must_use]
     pub fn last_output_deadline() -> Instant {
         Instant::now() + LAST_OUTPUT
     }

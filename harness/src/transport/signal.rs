@@ -24,7 +24,6 @@ pub struct StopRequests {
 
 impl StopRequests {
     /// Listens from now on; needs a Tokio runtime. These signals no longer end the program by themselves.
-    #[must_use]
     pub fn listen() -> Self {
         Self {
             interrupt: signal(SignalKind::interrupt()),

@@ -167,7 +167,6 @@ pub struct ProcessorTimes {
 
 impl ProcessorTimes {
     /// Reads them.
-    #[must_use]
     pub fn now() -> Self {
         #[cfg(target_os = "linux")]
         return proc::processor_times().map(|(idle, all)| Self { idle, all }).unwrap_or_default();
@@ -176,7 +175,6 @@ impl ProcessorTimes {
     }
 
     /// Whether the processors were idle for half of the time since then.
-    #[must_use]
     pub const fn are_idle_since(self, before: Self) -> bool {
         let all = self.all.saturating_sub(before.all);
         all > 0 && 2 * self.idle.saturating_sub(before.idle) >= all
@@ -193,7 +191,6 @@ pub(super) fn outlives_terminal() -> bool {
 }
 
 /// Whether less than a third of the memory is free. Known on Linux only; elsewhere memory never looks scarce.
-#[must_use]
 pub fn is_memory_scarce() -> bool {
     #[cfg(target_os = "linux")]
     return proc::memory().is_some_and(|(free, all)| 3 * free < all);
@@ -203,7 +200,6 @@ pub fn is_memory_scarce() -> bool {
 
 /// Returns the time that the descendants of this process have used the processors, in ticks. Known on Linux only;
 /// elsewhere it is 0.
-#[must_use]
 pub fn used_by_descendants() -> u64 {
     #[cfg(target_os = "linux")]
     return proc::used_by_descendants();
@@ -212,7 +208,6 @@ pub fn used_by_descendants() -> u64 {
 }
 
 /// Whether a process with this id exists and has not ended.
-#[must_use]
 pub fn is_running(id: u32) -> bool {
     #[cfg(target_os = "linux")]
     return proc::state(id).is_some_and(|state| state.runs);
@@ -282,7 +277,6 @@ pub struct TreeUse {
 
 impl TreeUse {
     /// Reads the use of a process and its descendants.
-    #[must_use]
     pub fn of(id: u32) -> Self {
         #[cfg(target_os = "linux")]
         return proc::tree(id).into_iter().fold(Self::default(), |all, pid| Self {

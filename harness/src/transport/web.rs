@@ -64,7 +64,6 @@ impl Web {
     }
 
     /// Returns its origin as the beginning of a URL.
-    #[must_use]
     pub fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -106,7 +105,6 @@ impl WebReply {
     }
 
     /// Answers with a stream of server-sent events.
-    #[must_use]
     pub fn stream(self) -> WebStream {
         let (sender, body) = Channel::new(BACKLOG);
         let headers = [("content-type", "text/event-stream"), ("cache-control", "no-cache")];

@@ -16,7 +16,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// Returns the name that the packages of other languages use.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -50,7 +49,6 @@ struct Failure<'r> {
 }
 
 /// Returns the results of the cases as tests. `again` returns the command that repeats a case.
-#[must_use]
 pub fn tests(report: &Value, again: impl Fn(&str) -> String, deny_inconclusive: bool) -> Vec<CaseTest> {
     let mut tests = Vec::new();
     for case in list(&report["cases"]) {

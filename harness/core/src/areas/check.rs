@@ -160,44 +160,37 @@ pub struct Check {
 
 impl Check {
     /// Creates a check of the agent.
-    #[must_use]
     pub const fn agent(requirement: &'static str, on: On) -> Self {
         Self { requirement, party: Party::Agent, on, subjects: None, alone: on.is_one_message() }
     }
 
     /// Creates a check of the client.
-    #[must_use]
     pub const fn client(requirement: &'static str, on: On) -> Self {
         Self { requirement, party: Party::Client, on, subjects: None, alone: on.is_one_message() }
     }
 
     /// Limits the check to these methods and variants of updates.
-    #[must_use]
     pub const fn only(self, subjects: &'static [&'static str]) -> Self {
         Self { subjects: Some(subjects), ..self }
     }
 
     /// Marks a check for which one message decides.
-    #[must_use]
     pub const fn alone(self) -> Self {
         Self { alone: true, ..self }
     }
 
     /// Marks a check of a payload that needs earlier messages.
-    #[must_use]
     pub const fn with_history(self) -> Self {
         Self { alone: false, ..self }
     }
 
     /// Creates a check of both parties, for which one message decides.
-    #[must_use]
     pub const fn both_alone(requirements: [&'static str; 2], on: On) -> [Self; 2] {
         let [agent, client] = Self::both(requirements, on);
         [agent.alone(), client.alone()]
     }
 
     /// Creates a check of both parties: first the requirement on the agent, then that on the client.
-    #[must_use]
     pub const fn both([agent, client]: [&'static str; 2], on: On) -> [Self; 2] {
         [Self::agent(agent, on), Self::client(client, on)]
     }

@@ -23,13 +23,11 @@ pub struct Child {
 
 impl Conversation {
     /// Whether the client knows the session: it opened it, or the agent announced it as a child of a known session.
-    #[must_use]
     pub fn knows_session(&self, id: &str) -> bool {
         self.sessions.contains_key(id) || self.children.contains_key(id)
     }
 
     /// Whether the session `id` is a child of `parent`, or a child of one.
-    #[must_use]
     pub fn is_below(&self, id: &str, parent: &str) -> bool {
         let mut id = id;
         // The announcements of an agent may form a circle.
@@ -44,7 +42,6 @@ impl Conversation {
     }
 
     /// Whether the client waits for the agent to open a session again, so that updates may be history.
-    #[must_use]
     pub fn is_replaying(&self) -> bool {
         self.sessions.values().any(|session| session.loading.is_some() || session.resuming.is_some())
     }

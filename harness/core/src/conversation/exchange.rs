@@ -46,20 +46,17 @@ pub struct Exchange {
 impl Exchange {
     /// Whether a missing answer can be a failure: the request is not deliberately wrong, and a double can represent its
     /// id. The specification leaves open how to answer other ids.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         !self.deliberate && self.id.is_exact()
     }
 
     /// Whether the request opens a session, new or old.
-    #[must_use]
     pub fn opens_a_session(&self) -> bool {
         matches!(self.method.as_str(), "session/new" | "session/load" | "session/resume" | "session/fork")
     }
 
     /// Returns the version that this answer to `initialize` agrees on, or to which it refers the client, if it exists
     /// and is not that of the edition.
-    #[must_use]
     pub fn other_version(&self, edition: &Edition, outcome: Outcome<'_>) -> Option<u64> {
         match outcome {
             _ if !opens_connection(&self.method) => None,
@@ -69,13 +66,11 @@ impl Exchange {
     }
 
     /// Returns a string member of the params.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.params.text(name)
     }
 
     /// Returns the session that the request names.
-    #[must_use]
     pub fn session(&self) -> Option<&str> {
         self.text("sessionId")
     }

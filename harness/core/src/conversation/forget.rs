@@ -52,7 +52,6 @@ pub struct Holes {
 
 impl Holes {
     /// Returns a bit for each kind, so that two values have a hole in common if any bit is set in both.
-    #[must_use]
     pub const fn bits(self) -> u8 {
         (self.anywhere as u8)
             | (self.requests as u8) << 1

@@ -33,7 +33,6 @@ pub struct History {
 }
 
 /// Returns the text blocks of the content of a message, one after the other.
-#[must_use]
 pub fn text_of_content(content: &Value) -> String {
     let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
     let texts = blocks.iter().filter(|block| block.text("type") == Some("text"));

@@ -35,7 +35,6 @@ impl PendingNotifications {
 
     /// Returns the notifications of `sender` that this answer without a request may belong to: the one that it names,
     /// or else all.
-    #[must_use]
     pub fn answered_by(&self, answer: &Answer<'_>, sender: Party) -> Vec<(usize, &str)> {
         let all = self.pending.get(&sender).into_iter().flatten().map(|(n, method)| (*n, method.as_str()));
         let to_none = answer.exchange.is_none() && answer.id.is_none_or(|id| *id == RpcId::Null);

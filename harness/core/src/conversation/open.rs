@@ -19,7 +19,6 @@ pub struct OpenRequests {
 
 impl OpenRequests {
     /// Returns the request that a party sent with this id.
-    #[must_use]
     pub fn get(&self, key: &(Party, RpcId)) -> Option<&Rc<Exchange>> {
         self.in_order.get(self.by_id.get(key)?)
     }
@@ -29,7 +28,6 @@ impl OpenRequests {
     }
 
     /// Whether a party waits for the answer to a request with this id.
-    #[must_use]
     pub fn contains_key(&self, key: &(Party, RpcId)) -> bool {
         self.by_id.contains_key(key)
     }

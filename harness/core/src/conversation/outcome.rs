@@ -15,7 +15,6 @@ pub enum Outcome<'m> {
 
 impl Outcome<'_> {
     /// Returns the code of an error.
-    #[must_use]
     pub fn error_code(&self) -> Option<i64> {
         match self {
             Self::Error(error) => error.member("code")?.as_i64(),
@@ -24,7 +23,6 @@ impl Outcome<'_> {
     }
 
     /// Describes it in messages: `a result` or `error -32601 (method not found)`.
-    #[must_use]
     pub fn describe(&self) -> String {
         match self {
             Self::Result(_) => "a result".to_owned(),

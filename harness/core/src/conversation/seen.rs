@@ -37,14 +37,12 @@ pub struct CallSeen<'m> {
 
 impl<'m> CallSeen<'m> {
     /// Returns a string member of the params.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<&'m str> {
         self.params?.text(name)
     }
 
     /// Returns a string member of the params of a call of `method`; `None` for another method, whose params are not
     /// read.
-    #[must_use]
     pub fn text_of(&self, method: &str, name: &str) -> Option<&'m str> {
         if self.method == method { self.text(name) } else { None }
     }
@@ -63,7 +61,6 @@ pub struct Answer<'m> {
 
 impl<'m> Answer<'m> {
     /// Returns the exchange and the result, if this answers `method` with one.
-    #[must_use]
     pub fn result_of(&self, method: &str) -> Option<(&'m Exchange, &'m Value)> {
         let exchange = self.exchange.filter(|exchange| exchange.method == method)?;
         match self.outcome {
@@ -103,7 +100,6 @@ pub struct Payload<'m> {
 
 impl<'m> Payload<'m> {
     /// Returns the pointer into the message for one into the payload.
-    #[must_use]
     pub fn pointer(&self, at: &str) -> String {
         format!("/{}{at}", if self.is_result { "result" } else { "params" })
     }

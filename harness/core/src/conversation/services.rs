@@ -71,7 +71,6 @@ impl Conversation {
     }
 
     /// Whether a terminal of this turn has not been released: its command may run on after the turn.
-    #[must_use]
     pub fn has_live_terminal(&self, turn: &Turn) -> bool {
         self.live_terminals().any(|terminal| terminal.turn == Some(turn.n))
     }
@@ -82,7 +81,6 @@ impl Conversation {
     }
 
     /// Whether the party answered a request sent after the event `n`.
-    #[must_use]
     pub fn answered_after(&self, party: Party, n: usize) -> bool {
         self.latest_answered.get(&party.other()).is_some_and(|&latest| latest > n)
     }

@@ -26,7 +26,6 @@ pub enum Opening {
 
 impl Opening {
     /// Returns the method that opens a session in this way.
-    #[must_use]
     pub const fn method(self) -> &'static str {
         match self {
             Self::New => "session/new",
@@ -163,13 +162,11 @@ const MOST_SPOKEN: usize = 4096;
 
 impl Session {
     /// Returns whether another prompt than the one of this event is open, or overlapped with it.
-    #[must_use]
     pub fn has_other_prompt(&self, n: usize) -> bool {
         self.turn.as_ref().is_some_and(|turn| turn.overlapped || turn.n != n)
     }
 
     /// Creates a session that has just become known.
-    #[must_use]
     pub fn new(opening: Opening, known: usize, params: &Value) -> Self {
         let text = |name: &str| params.text(name).unwrap_or_default().to_owned();
         let roots = params.member("additionalDirectories").and_then(Value::as_array);
@@ -185,20 +182,17 @@ impl Session {
     }
 
     /// Whether it is open for the client: it was created here, or a request to load or resume it succeeded.
-    #[must_use]
     pub fn is_introduced(&self) -> bool {
         self.opening == Opening::New || self.was_reopened
     }
 
     /// Whether `id` is one of the modes that the agent listed.
-    #[must_use]
     pub fn lists_mode(&self, id: &str) -> bool {
         let modes = self.modes.as_ref().and_then(|modes| modes.member("availableModes")).and_then(Value::as_array);
         modes.into_iter().flatten().any(|mode| mode.text("id") == Some(id))
     }
 
     /// Returns the current mode, as far as the client knows.
-    #[must_use]
     pub fn mode(&self) -> Option<&str> {
         self.modes.as_ref()?.member("currentModeId")?.as_str()
     }
@@ -377,7 +371,6 @@ pub struct ToolCall {
 }
 
 /// Whether a tool call with this status has finished.
-#[must_use]
 pub fn is_final(status: &str) -> bool {
     matches!(status, "completed" | "failed")
 }
@@ -388,13 +381,11 @@ impl ToolCall {
     }
 
     /// Whether it was reported as finished.
-    #[must_use]
     pub fn is_final(&self) -> bool {
         is_final(&self.status)
     }
 
     /// Whether the client allowed it in every request about it.
-    #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.permissions.iter().all(|permission| matches!(permission.answer, Some((_, Decision::Allowed))))
     }

@@ -44,7 +44,6 @@ pub struct TerminalExit {
 
 impl TerminalExit {
     /// Reads the members `exitCode` and `signal`; `None` if both are absent or null.
-    #[must_use]
     pub fn of(status: &Value) -> Option<Self> {
         let code = status.member("exitCode").and_then(Value::as_i64);
         let signal = status.text("signal").map(str::to_owned);
@@ -95,13 +94,11 @@ impl Terminal {
 
     /// Whether a request that names the id is about this terminal, and not about another one that has or had the same
     /// id.
-    #[must_use]
     pub fn is_meant(&self, exchange: &Exchange) -> bool {
         !self.shares_id && exchange.session() == Some(self.session.as_str()) && exchange.n > self.created
     }
 
     /// Whether the client had reported the exit of the command when this request was sent.
-    #[must_use]
     pub fn ended_before(&self, exchange: &Exchange) -> bool {
         self.exit.as_ref().is_some_and(|(n, _)| *n < exchange.n)
     }

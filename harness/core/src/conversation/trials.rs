@@ -118,7 +118,6 @@ impl Trials {
 
 impl Trial {
     /// Whether it has the same method and params as another request, apart from one member of the params.
-    #[must_use]
     pub fn is_like(&self, other: &Self, apart_from: &str) -> bool {
         let members = |trial: &Self| trial.exchange.params.as_object().map(|params| params.len()).unwrap_or_default();
         let has = |trial: &Self| usize::from(trial.exchange.params.member(apart_from).is_some());
@@ -135,13 +134,11 @@ impl Trial {
     }
 
     /// Whether it is a prompt, and the agent did nothing in its turn.
-    #[must_use]
     pub fn did_nothing(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| !turn.acted)
     }
 
     /// Whether it is a prompt of the same session as another one.
-    #[must_use]
     pub fn is_turn_beside(&self, other: &Self) -> bool {
         self.turn.is_some() && other.turn.is_some() && self.exchange.session() == other.exchange.session()
     }
@@ -223,7 +220,6 @@ impl Conversation {
 }
 
 /// Whether a member of params is an object with something in it.
-#[must_use]
 pub fn has_entries(params: &Value, name: &str) -> bool {
     params.member(name).and_then(Value::as_object).is_some_and(|object| !object.is_empty())
 }

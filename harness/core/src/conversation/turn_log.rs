@@ -148,7 +148,6 @@ impl Conversation {
 
     /// Returns the time between two moments that counts for a party; `heard` is the number of bytes sent until the
     /// first. A busy machine takes up to a second to read a million bytes, and their sender waits for that.
-    #[must_use]
     pub const fn in_between(&self, (us, heard): (u64, u64), until: u64) -> Duration {
         between(us, until).saturating_sub(Duration::from_micros(self.heard.saturating_sub(heard)))
     }

@@ -180,13 +180,11 @@ impl Work {
     }
 
     /// Returns whether the agent is at work: it reported `running` or `requires_action` last.
-    #[must_use]
     pub fn is_active(&self) -> bool {
         matches!(self.state.as_deref(), Some("running" | "requires_action"))
     }
 
     /// Returns whether the client may have asked for the end of this work.
-    #[must_use]
     pub fn may_be_ended(&self) -> bool {
         self.ending.is_some() || self.was_ended_early
     }
@@ -269,7 +267,6 @@ impl Work {
     }
 
     /// Whether the agent had this prompt wait for the end of other work.
-    #[must_use]
     pub fn held(&self, prompt: usize) -> bool {
         self.waiting.is_some_and(|waiting| waiting.n == prompt && waiting.is_held)
     }
@@ -341,7 +338,6 @@ fn is_output(variant: &str) -> bool {
 }
 
 /// Whether the params of a resume ask for a replay.
-#[must_use]
 pub fn asks_replay(params: &Value) -> bool {
     params.member("replayFrom").is_some_and(|from| !from.is_null())
 }

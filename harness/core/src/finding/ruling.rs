@@ -42,13 +42,11 @@ pub enum Doubt {
 
 impl Finding {
     /// Whether it is a failure that a second process has to show.
-    #[must_use]
     pub const fn is_unconfirmed(&self) -> bool {
         matches!(self.doubt, Some(Doubt::Once | Doubt::Unconfirmed))
     }
 
     /// Renders the sentence for people.
-    #[must_use]
     pub fn text(&self) -> String {
         let doubt = match self.doubt {
             None => "",
@@ -82,7 +80,6 @@ pub struct Tally {
 
 impl Tally {
     /// Returns the joined verdict: the worst of all findings.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         let base = match (&self.not_applicable, self.passes) {
             (_, 1..) => Verdict::Pass,

@@ -33,7 +33,6 @@ impl CaseVerdict {
     }
 
     /// Returns the verdict on a case that shows the mistake for which another case fails.
-    #[must_use]
     pub fn same_mistake(requirement: &str, failed: String) -> Self {
         let cause = Cause::SameMistake { requirement: requirement.to_owned(), case: failed.clone() };
         Self::new(Verdict::Inconclusive, format!("same mistake as {failed}")).because(cause)
@@ -46,7 +45,6 @@ impl CaseVerdict {
 
 /// Joins the steps with the findings: only a violated MUST fails a case, and only the requirements of the case let it
 /// pass.
-#[must_use]
 pub fn judge_case(trace: &Trace, judgement: &Judgement, catalogue: &Catalogue) -> CaseVerdict {
     let subject = trace.header.subject.unwrap_or(Party::Agent);
     let steps =

@@ -119,7 +119,6 @@ pub enum Cause {
 
 impl Cause {
     /// Returns the name of the kind, as it is serialized.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::PromptNotFollowed { .. } => "prompt-not-followed",

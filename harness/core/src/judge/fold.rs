@@ -40,7 +40,6 @@ use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, Members, RpcId
 /// # Ok(())
 /// # }
 /// ```
-#[must_use]
 pub fn judge(trace: &Trace, edition: &'static Edition) -> Judgement {
     let mut judge = Judge::new(&trace.header, edition);
     trace.events.iter().for_each(|event| judge.event(event));
@@ -93,7 +92,6 @@ const MOST_PARKED: usize = 64;
 
 impl Judge {
     /// Creates a judge for the trace with this header.
-    #[must_use]
     pub fn new(header: &Header, edition: &'static Edition) -> Self {
         let parties = header.subject.map_or(vec![Party::Agent, Party::Client], |party| vec![party]);
         Self {
@@ -123,7 +121,6 @@ impl Judge {
     }
 
     /// Sets other limits of memory than usual.
-    #[must_use]
     pub const fn with_memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
         self
@@ -132,7 +129,6 @@ impl Judge {
     /// Also passes inputs of other subjects to each check, for tests.
     ///
     /// Panics if a check has a finding for such an input.
-    #[must_use]
     pub const fn proving_subjects(mut self) -> Self {
         self.checks.proves_subjects = true;
         self

@@ -52,7 +52,6 @@ impl NotCovered {
     }
 
     /// Whether the party speaks the version.
-    #[must_use]
     pub fn is_of(&self, party: Party) -> bool {
         self.party.is_none_or(|speaks| speaks == party)
     }
@@ -67,7 +66,6 @@ impl Judgement {
     }
 
     /// Returns the verdict on one requirement.
-    #[must_use]
     pub fn verdict(&self, requirement: &str) -> Verdict {
         match self.tallies.get(requirement).map_or(Verdict::NotExercised, Tally::verdict) {
             Verdict::NotExercised if self.applies.get(requirement) == Some(&false) => Verdict::NotApplicable,
@@ -77,7 +75,6 @@ impl Judgement {
 
     /// Lists the differences from another judgement in verdict, evidence or number of findings; the sentences may
     /// differ.
-    #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let none = Tally::default();
         let ids: BTreeSet<&String> = self.tallies.keys().chain(other.tallies.keys()).collect();

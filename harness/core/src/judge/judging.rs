@@ -113,7 +113,6 @@ impl CaseOutline {
 
 impl JudgingSession {
     /// Starts with the header of a trace.
-    #[must_use]
     pub fn new(header: &Header, edition: &'static Edition) -> Self {
         let judge = Judge::new(header, edition);
         let cases = vec![CaseOutline::new(header.clone(), 0)];
@@ -172,21 +171,18 @@ impl JudgingSession {
     }
 
     /// Returns the version that the current connection agreed on, if it exists and is not that of the edition.
-    #[must_use]
     pub const fn other_version(&self) -> Option<u64> {
         self.judge.other_version()
     }
 
     /// Ends a recording, or the trace of a single case. If there are several cases, returns the last one; see
     /// [`Self::close_by_case`].
-    #[must_use]
     pub fn close(self) -> JudgedTrace {
         let last = self.close_by_case().pop();
         last.unwrap_or_else(|| unreachable!("a trace has at least one case"))
     }
 
     /// Ends the trace, and returns the judgement on each of its cases, in their order; there is at least one.
-    #[must_use]
     pub fn close_by_case(self) -> Vec<JudgedTrace> {
         let judgements = self.judge.finish_by_case();
         let cases = judgements.into_iter().zip(self.cases);
@@ -196,7 +192,6 @@ impl JudgingSession {
 
 impl JudgedTrace {
     /// Returns the positions of the events that prove a finding, for a second reading of the recording.
-    #[must_use]
     pub fn evidence(&self) -> BTreeSet<usize> {
         let findings = self.judgement.tallies.values().flat_map(|tally| &tally.findings);
         findings.flat_map(|finding| finding.events.iter().copied()).collect()
@@ -208,7 +203,6 @@ impl JudgedTrace {
     }
 
     /// Returns the header of the trace.
-    #[must_use]
     pub const fn header(&self) -> &Header {
         &self.outline.trace.header
     }
@@ -217,7 +211,6 @@ impl JudgedTrace {
     ///
     /// Steps are recorded when they are over, and forbidden lines at the end. So it is the step that is itself the
     /// evidence or names the event, or else the next step.
-    #[must_use]
     pub fn line_of(&self, evidence: &[usize]) -> Option<usize> {
         let deciding = *evidence.first()?;
         let steps = || {
@@ -232,7 +225,6 @@ impl JudgedTrace {
     }
 
     /// Returns the time that the case took.
-    #[must_use]
     pub const fn took(&self) -> Duration {
         Duration::from_micros(self.outline.last_us.saturating_sub(self.outline.first_us))
     }
@@ -243,7 +235,6 @@ impl JudgedTrace {
     }
 
     /// Returns the number of starts of the subject in this part of the trace.
-    #[must_use]
     pub fn starts(&self) -> usize {
         let spawned = |event: &&Event| matches!(event.what, What::Process(ProcessEvent::Spawned { .. }));
         self.outline.trace.events.iter().filter(spawned).count()
@@ -251,7 +242,6 @@ impl JudgedTrace {
 
     /// Returns the last lines on standard error, if the subject exited in the case without being asked to. A client may
     /// have its reasons to exit, unless it was in the middle of something.
-    #[must_use]
     pub fn last_stderr(&self, party: Party) -> Vec<String> {
         let exited = match party {
             Party::Agent => unasked_exit(&self.outline.trace.events).is_some(),
@@ -261,19 +251,16 @@ impl JudgedTrace {
     }
 
     /// Returns the number of lines without a known sender.
-    #[must_use]
     pub const fn unattributed(&self) -> usize {
         self.outline.unattributed
     }
 
     /// Returns the proofs of absence, with their number.
-    #[must_use]
     pub const fn fences(&self) -> &BTreeMap<String, usize> {
         &self.outline.fences
     }
 
     /// Returns the verdict on the trace as a case, for one party.
-    #[must_use]
     pub fn verdict(&self, party: Party, catalogue: &Catalogue) -> CaseVerdict {
         let mut outline = self.outline.trace.clone();
         outline.header.subject = Some(party);
@@ -281,7 +268,6 @@ impl JudgedTrace {
     }
 
     /// Returns the same with other findings.
-    #[must_use]
     pub fn with_findings(&self, change: impl Fn(&str, &Finding) -> Finding) -> Self {
         let mut changed = self.clone();
         for (id, tally) in &mut changed.judgement.tallies {
@@ -296,7 +282,6 @@ impl JudgedTrace {
     }
 
     /// Returns the same verdict without violations of requirements that the case does not name.
-    #[must_use]
     pub fn own_verdict(&self, party: Party, catalogue: &Catalogue) -> CaseVerdict {
         let mut own = self.clone();
         let foreign = own.judgement.tallies.iter_mut().filter(|(id, _)| !self.header().requirements.contains(id));

@@ -73,7 +73,6 @@ impl Finding {
     /// deciding event, and the pointer of one is that of the other or leads into it. A finding without a pointer
     /// concerns the whole message; a specific one without a pointer shares only the mistake of a finding like this. If
     /// neither has a pointer, it is enough that this finding rests on the deciding event of the other.
-    #[must_use]
     pub fn is_same_mistake(&self, specific: &Self) -> bool {
         let is_within = |inner: &str, outer: &str| {
             inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -102,7 +101,6 @@ const COMMON: [&str; 9] =
 
 /// Returns a name of a mistake by the kind and fields of its findings. Two steps that went otherwise than their cases
 /// expect are one mistake only if they expected and observed the same.
-#[must_use]
 pub fn signature(kind: &str, fields: &Map<String, Value>) -> String {
     let is_of_step = fields.contains_key("observation");
     let stays = |(name, _): &(&String, &Value)| is_of_step || COMMON.contains(&name.as_str());

@@ -17,7 +17,6 @@ pub struct Registry {
 
 impl Registry {
     /// Returns the checks of this program.
-    #[must_use]
     pub fn all() -> &'static Self {
         static ALL: LazyLock<Registry> = LazyLock::new(|| {
             let checks = areas::all();
@@ -35,7 +34,6 @@ impl Registry {
 
     /// Returns the requirements that a function checks or that the shape table owns; a case may decide others by its
     /// steps.
-    #[must_use]
     pub fn requirements(&self) -> BTreeSet<&'static str> {
         self.places.keys().copied().collect()
     }

@@ -36,7 +36,6 @@ pub enum EndCause {
 impl EndCause {
     /// Classifies the end from the facts. An agent should exit only when its input ends. A client may have reasons to
     /// exit while it waits for an answer, and reports that by its exit code: 0, or one that its profile lists.
-    #[must_use]
     pub fn of(end: &SubjectEnd, subject: Party) -> Self {
         let crashed = match &end.exit {
             Some(Exit::Code(code)) => *code != 0 && end.meaning.is_none(),
@@ -66,7 +65,6 @@ pub(super) fn ended_unexplained(step: &StepEvent, subject: Party) -> bool {
 }
 
 /// Returns what the subject did in a step and what was expected instead, as one sentence fragment.
-#[must_use]
 pub fn step_text(step: &StepEvent, subject: Party) -> String {
     if let Some(sentence) = sentence(step, subject) {
         return sentence;
@@ -164,7 +162,6 @@ pub(super) fn step_fact(step: &StepEvent, subject: Party) -> Fact {
 }
 
 /// Returns the expectation of a step, in words.
-#[must_use]
 pub fn expected_text(step: &StepEvent, subject: Party) -> Option<String> {
     Some(match step.expected.as_ref()? {
         Expected::Message(message) => message_text(message),
@@ -198,7 +195,6 @@ pub fn expected_text(step: &StepEvent, subject: Party) -> Option<String> {
 }
 
 /// Returns the observation of the runner, in words; empty if the step went as expected.
-#[must_use]
 pub fn observed_text(step: &StepEvent, subject: Party) -> String {
     let Some(observed) = &step.observed else { return String::new() };
     match observed {

@@ -22,7 +22,6 @@ pub struct Update<'v> {
 
 impl<'v> Update<'v> {
     /// Returns the text of its content.
-    #[must_use]
     pub fn text(&self) -> Option<&'v str> {
         self.body.member("content")?.member("text")?.as_str()
     }

@@ -61,7 +61,6 @@ pub struct Capability {
 
 impl Capability {
     /// Returns the path as text.
-    #[must_use]
     pub fn name(&self) -> String {
         self.path.join(".")
     }
@@ -84,7 +83,6 @@ pub(super) fn find(table: &'static [Capability], party: Party, feature: Feature<
 }
 
 /// Whether a capability of this name was a draft before the newest revision, in either version.
-#[must_use]
 pub fn is_former_draft(name: &str) -> bool {
     V1.iter().chain(V2).any(|row| row.was_draft && row.path.last() == Some(&name))
 }

@@ -26,7 +26,6 @@ pub const NEWEST_STABLE_MAJOR: u64 = 1;
 const PREVIEW_SINCE: &str = "2026-11-20";
 
 /// Returns what an edition is that is not stable: a `preview` or a `draft`.
-#[must_use]
 pub fn edition_stage(name: &str) -> Option<&'static str> {
     let (major, day) = name.strip_prefix('v')?.split_once('@')?;
     let is_stable = major.parse::<u64>().ok()? <= NEWEST_STABLE_MAJOR;
@@ -34,7 +33,6 @@ pub fn edition_stage(name: &str) -> Option<&'static str> {
 }
 
 /// The name of an edition for people; one that is not stable is marked, as in `v2@2026-11-20 (preview)`.
-#[must_use]
 pub fn edition_label(name: &str) -> Cow<'_, str> {
     match edition_stage(name) {
         Some(stage) => format!("{name} ({stage})").into(),
@@ -103,7 +101,6 @@ pub struct Differences {
 
 impl Edition {
     /// Compares a payload with its definition.
-    #[must_use]
     pub fn differences(&self, definition: &str, value: &Value) -> Differences {
         let problems = self.stable.problems(definition, value);
         if problems.is_empty() {
@@ -121,7 +118,6 @@ impl Edition {
     }
 
     /// Returns the problems of a payload that no other revision excuses.
-    #[must_use]
     pub fn unexcused(&self, definition: &str, value: &Value, problems: Vec<Problem>) -> Vec<Problem> {
         match &self.other_revision {
             Some(other) if !problems.is_empty() => other.without_defined(definition, value, problems).0,
@@ -130,7 +126,6 @@ impl Edition {
     }
 
     /// Compares a payload with its definition, and also looks for the members that its `parts` do not define.
-    #[must_use]
     pub fn differences_with_members(&self, definition: &str, value: &Value, parts: &Parts<'_>) -> Differences {
         let mut differences = self.differences(definition, value);
         let unknown = parts.members.iter().filter(|member| member.known != Site::Defined);
@@ -149,7 +144,6 @@ impl Edition {
     }
 
     /// Returns whether a payload has a member or a value that only another revision defines.
-    #[must_use]
     pub fn is_of_other_revision(&self, definition: &str, value: &Value) -> bool {
         let parts = self.stable.parts(definition, value);
         self.other_revision.is_some()
@@ -157,26 +151,22 @@ impl Edition {
     }
 
     /// Returns whether only another revision has a member of this name, in any place.
-    #[must_use]
     pub fn other_revision_has_name(&self, name: &str) -> bool {
         !self.member_names.contains(name) && self.other_revision.as_ref().is_some_and(|other| other.has_member(name))
     }
 
     /// Returns whether a draft or another revision has this value in a set of strings.
-    #[must_use]
     pub fn has_value_elsewhere(&self, definition: &str, value: &str) -> bool {
         self.unstable.has_value(definition, value)
             || self.other_revision.as_ref().is_some_and(|other| other.has_value(definition, value))
     }
 
     /// Returns whether another revision has a method of this name for the party.
-    #[must_use]
     pub fn other_revision_has_method(&self, sender: Party, method: &str) -> bool {
         self.other_revision.as_ref().is_some_and(|other| other.knows(sender, method))
     }
 
     /// Returns the version in a result of `initialize`, if it exists and is not that of this edition.
-    #[must_use]
     pub fn other_version(&self, result: &Value) -> Option<u64> {
         let version = result.member("protocolVersion")?.as_u64()?;
         Some(version).filter(|&version| (1..=NEWEST_MAJOR).contains(&version) && version != u64::from(self.major))
@@ -184,7 +174,6 @@ impl Edition {
 
     /// Returns the version that an agent supports which refused this edition's, by the rules of version 2: error
     /// -32022, whose data lists only later versions.
-    #[must_use]
     pub fn refused_for(&self, params: &Value, error: &Value) -> Option<u64> {
         const UNSUPPORTED: i64 = -32022;
         let major = u64::from(self.major);
@@ -254,7 +243,6 @@ impl std::fmt::Debug for Edition {
 }
 
 /// SHA-256 in lower-case hexadecimal digits.
-#[must_use]
 pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
     use std::fmt::Write;
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {

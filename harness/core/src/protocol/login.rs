@@ -23,7 +23,6 @@ pub struct TerminalLogin {
 
 impl TerminalLogin {
     /// Reads a method in `authMethods`; `None` if it has another type or is malformed.
-    #[must_use]
     pub fn of(method: &Value) -> Option<Self> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let member = |name: &str| method.get(name).filter(|value| !value.is_null());

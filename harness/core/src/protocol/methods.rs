@@ -47,7 +47,6 @@ const fn form(sender: Party, kind: Kind) -> usize {
 
 impl MethodTable {
     /// Reads the table from the schema; no method is written by hand.
-    #[must_use]
     pub fn derive(schema: &Schema) -> Self {
         let mut table = Self::default();
         for sender in [Party::Agent, Party::Client] {
@@ -76,19 +75,16 @@ impl MethodTable {
     }
 
     /// Returns the method with this name that `sender` may send in this form.
-    #[must_use]
     pub fn find(&self, sender: Party, kind: Kind, name: &str) -> Option<&Method> {
         self.by_name.get(name)?[form(sender, kind)].as_ref()
     }
 
     /// Whether `sender` may send the method, as a request or as a notification.
-    #[must_use]
     pub fn knows(&self, sender: Party, name: &str) -> bool {
         self.kind_of(sender, name).is_some()
     }
 
     /// Returns the form in which `sender` sends the method.
-    #[must_use]
     pub fn kind_of(&self, sender: Party, name: &str) -> Option<Kind> {
         let forms = self.by_name.get(name)?;
         [Kind::Request, Kind::Notification].into_iter().find(|&kind| forms[form(sender, kind)].is_some())

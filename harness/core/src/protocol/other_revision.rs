@@ -44,7 +44,6 @@ impl OtherRevision {
     }
 
     /// Returns the name of the revision.
-    #[must_use]
     pub const fn revision(&self) -> &'static str {
         self.source.revision
     }
@@ -93,25 +92,21 @@ impl OtherRevision {
     }
 
     /// Returns the places of all members of a payload that this revision defines.
-    #[must_use]
     pub fn defined(&self, definition: &str, value: &Value) -> BTreeSet<String> {
         self.files().iter().flat_map(|file| file.schema.parts(definition, value).defined()).collect()
     }
 
     /// Whether a definition has a member of this name.
-    #[must_use]
     pub fn has_member(&self, name: &str) -> bool {
         self.files().iter().any(|file| file.names.contains(name))
     }
 
     /// Whether a definition has this string among its values, or as the tag of one of its branches.
-    #[must_use]
     pub fn has_value(&self, definition: &str, value: &str) -> bool {
         self.files().iter().any(|file| file.schema.has_value(definition, value))
     }
 
     /// Whether the party may send the method.
-    #[must_use]
     pub fn knows(&self, sender: Party, method: &str) -> bool {
         self.files().iter().any(|file| file.methods.knows(sender, method))
     }

@@ -1,7 +1,6 @@
 //! Absolute paths in the protocol, for any system of the other party.
 
 /// Whether a path is absolute: in the form of POSIX, with a drive letter, or as a UNC path.
-#[must_use]
 pub fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     let drive =

@@ -62,7 +62,6 @@ impl Problem {
 
     /// Whether this is a null capability of the client. Receivers use the default instead, so such a message is not a
     /// violation, and shows whether null counts as not advertised.
-    #[must_use]
     pub fn is_null_capability(&self, params: &Value) -> bool {
         self.at.starts_with("/clientCapabilities/") && params.pointer(&self.at).is_some_and(Value::is_null)
     }

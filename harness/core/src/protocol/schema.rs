@@ -29,7 +29,6 @@ const ADDRESS: &str = "acp:schema";
 
 impl Schema {
     /// Keeps a parsed schema file until the program exits.
-    #[must_use]
     pub fn new(root: Value) -> Self {
         let root: &'static Value = Box::leak(Box::new(root));
         let names = root.get("$defs").and_then(Value::as_object).into_iter().flat_map(|defs| defs.keys());
@@ -38,32 +37,27 @@ impl Schema {
     }
 
     /// Also reports values of open sets that are neither defined nor begin with an underscore.
-    #[must_use]
     pub fn with_open_sets(mut self) -> Self {
         self.open_sets = OpenSets::of(self.root);
         self
     }
 
     /// Returns the whole file.
-    #[must_use]
     pub fn root(&self) -> &'static Value {
         self.root
     }
 
     /// Returns one definition.
-    #[must_use]
     pub fn definition(&self, name: &str) -> Option<&'static Value> {
         self.root.get("$defs").and_then(|defs| defs.get(name))
     }
 
     /// Splits `value` into the parts that the definition describes; it skips free-form values.
-    #[must_use]
     pub fn parts<'v>(&self, definition: &str, value: &'v Value) -> Parts<'v> {
         self.nodes.parts(definition, value)
     }
 
     /// Returns every difference of `value` from the definition; empty if it fits or if the definition does not exist.
-    #[must_use]
     pub fn problems(&self, definition: &str, value: &Value) -> Vec<Problem> {
         let Some(validator) = self.validator(definition) else { return Vec::new() };
         let mut problems = if self.open_sets.is_empty() {
@@ -107,7 +101,6 @@ impl Schema {
     }
 
     /// Returns the names of all members in the definitions of the file.
-    #[must_use]
     pub fn member_names(&self) -> BTreeSet<&'static str> {
         let mut names = BTreeSet::new();
         collect_names(self.root, &mut names);
@@ -115,7 +108,6 @@ impl Schema {
     }
 
     /// Whether a definition has this string among its values, or as the tag of one of its branches.
-    #[must_use]
     pub fn has_value(&self, definition: &str, value: &str) -> bool {
         fn has(node: &Value, value: &str) -> bool {
             match node {

@@ -45,7 +45,6 @@ pub struct Object<'v> {
 
 impl Parts<'_> {
     /// Returns the places of the members that the definition contains.
-    #[must_use]
     pub fn defined(&self) -> BTreeSet<String> {
         self.members.iter().filter(|member| member.known == Site::Defined).map(Member::at).collect()
     }
@@ -60,7 +59,6 @@ impl Object<'_> {
 
 impl Member<'_> {
     /// Returns the JSON pointer to the value. Each call builds it, since few members need one.
-    #[must_use]
     pub fn at(&self) -> String {
         below(&self.object, &escaped(self.name))
     }

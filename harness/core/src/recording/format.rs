@@ -38,7 +38,6 @@ impl Format {
         [Self::Trace, Self::Ndjson, Self::Tee, Self::Conductor, Self::Zed, Self::Devtools, Self::Har];
 
     /// Returns the name on the command line.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Trace => "trace",
@@ -52,7 +51,6 @@ impl Format {
     }
 
     /// Returns the gaps of a recording in this format.
-    #[must_use]
     pub fn lacks(self) -> Vec<Lack> {
         match self {
             Self::Trace => Vec::new(),

@@ -107,13 +107,11 @@ impl ConversationFact {
 
 impl AppliesWhen {
     /// Whether a program can evaluate it, and it is not always true.
-    #[must_use]
     pub fn is_evaluated(&self) -> bool {
         !matches!(self.condition, Condition::Always | Condition::Words)
     }
 
     /// Returns it as written, without the quotes of a text for people.
-    #[must_use]
     pub fn text(&self) -> &str {
         self.text.trim_matches('"')
     }
@@ -121,7 +119,6 @@ impl AppliesWhen {
 
 impl Condition {
     /// Whether it can only be true if this party advertises a capability.
-    #[must_use]
     pub fn requires_offer(&self, of: Party) -> bool {
         match self {
             Self::All(all) => all.iter().any(|one| one.requires_offer(of)),
@@ -132,7 +129,6 @@ impl Condition {
     }
 
     /// Whether it can be true in a conversation over this transport.
-    #[must_use]
     pub fn is_possible_over(&self, transport: Transport) -> bool {
         match self {
             Self::All(all) => all.iter().all(|one| one.is_possible_over(transport)),

@@ -37,37 +37,31 @@ impl Area<'static> {
 
 impl<'r> Area<'r> {
     /// Returns the area of the requirement with this id.
-    #[must_use]
     pub fn of(id: &'r str) -> Self {
         Self(id.split('.').next().unwrap_or(id))
     }
 
     /// Returns the area of an optional method on sessions: `load` for `session/load`.
-    #[must_use]
     pub fn of_session_method(method: &'r str) -> Option<Self> {
         method.strip_prefix("session/").map(Self)
     }
 
     /// Returns the name.
-    #[must_use]
     pub const fn name(self) -> &'r str {
         self.0
     }
 
     /// Whether it is about lines and envelopes, whatever they contain.
-    #[must_use]
     pub fn is_below_content(self) -> bool {
         [Area::TRANSPORT, Area::JSONRPC].contains(&self)
     }
 
     /// Whether its requirements hold for every version of the protocol.
-    #[must_use]
     pub fn is_versionless(self) -> bool {
         self.is_below_content() || self == Area::HTTP
     }
 
     /// Whether an agent satisfies or violates its requirements only when its model calls a tool.
-    #[must_use]
     pub fn is_about_tools(self) -> bool {
         [Area::TOOL, Area::FS, Area::TERMINAL, Area::PERMISSION].contains(&self)
     }

@@ -76,7 +76,6 @@ pub enum DifferenceKind {
 
 impl DifferenceKind {
     /// Returns the name in files and output.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::New => "new",

@@ -20,19 +20,16 @@ pub enum Transport {
 
 impl Transport {
     /// Whether these are standard streams.
-    #[must_use]
     pub const fn is_stdio(&self) -> bool {
         matches!(self, Self::Stdio)
     }
 
     /// Returns the transport with this name on a command line.
-    #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         [Self::Stdio, Self::Http, Self::WebSocket].into_iter().find(|transport| transport.word() == word)
     }
 
     /// Returns its name on a command line and in reports.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
@@ -42,7 +39,6 @@ impl Transport {
     }
 
     /// Returns its name for people.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
@@ -63,7 +59,6 @@ pub struct Transports {
 
 impl Transports {
     /// Returns that of a party.
-    #[must_use]
     pub const fn of(self, party: Party) -> Transport {
         match party {
             Party::Agent => self.agent,

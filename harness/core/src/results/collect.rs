@@ -59,7 +59,6 @@ pub struct UnconfirmedFailure {
 
 impl Collector {
     /// Creates a collector for one subject.
-    #[must_use]
     pub fn new(edition: &'static Edition, kind: Party, command: Vec<String>) -> Self {
         Self {
             edition,
@@ -80,20 +79,17 @@ impl Collector {
     }
 
     /// Returns the edition by which the traces are checked.
-    #[must_use]
     pub const fn edition(&self) -> &'static Edition {
         self.edition
     }
 
     /// Marks the subject as operated by a person.
-    #[must_use]
     pub const fn driven_by_hand(mut self) -> Self {
         self.driven = Some(Driven::Manual);
         self
     }
 
     /// Returns the description of this suite.
-    #[must_use]
     pub fn suite(&self) -> SuiteInfo {
         SuiteInfo {
             version: self.suite_version.to_owned(),
@@ -105,7 +101,6 @@ impl Collector {
     }
 
     /// Returns what is known of the subject.
-    #[must_use]
     pub fn subject(&self) -> SubjectInfo {
         SubjectInfo {
             kind: self.kind,
@@ -178,38 +173,32 @@ impl Collector {
     }
 
     /// Returns what the runs prove together.
-    #[must_use]
     pub const fn known(&self) -> &KnownSymptoms {
         &self.known
     }
 
     /// Returns the symptoms of the last run of a case.
-    #[must_use]
     pub fn symptoms(&self, case: &str) -> Option<&BTreeSet<Symptom>> {
         Some(&self.runs.get(case)?.last()?.symptoms)
     }
 
     /// Whether the last run of a case shows the symptom.
-    #[must_use]
     pub fn shows(&self, case: &str, symptom: &Symptom) -> bool {
         self.symptoms(case).is_some_and(|symptoms| symptoms.contains(symptom))
     }
 
     /// Whether the case alone does not decide a failure that it showed: a second process must show it too.
-    #[must_use]
     pub fn needs_second_run(&self, case: &str) -> bool {
         let mut symptoms = self.symptoms(case).into_iter().flatten();
         symptoms.any(|symptom| matches!(symptom, Symptom::FailedOnce(_)) && !self.known.counts(symptom))
     }
 
     /// Whether a case ran or was skipped.
-    #[must_use]
     pub fn has(&self, case: &str) -> bool {
         self.runs.contains_key(case) || self.skipped.contains_key(case)
     }
 
     /// Returns the report on a case, by all runs so far; at the end, mistakes are also shared out among the cases.
-    #[must_use]
     pub fn case(&self, case: &str) -> Option<CaseReport> {
         // A case that ran and whose repetition was skipped has that run.
         let run = self.runs.get(case).map(|runs| self.report(runs));
@@ -229,20 +218,17 @@ impl Collector {
     }
 
     /// Returns the events of the last run of a case that findings name.
-    #[must_use]
     pub fn evidence(&self, case: &str) -> BTreeSet<usize> {
         let last = self.runs.get(case).and_then(|runs| runs.last());
         last.map(|run| run.judged.evidence()).unwrap_or_default()
     }
 
     /// Returns the ids of the cases that passed.
-    #[must_use]
     pub fn passed(&self) -> BTreeSet<String> {
         self.cases(|_| true).filter(|case| case.verdict == Verdict::Pass).map(|case| case.id).collect()
     }
 
     /// Returns the ids of the requirements with failures that count.
-    #[must_use]
     pub fn failed(&self) -> BTreeSet<String> {
         let counted = self.all_failures().filter(|(_, symptom, _)| self.known.counts(symptom));
         counted.map(|(_, _, failure)| failure.requirement.clone()).collect()
@@ -250,7 +236,6 @@ impl Collector {
 
     /// Returns the failures that no process has confirmed, one of each kind: those of MUSTs first, and of each the one
     /// with the fewest cases before it.
-    #[must_use]
     pub fn unconfirmed(&self) -> Vec<UnconfirmedFailure> {
         let mut found: BTreeMap<(Option<Level>, &str, &str), UnconfirmedFailure> = BTreeMap::new();
         for (run, symptom, failure) in self.all_failures().filter(|(_, symptom, _)| !self.known.counts(symptom)) {
@@ -276,7 +261,6 @@ impl Collector {
     }
 
     /// Returns what the cases show so far.
-    #[must_use]
     pub fn interim(&self) -> InterimResults {
         let failed: BTreeSet<String> = self.all_failures().map(|(_, _, failure)| failure.requirement.clone()).collect();
         let passed: BTreeSet<&String> = self.runs.values().flatten().flat_map(CaseRun::passed).collect();
@@ -288,7 +272,6 @@ impl Collector {
     }
 
     /// Whether the agent called a tool.
-    #[must_use]
     pub fn calls_tools(&self) -> bool {
         let mut decided = self.runs.values().flatten().flat_map(CaseRun::decided);
         decided.any(|id| Area::of(id).is_about_tools())
@@ -314,7 +297,6 @@ impl Collector {
     }
 
     /// Joins everything so far into the report. With `strict`, a violated SHOULD counts like a violated MUST.
-    #[must_use]
     pub fn finish(&self, took: Duration, strict: bool) -> RunReport {
         let (edition, kind) = (self.edition, self.kind);
         let catalogue = &edition.catalogue;

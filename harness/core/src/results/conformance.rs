@@ -5,7 +5,6 @@ use crate::requirement::{Level, Status};
 use crate::verdict::{Conformance, Verdict};
 
 /// Joins the verdicts on these requirements; with `strict`, a SHOULD counts like a MUST.
-#[must_use]
 pub fn conformance<'r>(
     requirements: impl IntoIterator<Item = &'r RequirementReport>,
     cases: &[CaseReport],

@@ -10,7 +10,6 @@ use super::requirement::unless_open;
 
 /// Joins two reports of shards of one run. The expected failures must be applied again, since only all cases show the
 /// result of an entry.
-#[must_use]
 pub fn join(one: RunReport, other: RunReport) -> RunReport {
     let pairs = one.requirements.into_iter().zip(other.requirements);
     let mut requirements: Vec<_> = pairs.map(|(one, other)| requirement(one, other)).collect();

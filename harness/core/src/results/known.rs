@@ -110,25 +110,21 @@ impl KnownSymptoms {
     }
 
     /// Whether a failure counts: a case showed it alone, or in two processes.
-    #[must_use]
     pub(super) fn confirms(&self, failure: &Failure) -> bool {
         self.is_proved_alone(failure) || self.repeated.contains(failure)
     }
 
     /// Whether a case showed the failure alone.
-    #[must_use]
     pub(super) fn is_proved_alone(&self, failure: &Failure) -> bool {
         self.proved.contains(&Symptom::Failed(failure.clone()))
     }
 
     /// Whether a failure that needs a second process was shown by one.
-    #[must_use]
     pub(super) fn confirms_once(&self, failure: &Failure) -> bool {
         self.processes.get(failure).is_some_and(|processes| *processes >= 2)
     }
 
     /// Whether a failure counts; false for other symptoms.
-    #[must_use]
     pub fn counts(&self, symptom: &Symptom) -> bool {
         match symptom {
             Symptom::Failed(failure) => self.confirms(failure),
@@ -140,7 +136,6 @@ impl KnownSymptoms {
 
     /// Returns the symptoms of a case that need a further run. An exit that is confirmed explains why the case went no
     /// further.
-    #[must_use]
     pub fn open(&self, case: &str, symptoms: &BTreeSet<Symptom>) -> BTreeSet<Symptom> {
         let is_exit = |symptom: &Symptom| matches!(symptom, Symptom::Unmet { outcome: Outcome::Ended, .. });
         let is_explained =
@@ -176,7 +171,6 @@ impl KnownSymptoms {
 impl Symptom {
     /// Whether it fails nothing, and neither a time limit nor the end of the process led to it. Then a second shared
     /// conversation is proof enough.
-    #[must_use]
     pub const fn shows_in_any_conversation(&self) -> bool {
         match self {
             Self::Undecided(_) => true,

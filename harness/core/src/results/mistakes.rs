@@ -14,7 +14,6 @@ use crate::verdict::Verdict;
 impl CaseReport {
     /// Returns the verdict without the violated requirements that the case does not name, and as if no other case
     /// showed the same mistakes.
-    #[must_use]
     pub fn own_verdict(&self) -> CaseVerdict {
         let all = || CaseVerdict { verdict: self.verdict, reason: self.reason.clone(), cause: self.cause.clone() };
         self.otherwise.clone().unwrap_or_else(all)

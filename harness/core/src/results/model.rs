@@ -28,7 +28,6 @@ pub const FORMAT: &str = "acp-conformance-report/2";
 pub const STDIO: &str = "stdio";
 
 /// The JSON Schema of a report, as it is committed in `schemas/report.schema.json`.
-#[must_use]
 pub fn schema() -> serde_json::Value {
     let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
     generator.into_root_schema_for::<RunReport>().to_value()
@@ -102,7 +101,6 @@ pub struct RunReport {
 
 impl RunReport {
     /// Whether a violated requirement of this level makes the subject non-conformant.
-    #[must_use]
     pub fn counts(&self, level: Level) -> bool {
         level == Level::Must || self.strict && level == Level::Should
     }
@@ -110,7 +108,6 @@ impl RunReport {
     /// Returns what the run shows, given the conformance by its requirements: a selection of cases passed if each case
     /// did or has an excused verdict, and it never shows that the subject is conformant. If the subject speaks another
     /// version of the protocol, it shows nothing.
-    #[must_use]
     pub fn outcome(&self, conformance: Conformance, is_excused: impl Fn(Verdict) -> bool) -> Conformance {
         let is_over = self.shard.is_none() && self.partial.is_none() && self.obstacle.is_none();
         match conformance {
@@ -124,7 +121,6 @@ impl RunReport {
     }
 
     /// Whether there are cases, and the subject speaks another version of the protocol in each of them.
-    #[must_use]
     pub fn is_of_other_version(&self) -> bool {
         let is_other = |case: &CaseReport| {
             case.verdict == Verdict::NotApplicable && matches!(case.cause, Some(Cause::ProtocolVersion { .. }))
@@ -136,7 +132,6 @@ impl RunReport {
     ///
     /// A case counts as passed if some of its requirements passed, and nothing happened to which the others apply:
     /// after a fix, a program need not do more than before.
-    #[must_use]
     pub fn all_passed(&self, is_excused: impl Fn(Verdict) -> bool) -> bool {
         let verdict = |id: &String| self.requirements.iter().find(|known| known.id == *id).map(|known| known.verdict);
         let is_fine = |case: &CaseReport| match (case.verdict, &case.cause) {
@@ -161,13 +156,11 @@ impl RunReport {
     }
 
     /// Returns what carried the messages.
-    #[must_use]
     pub fn transport(&self) -> Transport {
         Transport::named(&self.suite.transport).unwrap_or_default()
     }
 
     /// Whether all of these cases ran.
-    #[must_use]
     pub fn has_all(&self, cases: &[&str]) -> bool {
         cases.iter().all(|id| self.cases.binary_search_by(|known| known.id.as_str().cmp(id)).is_ok())
     }
@@ -250,13 +243,11 @@ pub struct SubjectInfo {
 
 impl SubjectInfo {
     /// Returns the subject's own name, or else the one in its profile.
-    #[must_use]
     pub fn known_name(&self) -> Option<&str> {
         self.name.as_deref().or_else(|| Some(self.profile.as_ref()?.title.as_str()))
     }
 
     /// Returns the version that the subject reports, or else the installed one.
-    #[must_use]
     pub fn known_version(&self) -> Option<&str> {
         self.version.as_deref().or_else(|| self.profile.as_ref()?.version.as_deref())
     }

@@ -65,7 +65,6 @@ impl Key {
 }
 
 /// Whether the agent did anything in the run that requires a tool call of a model.
-#[must_use]
 pub fn calls_tools(requirements: &[RequirementReport]) -> bool {
     requirements.iter().any(|requirement| Area::of(&requirement.id).is_about_tools() && !requirement.cases.is_empty())
 }

@@ -11,7 +11,6 @@ use crate::verdict::Verdict;
 /// each has the verdicts of all runs. The subject and the end of the run are those of the last report.
 ///
 /// Returns `None` without reports.
-#[must_use]
 pub fn join_runs(reports: Vec<RunReport>) -> Option<RunReport> {
     let mut repeated = Repeated { runs: reports.len(), ..Repeated::default() };
     let mut requirements: Vec<RequirementReport> = Vec::new();
@@ -53,7 +52,6 @@ pub fn join_runs(reports: Vec<RunReport>) -> Option<RunReport> {
 }
 
 /// Whether a verdict of a later run replaces the one of an earlier run.
-#[must_use]
 pub fn replaces(new: Verdict, known: Verdict) -> bool {
     new != known && Verdict::over_cases([known, new]) == new
 }

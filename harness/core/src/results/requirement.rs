@@ -36,7 +36,6 @@ pub(super) struct Proof {
 }
 
 /// Returns one finding of a recording as a report on its requirement, for callers that report before the end.
-#[must_use]
 pub fn alone<'t>(
     edition: &Edition,
     requirement: &str,

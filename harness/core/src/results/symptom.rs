@@ -45,7 +45,6 @@ pub struct Failure {
 
 impl Symptom {
     /// Returns the failure, if it is one.
-    #[must_use]
     pub const fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Failed(failure) | Self::FailedOnce(failure) | Self::FailedIfNew(failure) => Some(failure),
@@ -56,7 +55,6 @@ impl Symptom {
 
 impl Failure {
     /// Describes a finding on this requirement.
-    #[must_use]
     pub fn new(requirement: &str, finding: &Finding) -> Self {
         let text = |name: &str| finding.fact.field(name).and_then(|value| value.as_str().map(str::to_owned));
         // The kinds of findings that need a second process have a method and no pointer.

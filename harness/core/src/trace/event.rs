@@ -155,7 +155,6 @@ pub enum McpTransport {
 
 impl McpTransport {
     /// Returns the name in the trace.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
@@ -236,7 +235,6 @@ impl AgentStart {
     /// Whether this start is a login that adds these arguments and variables to `base`, the start of a connection. The
     /// arguments identify a login anywhere, the variables only in a terminal, since a later connection may have kept
     /// them.
-    #[must_use]
     pub fn is_login(&self, base: &Self, args: &[String], env: &BTreeMap<String, String>) -> bool {
         let added = |start: &Self| !args.is_empty() && start.args.windows(args.len()).any(|window| window == args);
         let set = |start: &Self| env.iter().any(|(name, value)| start.values.get(name) == Some(value));

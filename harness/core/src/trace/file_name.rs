@@ -6,7 +6,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 const LONGEST_NAME: usize = 180;
 
 /// Returns the file name for the trace of a case, in a folder of many. A long name ends in a digest.
-#[must_use]
 pub fn file_name(case: &str) -> String {
     let mut name = case.replace('/', "-");
     if name.len() > LONGEST_NAME {

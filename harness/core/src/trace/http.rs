@@ -76,7 +76,6 @@ pub enum HttpEvent {
 
 impl HttpEvent {
     /// Returns the number of the exchange.
-    #[must_use]
     pub const fn exchange(&self) -> usize {
         match self {
             Self::Request { exchange, .. }
@@ -143,7 +142,6 @@ pub struct Posted {
 
 impl Posted {
     /// Describes a body; `None` if it is neither an object nor a list.
-    #[must_use]
     pub fn of(body: &Value) -> Option<Self> {
         let text = |at: &str| body.pointer(at).and_then(Value::as_str).map(str::to_owned);
         match body {

@@ -97,7 +97,6 @@ pub enum Lack {
 
 impl Header {
     /// Creates the header of a recording that is not a run of a case.
-    #[must_use]
     pub fn of_recording(edition: &str, lacks: Vec<Lack>) -> Self {
         Self {
             format: FORMAT.to_owned(),
@@ -122,7 +121,6 @@ impl Header {
 
 impl Header {
     /// Returns what carried the messages of each party.
-    #[must_use]
     pub fn transports(&self) -> Transports {
         let of = |party| if self.bridged == Some(party) { Transport::Stdio } else { self.transport };
         Transports { agent: of(Party::Agent), client: of(Party::Client) }
@@ -407,7 +405,6 @@ fn read_event(line: &[u8], position: usize) -> Result<Event, String> {
 
 impl Event {
     /// Returns the event as in a trace file.
-    #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(EventLine::from(self)).unwrap_or_default()
     }
@@ -474,7 +471,6 @@ fn text_or_code(bytes: &[u8]) -> (Option<String>, Option<String>) {
 }
 
 /// Returns the JSON Schema of the two kinds of line.
-#[must_use]
 pub fn file_schema() -> serde_json::Value {
     let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
     let header = generator.subschema_for::<Header>();

@@ -139,14 +139,12 @@ pub enum Precedence {
 
 impl ModelEvent {
     /// Whether the model answered the intent of a prompt, and not a request of the agent for its own purposes.
-    #[must_use]
     pub fn serves_intent(&self) -> bool {
         let named = self.request.as_ref().and_then(|request| intent_name(request.intents().last()?));
         named.is_some_and(|name| self.did.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(": ")))
     }
 
     /// Returns the bytes of its texts and names.
-    #[must_use]
     pub fn size(&self) -> usize {
         let asked = self.request.as_ref().map_or(0, |request| {
             let texts: usize = request.messages.iter().map(ModelText::size).sum();
@@ -162,13 +160,11 @@ impl ModelEvent {
         self.did.len() + asked + wrote
     }
     /// Whether the model called a tool for this intent.
-    #[must_use]
     pub fn has_called(&self, intent: &str) -> bool {
         self.split_tools().0.strip_prefix(intent) == Some(CALLED)
     }
 
     /// Returns the action of the model up to the names of the called or offered tools, and the rest.
-    #[must_use]
     pub fn split_tools(&self) -> (&str, &str) {
         let end = |words: &str| self.did.find(words).map(|at| at + words.len());
         self.did.split_at([CALLED, OTHERS].into_iter().filter_map(end).min().unwrap_or(self.did.len()))
@@ -184,7 +180,6 @@ impl ModelRequest {
 
 impl ModelText {
     /// Creates it from a text, which it keeps if it has at most `most` bytes.
-    #[must_use]
     pub fn new(text: &str, most: usize) -> Self {
         if text.len() <= most {
             return Self { text: Some(text.to_owned()), ..Self::default() };
@@ -208,7 +203,6 @@ impl ModelText {
 
 impl Digest {
     /// Returns the digest of a content.
-    #[must_use]
     pub fn of(content: &[u8]) -> Self {
         let sha256 = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
         Self { bytes: content.len(), sha256 }

@@ -9,14 +9,12 @@ use crate::wire::{Call, Envelope, Members, read_line};
 
 impl Header {
     /// Returns the header of one of the cases of this conversation.
-    #[must_use]
     pub fn of_case(&self, case: &CaseInfo) -> Self {
         let CaseInfo { id, title, file, requirements } = case.clone();
         Self { case: Some(id), title, file, requirements, ..self.clone() }
     }
 
     /// Whether it holds one or several cases, so that the trace is complete from the start.
-    #[must_use]
     pub const fn is_of_cases(&self) -> bool {
         self.case.is_some() || self.conversation.is_some()
     }
@@ -27,7 +25,6 @@ impl Trace {
     ///
     /// The name for a conversation is that of its first case: shards count their conversations from the same number,
     /// but no two have the same case.
-    #[must_use]
     pub fn file_name(&self) -> String {
         let begun = self.events.iter().find_map(|event| match &event.what {
             What::Case(CaseMark::Begins(case)) => Some(&case.id),
@@ -45,7 +42,6 @@ impl Trace {
     ///
     /// A part has the header of its case, and begins with the start of the process up to the answer to `initialize`.
     /// Its events keep their positions, so there is a gap after that.
-    #[must_use]
     pub fn by_case(&self) -> Vec<Self> {
         let mut parts: Vec<Self> = Vec::new();
         for event in &self.events {
@@ -72,7 +68,6 @@ impl Trace {
     }
 
     /// Whether the client called this method.
-    #[must_use]
     pub fn client_called(&self, method: &str) -> bool {
         self.events.iter().any(|event| match &event.what {
             What::Line { from: Party::Client, bytes, .. } => {
@@ -84,7 +79,6 @@ impl Trace {
     }
 
     /// Whether the agent reported a tool call, or asked the client for something that only a tool call needs.
-    #[must_use]
     pub fn calls_tools(&self) -> bool {
         let is_tool = |call: &Call<'_>| match call.method {
             "session/update" => {
@@ -104,7 +98,6 @@ impl Trace {
     }
 
     /// Returns the event at this position, in a whole trace or in a part of one.
-    #[must_use]
     pub fn event(&self, n: usize) -> Option<&Event> {
         let at = self.events.binary_search_by_key(&n, |event| event.n).ok()?;
         self.events.get(at)

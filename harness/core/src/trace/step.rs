@@ -42,7 +42,6 @@ pub struct StepEvent {
 
 impl StepEvent {
     /// Returns the place of the step in words; `None` for a step that is in no file.
-    #[must_use]
     pub fn place(&self) -> Option<String> {
         let include = self.include.as_ref().map(|name| format!(" of the include {name}"));
         (self.line > 0).then(|| format!("line {}{}", self.line, include.unwrap_or_default()))
@@ -391,7 +390,6 @@ pub struct Excerpt {
 
 impl Excerpt {
     /// Shortens a text to 300 characters.
-    #[must_use]
     pub fn of(text: &str) -> Self {
         const LONGEST: usize = 300;
         match text.char_indices().nth(LONGEST) {

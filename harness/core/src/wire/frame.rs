@@ -25,7 +25,6 @@ pub enum LineEnd {
 
 impl LineEnd {
     /// Returns the bytes on the wire.
-    #[must_use]
     pub const fn bytes(self) -> &'static [u8] {
         match self {
             Self::Lf => b"\n",
@@ -59,7 +58,6 @@ impl Default for Framer {
 
 impl Framer {
     /// Creates a framer with another limit for the length of a line.
-    #[must_use]
     pub fn with_longest(longest: usize) -> Self {
         Self { pending: Vec::new(), longest: longest.max(1) }
     }
@@ -84,7 +82,6 @@ impl Framer {
     }
 
     /// Ends the stream, and returns the bytes after the last line feed as an unterminated line.
-    #[must_use]
     pub fn finish(&mut self) -> Option<Frame> {
         let bytes = std::mem::take(&mut self.pending);
         (!bytes.is_empty()).then_some(Frame { bytes, end: LineEnd::Eof })

@@ -47,13 +47,11 @@ pub enum Content {
 
 impl Content {
     /// Whether parts of the line were not read, because it holds too many values.
-    #[must_use]
     pub const fn is_cut(&self) -> bool {
         matches!(self, Self::One { cut: true, .. } | Self::Several { cut: true, .. })
     }
 
     /// Returns the single value; `None` if the line has other content.
-    #[must_use]
     pub fn one(self) -> Option<Value> {
         match self {
             Self::One { value, .. } => Some(value),
@@ -82,7 +80,6 @@ pub enum RpcId {
 
 impl RpcId {
     /// Reads the id as it is in a message.
-    #[must_use]
     pub fn new(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,
@@ -97,7 +94,6 @@ impl RpcId {
     }
 
     /// Whether it is not a number with a fraction.
-    #[must_use]
     pub fn is_integral(&self) -> bool {
         match self {
             Self::Number(number) => number.parse::<f64>().is_ok_and(|number| number.fract() == 0.0),
@@ -106,7 +102,6 @@ impl RpcId {
     }
 
     /// Whether every reader of JSON keeps it exactly: many read numbers as doubles, which are exact below 2^53.
-    #[must_use]
     pub fn is_exact(&self) -> bool {
         const LIMIT: f64 = 9_007_199_254_740_992.0;
         match self {
@@ -168,7 +163,6 @@ pub struct Call<'v> {
 
 impl<'v> Envelope<'v> {
     /// Classifies a message by its members.
-    #[must_use]
     pub fn of(value: &'v Value) -> Self {
         let Some(object) = value.as_object() else { return Self::Unclear };
         let (mut id, mut method, mut params, mut result, mut error) = (None, None, None, None, None);
@@ -192,7 +186,6 @@ impl<'v> Envelope<'v> {
 }
 
 /// Reads the bytes of one line, without its end.
-#[must_use]
 pub fn read_line(bytes: &[u8]) -> Content {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,

@@ -55,7 +55,6 @@ pub(super) fn readable(text: &str, most_values: usize) -> Readable {
 }
 
 /// Returns the character that replaces a lone surrogate; `None` for other UTF-16 units.
-#[must_use]
 pub fn stand_in(unit: u16) -> Option<char> {
     char::from_u32(STAND_IN + u32::from(unit)).filter(|_| is_surrogate(unit))
 }
@@ -71,13 +70,11 @@ const fn is_surrogate(unit: u16) -> bool {
 }
 
 /// Writes a value as JSON, with the escape of each lone surrogate that was read as a private-use character.
-#[must_use]
 pub fn write_json(value: &Value) -> String {
     escape_surrogates(value.to_string())
 }
 
 /// Replaces the characters for lone surrogates in JSON by their original escapes.
-#[must_use]
 pub fn escape_surrogates(json: String) -> String {
     if !json.contains(|c| surrogate(c).is_some()) {
         return json;

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The JSON Schema of a fault file, as it is committed in `fault.schema.json`.
-#[must_use]
 pub fn schema() -> Value {
     shape::schema::<FaultFile>()
 }
@@ -164,21 +163,18 @@ pub struct ChangeFile {
 
 impl ChangeFile {
     /// Whether it changes the message itself.
-    #[must_use]
     pub fn edits_members(&self) -> bool {
         let changes = self.rename.len() + self.set.len() + self.append.len() + self.remove.len();
         changes > 0
     }
 
     /// Whether it does more than change members, which is possible only for a message that the program sends.
-    #[must_use]
     pub const fn changes_lines(&self) -> bool {
         let texts = self.replace.is_some() || self.before.is_some() || self.after.is_some();
         texts || self.latin_1.is_some() || self.duplicate.is_some() || self.delay_until.is_some()
     }
 
     /// Whether it does more than change members.
-    #[must_use]
     pub fn acts_on_lines(&self) -> bool {
         let acts = self.drop.is_some() || self.reply.is_some() || self.end.is_some() || !self.keep.is_empty();
         self.changes_lines() || acts

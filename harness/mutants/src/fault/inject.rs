@@ -65,7 +65,6 @@ struct EditState {
 
 impl Injector {
     /// Creates the injector of a connection.
-    #[must_use]
     pub fn new(edits: &[EditFile], effects: Option<PathBuf>) -> Self {
         let edits = edits.iter().map(|edit| EditState { edit: edit.clone(), ..EditState::default() }).collect();
         Self { edits, effects, ..Self::default() }

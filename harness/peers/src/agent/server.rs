@@ -19,7 +19,6 @@ use super::{
 use crate::signal::stop_signal;
 
 /// Runs the agent on stdin and stdout until stdin ends, or where the options say, until a signal stops the process.
-#[must_use]
 pub fn run(options: &Options) -> ExitCode {
     let Some(address) = options.listen else { return block_on(serve(options, Stdio::new())) };
     let options = options.clone();
@@ -35,7 +34,6 @@ pub fn run(options: &Options) -> ExitCode {
 }
 
 /// Waits for the end of a connection or of all, and converts it to an exit code.
-#[must_use]
 pub fn block_on(served: impl Future<Output = Result<(), impl Display>>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let served = runtime.map_err(|error| error.to_string()).and_then(|runtime| {

@@ -69,7 +69,6 @@ pub struct TerminalLogin {
 
 impl TerminalLogin {
     /// Reads the members of a method of version 1 that have the right type.
-    #[must_use]
     pub fn read(method: &Value) -> Self {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let args = method["args"].as_array().into_iter().flatten().filter_map(text).collect();

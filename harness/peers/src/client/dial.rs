@@ -42,7 +42,6 @@ pub struct Dialer {
 
 impl Dialer {
     /// Dials an `http` or `ws` URL.
-    #[must_use]
     pub fn new(url: Url, rules: DialRules) -> Self {
         Self { url, rules, cookies: Arc::default() }
     }

@@ -59,7 +59,6 @@ pub struct AgentProgram {
 
 impl AgentProgram {
     /// Returns the program that the options name.
-    #[must_use]
     pub fn new(options: &Options) -> Self {
         Self { command: options.agent.clone(), env: options.env.clone() }
     }
@@ -72,7 +71,6 @@ impl AgentProgram {
     }
 
     /// Returns the command of a login: that of the agent, with the additions of the login.
-    #[must_use]
     pub fn login_command(&self, login: &TerminalLogin) -> Command {
         let mut command = self.command();
         command.args(&login.args).envs(&login.env).kill_on_drop(true);

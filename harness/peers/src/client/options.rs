@@ -118,7 +118,6 @@ pub struct Directories(pub Vec<PathBuf>);
 
 impl Options {
     /// Returns whether a feature is advertised and served.
-    #[must_use]
     pub fn with(&self, feature: Feature) -> bool {
         let is_mode = matches!(feature, Feature::ElicitationForm | Feature::ElicitationUrl);
         let whole = if is_mode { Feature::Elicitation } else { feature };

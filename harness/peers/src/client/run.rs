@@ -21,7 +21,6 @@ use super::{
 };
 
 /// Returns what starts the agent of the options, or dials it.
-#[must_use]
 pub fn launcher(options: &Options, rules: DialRules) -> Arc<dyn Launcher> {
     match &options.url {
         Some(url) => Arc::new(Dialer::new(url.clone(), rules)),
@@ -30,7 +29,6 @@ pub fn launcher(options: &Options, rules: DialRules) -> Arc<dyn Launcher> {
 }
 
 /// Runs the client until its user has no more acts, or it cannot continue.
-#[must_use]
 pub fn run(options: Options, launcher: Arc<dyn Launcher>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let served = runtime.map_err(|error| error.to_string()).and_then(|runtime| {

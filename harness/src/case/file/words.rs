@@ -89,7 +89,6 @@ pub struct DurationText(pub String);
 
 impl DurationText {
     /// Returns the duration; the schema has checked the form of the text.
-    #[must_use]
     pub fn duration(&self) -> Duration {
         parse_duration(&self.0).unwrap_or_default()
     }

@@ -9,7 +9,6 @@ impl Case {
     /// Whether it can run over a transport, and is about what can happen there. Standard streams have neither requests
     /// of HTTP nor frames. Other transports carry whole messages only; HTTP carries nothing before `initialize`, and
     /// only ids of sessions that fit into a header. A walk that was cut off has no requirements of its own.
-    #[must_use]
     pub fn fits(&self, transport: Transport, catalogue: &Catalogue) -> bool {
         let is_about = |id: &String| {
             catalogue.find(id).is_none_or(|known| known.applies_when.condition.is_possible_over(transport))

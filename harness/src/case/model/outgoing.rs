@@ -6,7 +6,6 @@ use super::{Body, Outgoing};
 
 impl Outgoing {
     /// Returns the label of the request, if the message is one.
-    #[must_use]
     pub fn request(&self) -> Option<&str> {
         match &self.body {
             Body::Request { label, .. } => Some(label.as_str()),
@@ -15,7 +14,6 @@ impl Outgoing {
     }
 
     /// Returns the intent of the prompt, if the message is one.
-    #[must_use]
     pub fn intent(&self) -> Option<&str> {
         let Body::Request { params: Some(params), .. } = &self.body else { return None };
         let prompt = params.get("prompt")?;
@@ -33,7 +31,6 @@ impl Outgoing {
     }
 
     /// Returns the method, if the message is a request or a notification.
-    #[must_use]
     pub fn method(&self) -> Option<&str> {
         match &self.body {
             Body::Request { method, .. } | Body::Notification { method, .. } => Some(method),

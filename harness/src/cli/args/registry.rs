@@ -77,7 +77,6 @@ pub struct RegistryArgs {
 
 impl RegistryArgs {
     /// Returns the limits of an entry.
-    #[must_use]
     pub const fn limits(&self) -> RegistryLimits {
         let Self { time_limit, install_limit, memory, disk, processes, .. } = self;
         RegistryLimits {

@@ -32,7 +32,6 @@ pub struct Fragment<'c> {
 
 impl<'c> Fragment<'c> {
     /// Returns the case as a fragment, if it can be a move.
-    #[must_use]
     pub fn of(case: &'c Case) -> Option<Self> {
         let is_fit =
             !case.tester.page && case.tester.mcp.is_empty() && case.steps.iter().all(|step| is_walkable(&step.action));
@@ -63,13 +62,11 @@ impl<'c> Fragment<'c> {
     }
 
     /// The include that opens the session of the case, if it can play in a session that another case has opened so.
-    #[must_use]
     pub fn opening(&self) -> Option<&'c str> {
         self.opened.map(|(_, name)| name)
     }
 
     /// Whether one process and one folder can serve both cases.
-    #[must_use]
     pub fn fits(&self, other: &Case, cases: &[Case]) -> bool {
         let case = self.case;
         let has_same_file = Case::file_of(&case.id) == Case::file_of(&other.id);
@@ -82,7 +79,6 @@ impl<'c> Fragment<'c> {
     }
 
     /// The numbers of steps after which a cancel is possible: a turn is running there.
-    #[must_use]
     pub fn cancels(&self) -> Vec<usize> {
         let Some((opened, _)) = self.opened else { return Vec::new() };
         let (subject, steps) = (self.case.subject, &self.case.steps);
@@ -103,7 +99,6 @@ impl<'c> Fragment<'c> {
 
     /// Whether other moves can follow in the session, and which turns of a client are running then; `cases` are all
     /// cases.
-    #[must_use]
     pub(super) fn leaves(&self, cases: &[Case]) -> Left {
         let steps = &self.case.steps[self.initialized..];
         match self.case.subject {

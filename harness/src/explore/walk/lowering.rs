@@ -29,7 +29,6 @@ pub struct Lowering<'c> {
 
 impl<'c> Lowering<'c> {
     /// Begins a walk; `cases` are all cases.
-    #[must_use]
     pub const fn new(cases: &'c [Case]) -> Self {
         Self {
             cases,
@@ -43,7 +42,6 @@ impl<'c> Lowering<'c> {
     }
 
     /// Returns the case; none without a move.
-    #[must_use]
     pub fn into_case(self) -> Option<Case> {
         self.case
     }

@@ -79,7 +79,6 @@ impl Dialect for Gemini {
 }
 
 /// Builds the answer with the number of tokens of a request.
-#[must_use]
 pub fn count(tokens: u64) -> Value {
     json!({ "totalTokens": tokens })
 }

@@ -98,7 +98,6 @@ impl Dialect for Messages {
 }
 
 /// Builds the answer with the number of tokens of a request.
-#[must_use]
 pub fn count(tokens: u64) -> Value {
     json!({ "input_tokens": tokens })
 }

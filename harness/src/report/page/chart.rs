@@ -40,7 +40,6 @@ pub struct Chart {
 
 impl Chart {
     /// Makes the chart of a trace whose findings name these events.
-    #[must_use]
     pub fn of(trace: &Trace, evidence: BTreeSet<usize>) -> Self {
         let mut charting = Charting::new(&trace.header, evidence);
         trace.events.iter().for_each(|event| charting.event(event));
@@ -48,7 +47,6 @@ impl Chart {
     }
 
     /// Adds the text of a case file that repeats the messages, for a button that copies it.
-    #[must_use]
     pub fn with_case(self, case: Option<String>) -> Self {
         Self { case, ..self }
     }
@@ -64,7 +62,6 @@ pub struct Charting {
 
 impl Charting {
     /// Starts with the header of a trace and the events that findings name.
-    #[must_use]
     pub fn new(header: &Header, evidence: BTreeSet<usize>) -> Self {
         let chart = Chart { header: header.clone(), events: Vec::new(), of: 0, case: None };
         Self { evidence, chart, last: VecDeque::new(), bytes: 0 }
@@ -87,7 +84,6 @@ impl Charting {
     }
 
     /// Ends the trace.
-    #[must_use]
     pub fn close(self) -> Chart {
         let Self { mut chart, last, .. } = self;
         chart.events.extend(last);

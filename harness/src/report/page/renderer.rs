@@ -29,7 +29,6 @@ impl<W: Write> PageReport<W> {
     }
 
     /// Adds a link to a board of subjects at this address.
-    #[must_use]
     pub fn with_board(self, address: &'static str) -> Self {
         Self { board: Some(address), ..self }
     }

@@ -68,7 +68,6 @@ pub enum Useless {
 
 impl Useless {
     /// Returns the first case that shows it.
-    #[must_use]
     pub fn case(&self) -> &str {
         match self {
             Self::Opening { case, .. } | Self::NoAnswer { case, .. } => case,

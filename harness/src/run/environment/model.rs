@@ -53,7 +53,6 @@ impl CaseModel {
     }
 
     /// Returns the origin of its URLs.
-    #[must_use]
     pub fn origin(&self) -> &str {
         self.model.origin()
     }

@@ -44,7 +44,6 @@ pub fn prepare_dirs(
 }
 
 /// Returns the names of a case with their values at its start.
-#[must_use]
 pub fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
     let paths = (sandbox.workspace().display().to_string(), sandbox.home().display().to_string());
     let mut bindings = Bindings::for_case(case, &paths.0, &paths.1);
@@ -78,7 +77,6 @@ pub async fn open_services(
 }
 
 /// Creates the services that an agent may use in a case.
-#[must_use]
 pub fn services(adapter: &'static dyn Adapter, setup: &TesterSetup, subject: &Subject, sandbox: &Sandbox) -> Services {
     let workspace = sandbox.workspace().to_owned();
     let services = Services::new(workspace, &setup.capabilities, setup.permission, adapter);

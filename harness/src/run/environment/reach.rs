@@ -47,7 +47,6 @@ impl Reach {
     }
 
     /// Whether an agent listens at a port that the harness chooses.
-    #[must_use]
     pub fn has_port(&self) -> bool {
         !self.transport.is_stdio() && self.url.as_ref().is_none_or(|url| url.contains("{port}"))
     }

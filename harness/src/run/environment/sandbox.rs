@@ -94,7 +94,6 @@ impl Sandbox {
     }
 
     /// Takes the folders of a person's client, which are not removed after the case.
-    #[must_use]
     pub fn lasting(root: PathBuf, home: PathBuf, workspace: PathBuf) -> Self {
         Self { _scratch: None, root, home, shared: workspace.clone(), workspace, number: 0 }
     }
@@ -159,31 +158,26 @@ impl Sandbox {
     }
 
     /// Returns the HOME of the subject.
-    #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
     }
 
     /// Returns the working directory of the sessions.
-    #[must_use]
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }
 
     /// Returns the folder for the MCP servers of the current case.
-    #[must_use]
     pub fn servers(&self) -> PathBuf {
         self.root.join(format!("mcp-{}", self.number))
     }
 
     /// Returns the root of all these folders.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Returns the path of the program that a client starts as its agent.
-    #[must_use]
     pub fn agent(&self, name: &str) -> PathBuf {
         self.root().join("bin").join(name)
     }
@@ -191,7 +185,6 @@ impl Sandbox {
     /// Returns the environment of a process of the case: a marker that finds processes which left the group, a HOME,
     /// and folders for temporary files and for sockets of per-user daemons, such as tmux. In shared folders,
     /// parallel cases would end each other's daemons.
-    #[must_use]
     pub fn environment(&self) -> Environment {
         let (temporary, runtime) = temporary_folders(&self.root);
         let environment = self.marked().with("HOME", &self.home);
@@ -200,13 +193,11 @@ impl Sandbox {
     }
 
     /// Returns the inherited environment with the marker of the case.
-    #[must_use]
     pub fn marked(&self) -> Environment {
         Environment::default().with(CASE_MARKER, self.marker())
     }
 
     /// Returns a unique name of the case; the subject's processes carry it in their environment.
-    #[must_use]
     pub fn marker(&self) -> String {
         self.root.display().to_string()
     }

@@ -88,7 +88,6 @@ const ARGS: &str = "{args}";
 
 impl Subject {
     /// Describes an agent with this command line and directory, and defaults for the rest.
-    #[must_use]
     pub fn agent(command: Vec<String>, cwd: PathBuf) -> Self {
         Self {
             party: Party::Agent,
@@ -121,13 +120,11 @@ impl Subject {
     }
 
     /// Describes a client with this command line and directory, and defaults for the rest.
-    #[must_use]
     pub fn client(command: Vec<String>, cwd: PathBuf) -> Self {
         Self { party: Party::Client, ..Self::agent(command, cwd) }
     }
 
     /// Describes the subject of a profile, started in this directory.
-    #[must_use]
     pub fn of_profile(profile: Profile, cwd: PathBuf) -> Self {
         Self {
             party: profile.kind,
@@ -148,7 +145,6 @@ impl Subject {
     /// Returns the environment of every process of a case, including the commands that the tester runs for the subject.
     /// With the caller's HOME, or folders of a person, everything is inherited, and only the marker of the case is
     /// added.
-    #[must_use]
     pub fn surroundings(&self, sandbox: &Sandbox) -> Environment {
         if self.keep_home || self.agent_folder.is_some() { sandbox.marked() } else { sandbox.environment() }
     }
@@ -177,7 +173,6 @@ impl Subject {
     }
 
     /// Returns the path of the program that a client starts as its agent in this case.
-    #[must_use]
     pub fn agent_path(&self, sandbox: &Sandbox) -> PathBuf {
         match &self.agent_folder {
             Some(folder) => folder.agent(),
@@ -186,25 +181,21 @@ impl Subject {
     }
 
     /// Whether the first prompt is part of the command, the environment or the HOME.
-    #[must_use]
     pub fn prompts_at_start(&self) -> bool {
         self.has_place(&["{prompt}", "{prompt_json}"])
     }
 
     /// Whether it is an agent that serves, so that its process outlives a connection.
-    #[must_use]
     pub fn is_server(&self) -> bool {
         self.party == Party::Agent && !self.reach.transport.is_stdio()
     }
 
     /// Whether it is a client that connects to an address instead of starting its agent.
-    #[must_use]
     pub fn is_dialing(&self) -> bool {
         self.party == Party::Client && !self.reach.transport.is_stdio()
     }
 
     /// Returns what identifies it in a trace: its command line, or the address of a server that runs already.
-    #[must_use]
     pub fn command_line(&self) -> Vec<String> {
         let serves = self.reach.serve.as_ref().filter(|_| self.is_server());
         match serves {
@@ -215,20 +206,17 @@ impl Subject {
     }
 
     /// Whether it is a server that runs already, so that the harness neither starts nor ends it.
-    #[must_use]
     pub fn runs_already(&self) -> bool {
         self.is_server() && self.command.is_empty()
     }
 
     /// Whether one process of it can serve several cases. A client needs acts for that, and a person operates one case
     /// at a time.
-    #[must_use]
     pub fn shares(&self) -> bool {
         self.person.is_none() && (self.party == Party::Agent || self.controls.can_share())
     }
 
     /// Whether a setting points it to a scripted model.
-    #[must_use]
     pub fn mentions_model(&self) -> bool {
         self.has_place(&["{model}"])
     }
@@ -241,7 +229,6 @@ impl Subject {
     }
 
     /// Returns how its user performs an act; a person who operates it by hand performs every act.
-    #[must_use]
     pub fn means(&self, act: &Act) -> Option<Means> {
         let own = self.controls.acts.get(&act.name);
         match (&self.agent_folder, own) {
@@ -253,7 +240,6 @@ impl Subject {
     }
 
     /// Whether the client asks its user about each request for permission: no setting answers them, and an act does.
-    #[must_use]
     pub fn is_asked(&self) -> bool {
         let acts = matches!(self.controls.acts.get("decide"), Some(Means::Line(_) | Means::Keys(_) | Means::Hook(_)));
         acts && self.agent_folder.is_none() && !self.controls.settings.keys().any(|setting| setting.is_permission())
@@ -422,7 +408,6 @@ impl Subject {
     }
 
     /// Whether options and profile describe all acts and settings that a case of a client needs.
-    #[must_use]
     pub fn has_controls_for(&self, case: &Case) -> bool {
         let has = |setting: Setting| self.controls.settings.contains_key(&setting);
         let permission = match case.user.permission {
@@ -454,7 +439,6 @@ pub(in crate::run) struct UnknownSetting(Setting);
 
 impl UnknownSetting {
     /// Converts it to the result of a step.
-    #[must_use]
     pub(in crate::run) fn observed(self) -> Observed {
         Observed::SettingUnknown { setting: self.0.name().to_owned() }
     }

@@ -35,7 +35,6 @@ struct Options {
 
 impl Agent {
     /// Creates an agent with the setup of the case.
-    #[must_use]
     pub fn new(edition: &'static Edition, setup: &TesterSetup) -> Self {
         let own = json!({ "name": "acp-conformance", "title": "ACP conformance harness", "version": env!("CARGO_PKG_VERSION") });
         Self {
@@ -50,7 +49,6 @@ impl Agent {
     }
 
     /// Creates the agent of another case on the same connections; the ids of its sessions stay unique.
-    #[must_use]
     pub fn with_setup(&self, setup: &TesterSetup) -> Self {
         Self { opened: self.opened, options: self.options.clone(), ..Self::new(self.edition, setup) }
     }

@@ -42,7 +42,6 @@ impl Services {
     ///
     /// Files are read and written below `workspace`, which is also the default directory of terminals. With a relative
     /// or dangling `workspace`, no file is served.
-    #[must_use]
     pub fn new(
         workspace: PathBuf,
         capabilities: &Value,
@@ -83,7 +82,6 @@ impl Services {
 
     /// Stores a permission request that is [held](Answer::Held), by its JSON-RPC id. If its turn is being cancelled,
     /// returns the answer that the caller must send at once instead.
-    #[must_use]
     pub fn hold(&self, id: Value, params: Value) -> Option<Answer> {
         lock(&self.inner.permissions).hold(id, params)
     }
@@ -92,13 +90,11 @@ impl Services {
     /// session is cancelled.
     ///
     /// Returns the held requests of the session, each with the answer that the caller must send now.
-    #[must_use]
     pub fn cancel_turn(&self, session: &str) -> Vec<(Value, Answer)> {
         lock(&self.inner.permissions).cancel_turn(session)
     }
 
     /// Returns the answer to a held request that the agent withdraws, with its id.
-    #[must_use]
     pub fn withdraw(&self, id: &Value) -> Option<(Value, Answer)> {
         lock(&self.inner.permissions).withdraw(id)
     }
@@ -114,7 +110,6 @@ impl Services {
     }
 
     /// Whether the agent holds a terminal that it has not released.
-    #[must_use]
     pub fn has_terminals(&self) -> bool {
         self.inner.terminals.any()
     }

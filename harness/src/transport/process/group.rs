@@ -35,7 +35,6 @@ impl Leader {
     }
 
     /// Returns the process id.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -90,7 +89,6 @@ pub struct ProcessGroup {
 
 impl ProcessGroup {
     /// Returns the id of the group, which is the process id of its leader.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -115,7 +113,6 @@ impl ProcessGroup {
     }
 
     /// Whether a process of the group is still running; a zombie does not count.
-    #[must_use]
     pub fn alive(&self) -> bool {
         if !platform::group_exists(self.id) {
             self.gone.store(true, Ordering::Relaxed);

@@ -21,14 +21,12 @@ pub struct Environment {
 
 impl Environment {
     /// Sets `name` to `value`, also if it is inherited.
-    #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.changes.push((name.into(), Some(value.into())));
         self
     }
 
     /// Removes `name` from the inherited variables.
-    #[must_use]
     pub fn without(mut self, name: impl Into<OsString>) -> Self {
         self.changes.push((name.into(), None));
         self
@@ -294,7 +292,6 @@ impl fmt::Display for FileContents {
 
 impl SpawnError {
     /// Whether the program does not exist.
-    #[must_use]
     pub const fn is_missing(&self) -> bool {
         matches!(self, Self::NotOnPath { .. } | Self::NoSuchFile { .. })
     }

@@ -129,7 +129,6 @@ fn write_executable(program: &Path, script: &str) -> io::Result<()> {
 
 /// Makes a folder for sockets and scripts. Its path is short and without blanks: sockets have room for about 100 bytes,
 /// and some clients split the path of their agent at blanks.
-#[must_use]
 pub fn short_temp_dir() -> PathBuf {
     const LONGEST: usize = 60;
     let usual = std::env::temp_dir();

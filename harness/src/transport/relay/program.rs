@@ -27,7 +27,6 @@ const SIGNALS: [(SignalKind, &str); 3] =
 ///
 /// Every program that drives subjects through this library must call it first in `main`: a client starts that same
 /// program as its agent, and an agent starts it as an MCP server.
-#[must_use]
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     let word = args.next()?;

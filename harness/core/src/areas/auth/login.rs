@@ -50,20 +50,17 @@ pub struct LoginProcess {
 
 impl LoginProcess {
     /// Returns the event of the end, if the login failed.
-    #[must_use]
     pub fn failed(&self) -> Option<usize> {
         self.ended.filter(|(_, success)| !success).map(|(n, _)| n)
     }
 
     /// Returns the events that show that the client treated a failed login as successful: it could continue on the
     /// earlier connection, and opened a session on a new one.
-    #[must_use]
     pub fn taken_for_done(&self) -> Option<[usize; 3]> {
         Some([self.failed()?, self.fenced?, self.reopened?])
     }
 
     /// Whether the login failed and the client treated it as failed, as its next login shows.
-    #[must_use]
     pub fn taken_for_failed(&self) -> bool {
         self.failed().is_some() && self.repeated && self.reconnected.is_none()
     }

@@ -33,13 +33,11 @@ const MOST: usize = 256;
 
 impl State {
     /// Returns the state of the visit with this id; `None` if no request for it came.
-    #[must_use]
     pub fn state(&self, id: &str) -> Option<VisitState> {
         self.known.get(id).copied()
     }
 
     /// Whether any visit is neither completed nor declined.
-    #[must_use]
     pub fn any_outstanding(&self) -> bool {
         self.known.values().any(|visit| *visit != VisitState::Over)
     }

@@ -185,7 +185,6 @@ impl Garbled {
 
     /// Whether an answer may belong to this line: it answers no request, and has the line's id, no id or null, or a
     /// code for unreadable lines.
-    #[must_use]
     pub fn is_meant(&self, answer: &Answer<'_>) -> bool {
         let id = answer.id.filter(|id| **id != RpcId::Null);
         let is_parse_error = matches!(answer.outcome.error_code(), Some(-32700 | -32600));
@@ -198,7 +197,6 @@ impl Garbled {
     }
 
     /// Returns the code that JSON-RPC defines for such a line.
-    #[must_use]
     pub const fn code(&self) -> Option<i64> {
         match self.kind {
             GarbledKind::NotJson => Some(-32700),

@@ -30,14 +30,12 @@ pub struct Listing {
 
 impl Listing {
     /// Whether this request asks for the next page of the walk, with the same filter.
-    #[must_use]
     pub fn goes_on(&self, request: &Exchange) -> bool {
         let filter = self.filter.as_deref() == request.text("cwd");
         filter && self.next.is_some() && self.next.as_deref() == request.text("cursor")
     }
 
     /// Returns for each session of this page that is also in the walk, whether its `updatedAt` differs.
-    #[must_use]
     pub fn changes(&self, page: &Value) -> Vec<bool> {
         let both = entries(page).filter_map(|(id, now)| Some((now?, self.seen.get(id)?.as_deref()?)));
         both.map(|(now, then)| now != then).collect()
@@ -53,7 +51,6 @@ pub fn entries(page: &Value) -> impl Iterator<Item = (&str, Option<&str>)> {
 }
 
 /// Whether all have changed, and there are several, so that a change of a single session does not explain it.
-#[must_use]
 pub fn all_of_several(changed: &[bool]) -> bool {
     changed.len() > 1 && changed.iter().all(|changed| *changed)
 }

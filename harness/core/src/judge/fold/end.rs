@@ -39,7 +39,6 @@ impl Judge {
     }
 
     /// Ends the trace and joins the findings of several cases.
-    #[must_use]
     pub fn finish(self) -> Judgement {
         let mut cases = self.finish_by_case().into_iter();
         let mut all = cases.next().unwrap_or_default();
@@ -48,7 +47,6 @@ impl Judge {
     }
 
     /// Ends the trace, and returns the findings of each case; one judgement if the trace does not hold several.
-    #[must_use]
     pub fn finish_by_case(mut self) -> Vec<Judgement> {
         let connections: Vec<usize> = self.parked.keys().copied().chain([self.connection]).collect();
         for connection in connections {

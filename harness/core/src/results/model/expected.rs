@@ -35,7 +35,6 @@ pub enum Standing {
 
 impl Standing {
     /// Whether the entry fails the run.
-    #[must_use]
     pub const fn is_wrong(self) -> bool {
         matches!(self, Self::Stale | Self::Expired)
     }
@@ -82,20 +81,17 @@ pub struct FailureReport {
 
 impl ExpectedReport {
     /// Whether every entry is still correct in this run.
-    #[must_use]
     pub fn is_true(&self) -> bool {
         !self.entries.iter().any(|entry| entry.standing.is_wrong())
     }
 
     /// Whether the requirement fails only as expected.
-    #[must_use]
     pub fn covers_all(&self, requirement: &RequirementReport) -> bool {
         requirement.verdict == Verdict::Fail
             && failed(requirement).all(|finding| self.entry_of(&requirement.id, finding).is_some())
     }
 
     /// Returns the entry that expects this failure.
-    #[must_use]
     pub fn entry(&self, requirement: &str, case: &str) -> Option<&EntryReport> {
         let is_it = |failure: &FailureReport| failure.requirement == requirement && failure.case == case;
         self.entries.iter().find(|entry| entry.failures.iter().any(is_it))
@@ -103,7 +99,6 @@ impl ExpectedReport {
 
     /// Returns the entry that expects this finding, the more specific requirement that owns it, or the case that fails
     /// for it.
-    #[must_use]
     pub fn entry_of(&self, requirement: &str, finding: &FindingReport) -> Option<&EntryReport> {
         let requirements = std::iter::once(requirement).chain(finding.same_as.as_deref());
         let cases = || std::iter::once(&finding.case).chain(&finding.counted_in);
@@ -113,7 +108,6 @@ impl ExpectedReport {
 
 impl FailureReport {
     /// Names a finding.
-    #[must_use]
     pub fn new(requirement: &RequirementReport, finding: &FindingReport) -> Self {
         Self { requirement: requirement.id.clone(), case: finding.case.clone() }
     }
@@ -121,14 +115,12 @@ impl FailureReport {
 
 impl EntryReport {
     /// Returns the name of the requirement, of the case, or of the requirement in the case.
-    #[must_use]
     pub fn name(&self) -> String {
         entry_name(self.requirement.as_deref(), self.case.as_deref())
     }
 }
 
 /// Returns the name of a requirement, a case, or a requirement in a case.
-#[must_use]
 pub fn entry_name(requirement: Option<&str>, case: Option<&str>) -> String {
     match (requirement, case) {
         (Some(requirement), Some(case)) => format!("{requirement} in {case}"),
@@ -138,7 +130,6 @@ pub fn entry_name(requirement: Option<&str>, case: Option<&str>) -> String {
 
 impl RunReport {
     /// Returns the requirements with unexpected failures, and only those findings.
-    #[must_use]
     pub fn surprises(&self) -> Vec<RequirementReport> {
         let failing = self.requirements.iter().filter(|requirement| requirement.verdict == Verdict::Fail);
         let Some(expected) = &self.expected else { return failing.cloned().collect() };

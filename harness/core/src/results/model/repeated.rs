@@ -21,14 +21,12 @@ pub struct Repeated {
 
 impl Repeated {
     /// Describes a requirement that failed in some runs only.
-    #[must_use]
     pub fn sometimes_fails(&self, requirement: &str) -> Option<String> {
         let failed = *self.requirements.get(requirement)?.get(&Verdict::Fail)?;
         (failed < self.runs).then(|| format!("failed in {failed} of {} runs", self.runs))
     }
 
     /// Returns how often each verdict of a case came, if they differ.
-    #[must_use]
     pub fn of_unstable_case(&self, case: &str) -> Option<&BTreeMap<Verdict, usize>> {
         self.cases.get(case).filter(|verdicts| verdicts.len() > 1)
     }

@@ -66,19 +66,16 @@ pub struct RequirementReport {
 
 impl RequirementReport {
     /// Whether it fails by a mistake of its own, which a more specific requirement does not own.
-    #[must_use]
     pub fn fails(&self) -> bool {
         self.verdict == Verdict::Fail && self.same_as.is_empty()
     }
 
     /// Whether it failed in a process, and no second process confirmed that.
-    #[must_use]
     pub fn seems_to_fail(&self) -> bool {
         self.verdict == Verdict::Inconclusive && self.findings.iter().any(|finding| finding.unconfirmed)
     }
 
     /// Lists in a line the more general requirements that the same mistakes violate.
-    #[must_use]
     pub fn also(&self) -> Option<String> {
         (!self.also_violates.is_empty()).then(|| format!("also violates {}", self.also_violates.join(", ")))
     }
@@ -180,7 +177,6 @@ pub struct FindingReport {
 
 impl FindingReport {
     /// Returns the title and the id of its case.
-    #[must_use]
     pub fn case_name(&self) -> String {
         match &self.case_title {
             Some(title) => format!("{title} ({})", self.case),

@@ -40,7 +40,6 @@ fn default_wording(intent: &str) -> &'static str {
 }
 
 /// Replaces every `{"intent": …}` in the params of a prompt with text for the subject.
-#[must_use]
 pub fn expand(params: &Value, subject: &Subject) -> Value {
     let mut params = params.clone();
     let blocks = params.get_mut("prompt");
