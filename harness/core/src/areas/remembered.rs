@@ -17,8 +17,6 @@ use crate::trace::ModelRequest;
 /// earlier prompt to its model in a session that was not opened again, and a request after the load is no longer than
 /// that of the session's first prompt. A failed turn, a compaction and a slash command excuse a gap.
 pub(super) fn decide_remembers(ctx: &CheckContext<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
-    /// The bytes by which two requests without a history may differ, such as by the date.
-    const TOLERANCE: usize = 64;
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.turn.after == Some(after)) else { return };
     if leave_redacted(ctx, finish.exchange.n, ruling) {
         return;
@@ -27,22 +25,14 @@ pub(super) fn decide_remembers(ctx: &CheckContext<'_>, answer: &Answer<'_>, afte
     let Some(contrast) = ctx.conversation.passes_history.filter(|_| finish.reason() == Some("end_turn")) else {
         return;
     };
-    let (Some((prompt, earlier)), Some((bytes, tools))) = (log.prompts.split_last(), log.baseline) else { return };
+    let Some((_, earlier)) = log.prompts.split_last() else { return };
     let is_whole = session.opening == Opening::New && !session.uneven && !log.is_cut && !log.is_uncertain;
-    let is_command = |prompt: &IntentPrompt| prompt.text.as_ref().is_none_or(|text| text.trim_start().starts_with('/'));
     let ended = session.ended.as_ref().map_or(0, |ended| ended.n);
     let asked_otherwise = ctx.conversation.other_model_request.is_some_and(|n| n > ended);
     if !is_whole || asked_otherwise || log.prompts.iter().any(is_command) {
         return;
     }
-    let lacks_history = |asked: &ModelAsked| {
-        let Some(request) = &asked.event.request else { return false };
-        let history = history_of(request);
-        let is_as_short = request.bytes.saturating_sub(prompt.bytes) <= bytes + TOLERANCE;
-        let holds = |earlier: &IntentPrompt| history.contains(&earlier.intent.as_str());
-        is_as_short && request.tools.len() == tools && !request.cut && !earlier.iter().any(holds)
-    };
-    if !earlier.is_empty() && !log.requests.is_empty() && log.requests.iter().all(lacks_history) {
+    if lack(log, &earlier.iter().collect::<Vec<_>>()) {
         return ruling.proved_by(&[log.requests[0].n, contrast]).fail(fact!(
             "history-not-in-model-request",
             "the agent asked its model without the earlier prompts of the session after {method}; expected them, as \
@@ -54,6 +44,55 @@ pub(super) fn decide_remembers(ctx: &CheckContext<'_>, answer: &Answer<'_>, afte
     if let Some((n, fact)) = disorder(log, after) {
         ruling.proved_by(&[n, log.whole.unwrap_or(contrast)]).fail(fact);
     }
+}
+
+/// "The Client may send another `session/prompt` to continue the conversation, building on the context established in
+/// previous turns": the model gets the prompts of earlier turns that ended by themselves.
+///
+/// Correct but unusual: see [`decide_remembers`].
+pub(super) fn decide_context(ctx: &CheckContext<'_>, session: &Session, ruling: &mut Ruling<'_>) {
+    let log = &session.model;
+    let Some((prompt, earlier)) = log.prompts.split_last() else { return };
+    let done: Vec<&IntentPrompt> = earlier.iter().filter(|prompt| prompt.completed.is_some()).collect();
+    let Some(contrast) = ctx.conversation.passes_history.filter(|_| !done.is_empty()) else { return };
+    let asked_otherwise = ctx.conversation.other_model_request.is_some_and(|n| n > prompt.n);
+    let is_known = session.opening == Opening::New && !log.is_cut && !log.is_uncertain && !asked_otherwise;
+    if !is_known || log.prompts.iter().any(is_command) || leave_redacted(ctx, prompt.n, ruling) {
+        return;
+    }
+    let holds = |asked: &ModelAsked| {
+        let history = asked.event.request.as_ref().map(history_of).unwrap_or_default();
+        done.iter().any(|earlier| history.contains(&earlier.intent.as_str()))
+    };
+    if log.requests.iter().any(holds) {
+        ruling.pass();
+    } else if lack(log, &done) {
+        ruling.proved_by(&[log.requests[0].n, contrast]).fail_in_case(fact!(
+            "context-not-in-model-request",
+            "the agent asked its model without the earlier prompts of the session; expected them, as in an earlier \
+            turn";
+            prompts = done.len()
+        ));
+    }
+}
+
+fn is_command(prompt: &IntentPrompt) -> bool {
+    prompt.text.as_ref().is_none_or(|text| text.trim_start().starts_with('/'))
+}
+
+/// Whether each request for the last prompt lacks these earlier ones, and is no longer than those for the first.
+fn lack(log: &ModelLog, earlier: &[&IntentPrompt]) -> bool {
+    /// The bytes by which two requests without a history may differ, such as by the date.
+    const TOLERANCE: usize = 64;
+    let (Some(prompt), Some((bytes, tools))) = (log.prompts.last(), log.baseline) else { return false };
+    let lacks_history = |asked: &ModelAsked| {
+        let Some(request) = &asked.event.request else { return false };
+        let history = history_of(request);
+        let is_as_short = request.bytes.saturating_sub(prompt.bytes) <= bytes + TOLERANCE;
+        let holds = |earlier: &&IntentPrompt| history.contains(&earlier.intent.as_str());
+        is_as_short && request.tools.len() == tools && !request.cut && !earlier.iter().any(holds)
+    };
+    !earlier.is_empty() && !log.requests.is_empty() && log.requests.iter().all(lacks_history)
 }
 
 /// Returns a request with the earlier prompts in another order, or with all of them several times.

@@ -185,6 +185,8 @@ impl Conversation {
             Opening::Load => known.loading = Some(exchange.n),
             _ => known.resuming = Some(exchange.n),
         }
+        // An answered close ends no work on a later prompt.
+        known.work.was_ended_early &= known.closed.is_none();
         (known.closed, known.closed_us) = (None, None);
         known.tools.values_mut().for_each(|tool| tool.reported = false);
         known.work.begin_resume();
@@ -344,6 +346,9 @@ impl Conversation {
             Outcome::Error(_) => None,
         };
         session.uneven |= reason.as_deref() != Some("end_turn");
+        if self.edition.adapter.response_ends_turn() && reason.as_deref() == Some("end_turn") {
+            session.model.complete(n);
+        }
         session.served_unset |= reason.is_some() && !session.was_set;
         session.idle_cancel = None;
         session.last_chunk = None;
@@ -445,6 +450,7 @@ impl Conversation {
                     modes.insert("currentModeId".to_owned(), mode);
                 }
             }
+            "state_update" if update.body.text("stopReason") == Some("end_turn") => session.model.complete(n),
             "config_option_update" => {
                 session.chosen_mode = None;
                 session.learn_state(n, update.body);

@@ -29,6 +29,8 @@ pub struct ModelLog {
     pub reported: Reported,
     /// The first prompt's request with the most tools: its bytes without the prompt, and the number of its tools.
     pub baseline: Option<(usize, usize)>,
+    /// The last text that the model wrote before the last prompt.
+    pub earlier_text: Option<String>,
     /// A request with a message for each of at least two prompts, in their order.
     pub whole: Option<usize>,
 }
@@ -44,6 +46,10 @@ pub struct IntentPrompt {
     pub text: Option<String>,
     /// The bytes of its text blocks.
     pub bytes: usize,
+    /// Whether the session was loaded or resumed since the prompt before.
+    pub is_after_reopening: bool,
+    /// The event by which its work ended by itself.
+    pub completed: Option<usize>,
     /// The words of each of its blocks that a request with the block must contain any of; see [`Block`].
     pub blocks: Vec<Block>,
 }
@@ -96,14 +102,15 @@ const SHORTEST_WORD: usize = 5;
 
 impl IntentPrompt {
     /// Reads the params of a prompt; `None` without an intent.
-    fn of(n: usize, params: &Value) -> Option<Self> {
+    fn of(n: usize, params: &Value, is_after_reopening: bool) -> Option<Self> {
         let blocks = params.member("prompt")?.as_array()?;
         let text_of = |block: &Value| block.text("text").unwrap_or_default().to_owned();
         let texts: Vec<String> = blocks.iter().map(text_of).filter(|text| !text.is_empty()).collect();
         let intent = texts.iter().flat_map(|text| intents_in(text)).last()?.to_owned();
         let bytes = texts.iter().map(String::len).sum();
         let text = texts.into_iter().next().filter(|text| blocks.len() == 1 && text.len() <= MOST_TEXT);
-        Some(Self { n, intent, text, bytes, blocks: blocks.iter().map(Block::of).collect() })
+        let blocks = blocks.iter().map(Block::of).collect();
+        Some(Self { n, intent, text, bytes, is_after_reopening, completed: None, blocks })
     }
 }
 
@@ -195,6 +202,8 @@ pub(crate) fn words_of(text: &str) -> impl Iterator<Item = String> {
 impl ModelLog {
     fn begin(&mut self, prompt: Option<IntentPrompt>) {
         let is_uncertain = prompt.is_none();
+        let texts = self.requests.iter().filter_map(|asked| asked.event.answer.as_ref()?.text.text.as_ref());
+        self.earlier_text = texts.filter(|text| !text.is_empty()).last().cloned().or(self.earlier_text.take());
         (self.requests, self.reported, self.is_uncertain) = (Vec::new(), Reported::default(), is_uncertain);
         if self.prompts.len() == MOST {
             self.prompts.remove(0);
@@ -219,6 +228,13 @@ impl ModelLog {
             self.whole = self.whole.or(Some(n));
         }
         self.requests.push(ModelAsked { n, event: event.clone() });
+    }
+
+    /// Notes that the work on the last prompt ended by itself.
+    pub(super) fn complete(&mut self, n: usize) {
+        if let Some(prompt) = self.prompts.last_mut().filter(|_| !self.is_uncertain) {
+            prompt.completed = Some(n);
+        }
     }
 
     /// Returns the numbers of the prompts whose intents the messages of a request have, in the order of the messages.
@@ -270,7 +286,8 @@ impl Conversation {
     /// Processes a prompt of a known session; `is_alone` unless it is one of several at once.
     pub(super) fn log_intent(&mut self, session: &str, n: usize, params: &Value, is_alone: bool) {
         if let Some(session) = self.sessions.get_mut(session) {
-            session.model.begin(IntentPrompt::of(n, params).filter(|_| is_alone));
+            let reopened = session.reopened.is_some();
+            session.model.begin(IntentPrompt::of(n, params, reopened).filter(|_| is_alone));
         }
     }
 
@@ -297,9 +314,9 @@ impl Conversation {
             return;
         };
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let (earlier, opened) =
-            (session.model.prompts.len() > 1, session.turn.as_ref().is_some_and(|turn| turn.after.is_none()));
-        if let Some([.., before, _]) = Some(session.model.prompts.as_slice()).filter(|_| earlier && opened) {
+        if let [.., before, prompt] = session.model.prompts.as_slice()
+            && !prompt.is_after_reopening
+        {
             let history = intents.split_last().map_or(&[][..], |(_, history)| history);
             if history.contains(&before.intent.as_str()) {
                 self.passes_history = self.passes_history.or(Some(n));

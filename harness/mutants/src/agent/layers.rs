@@ -53,6 +53,7 @@ pub(crate) const LAYERS: &[Layered] = &[
     messages("asks-model-without-links", || AsksModel::with(Lapse::Links)),
     messages("asks-model-without-other-attachments", || AsksModel::with(Lapse::OtherAttachments)),
     messages("asks-model-newest-first-after-load", || AsksModel::with(Lapse::NewestFirstAfter("session/load"))),
+    messages("asks-model-without-history-after-cancel", || AsksModel::with(Lapse::HistoryAfter("session/cancel"))),
     messages("asks-model-without-history-after-load", || AsksModel::with(Lapse::HistoryAfter("session/load"))),
     messages("asks-model-without-history-after-resume", || AsksModel::with(Lapse::HistoryAfter("session/resume"))),
     messages("asks-model-with-one-history", || AsksModel::with(Lapse::OneHistory)),

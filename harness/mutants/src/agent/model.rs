@@ -27,7 +27,7 @@ pub(super) enum Lapse {
     Links,
     /// It passes only the first image, sound or embedded resource of a prompt.
     OtherAttachments,
-    /// It passes no history after this request opened the session again.
+    /// It passes no history from before this message of the client.
     HistoryAfter(&'static str),
     /// It passes the newest message first once this request opened the session again.
     NewestFirstAfter(&'static str),

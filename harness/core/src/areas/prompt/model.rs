@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::areas::damage::Damage;
+use crate::areas::remembered::decide_context;
 use crate::areas::support::{Finish, leave_redacted};
 use crate::areas::{Check, CheckContext, On, with};
-use crate::conversation::{Answer, CallSeen, Ended, IntentPrompt, ModelLog, Session, UpdateSeen, words_of};
+use crate::conversation::{Answer, CallSeen, IntentPrompt, ModelLog, Session, UpdateSeen, words_of};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::trace::{ModelOutput, ModelRequest, ModelText};
@@ -18,6 +19,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("prompt.output-reported", On::ReceivedCall(end_lost)).only(&["session/prompt"]),
     Check::agent("prompt.output-reported", On::End(end_lost_last)),
     Check::agent("prompt.output-reported", On::Update(output_until_idle)).only(&["state_update"]),
+    Check::agent("prompt.context", On::Response(context)).only(&["session/prompt"]),
+    Check::agent("prompt.context", On::Update(context_until_idle)).only(&["state_update"]),
     Check::agent("prompt.text", On::Response(with!(block_dropped, "text"))).only(&["session/prompt"]),
     Check::agent("prompt.resource-link", On::Response(with!(block_dropped, "resource_link"))).only(&["session/prompt"]),
     Check::agent("prompt.baseline-content", On::Update(block_dropped_until_idle)).only(&["state_update"]),
@@ -38,14 +41,30 @@ fn output_damaged(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     if let Some(damage) = damage(log).filter(|damage| !matches!(damage, Damage::Endless(_))) {
         fail_damaged(log, finish.exchange.n, &damage, ruling);
     }
+    decide_other_text(log, finish.exchange.n, ruling);
+}
+
+/// A text that is exactly that of an earlier turn, and not what the model wrote now.
+fn decide_other_text(log: &ModelLog, end: usize, ruling: &mut Ruling<'_>) {
+    let plain = |text: &str| text.split_whitespace().collect::<String>();
+    let written = sole_text(log).filter(|_| !log.is_uncertain && !log.reported.is_mixed).map(plain);
+    let (earlier, reported) = (log.earlier_text.as_deref().map(plain), plain(&log.reported.text));
+    if written.is_some_and(|written| written != reported) && earlier.is_some_and(|earlier| earlier == reported) {
+        let asked = log.requests.iter().map(|asked| asked.n).take(1);
+        ruling.proved_by(&asked.chain([end]).collect::<Vec<_>>()).fail(fact!(
+            "output-of-earlier-turn",
+            "the agent reported the text of an earlier turn; expected the text that its model wrote in this one"
+        ));
+    }
 }
 
 /// The same for version 2, where an idle state ends the work on a prompt.
 ///
 /// Correct but unusual: see [`output_damaged`], and an agent that replaces a message as a whole. Several prompts at
-/// once decide nothing, and neither does a lost end: it may come in a message that follows.
+/// once decide nothing.
 fn output_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(log) = log_until_idle(ctx, update, ruling) else { return };
+    decide_other_text(log, ctx.n, ruling);
     match damage(log).filter(|damage| !matches!(damage, Damage::Endless(_))) {
         Some(damage) => fail_damaged(log, ctx.n, &damage, ruling),
         None if !log.reported.text.is_empty() => ruling.pass(),
@@ -67,19 +86,23 @@ fn end_lost_last(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 }
 
 fn decide_end(ctx: &CheckContext<'_>, session: &Session, ruling: &mut Ruling<'_>) {
-    let is_late = |ended: &&Ended| ctx.conversation.fence.is_some_and(|fence| fence > ended.n);
-    let is_usual = |ended: &&Ended| {
-        let asked_since = session.asked.is_some_and(|asked| asked > ended.prompt);
-        ended.reason.as_deref() == Some("end_turn") && ended.cancelled.is_none() && !asked_since
-    };
-    let Some(ended) = session.ended.as_ref().filter(is_usual).filter(is_late) else { return };
-    let (log, turn) = (&session.model, session.log.as_ref());
-    let is_known = log.prompts.last().is_some_and(|prompt| prompt.n == ended.prompt) && session.turn.is_none();
-    if !is_known || turn.is_none_or(|turn| turn.disturbed.is_some()) || ctx.conversation.is_redacted {
+    let log = &session.model;
+    let Some((prompt, end)) = log.prompts.last().and_then(|prompt| Some((prompt.n, prompt.completed?))) else { return };
+    let is_late = ctx.conversation.fence.is_some_and(|fence| fence > end);
+    let was_cancelled = session.ended.as_ref().is_some_and(|ended| ended.prompt == prompt && ended.cancelled.is_some());
+    let was_disturbed = session.log.as_ref().is_some_and(|turn| turn.n == prompt && turn.disturbed.is_some());
+    let asked_since = session.asked.is_some_and(|asked| asked > prompt) || session.work.may_be_ended();
+    if !is_late
+        || was_cancelled
+        || was_disturbed
+        || asked_since
+        || session.turn.is_some()
+        || ctx.conversation.is_redacted
+    {
         return;
     }
     if let Some(damage) = damage(log).filter(|damage| matches!(damage, Damage::Endless(_))) {
-        fail_damaged(log, ended.n, &damage, ruling);
+        fail_damaged(log, end, &damage, ruling);
     }
 }
 
@@ -95,6 +118,26 @@ fn fail_damaged(log: &ModelLog, end: usize, damage: &Damage, ruling: &mut Ruling
         "the agent reported the text of its model {damage}; expected the same text",
         damage = damage.to_string()
     ));
+}
+
+/// The model gets the context of the session. `load.continues` and `resume.continues` are about the turn after those.
+///
+/// Correct but unusual: see [`decide_context`].
+fn context(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let finish = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn"));
+    if let Some(finish) = finish.filter(|finish| finish.turn.after.is_none() && !finish.was_cancelled()) {
+        decide_context(ctx, finish.session, ruling);
+    }
+}
+
+/// The same for version 2, also after a resume.
+///
+/// Correct but unusual: see [`decide_context`].
+fn context_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let is_done = update.body.text("stopReason") == Some("end_turn");
+    if let Some(session) = update.known.filter(|_| is_done && log_until_idle(ctx, update, ruling).is_some()) {
+        decide_context(ctx, session, ruling);
+    }
 }
 
 /// Returns the text that the model wrote for the last prompt, besides rounds of tool calls without text, if it wrote

@@ -6,7 +6,7 @@ use super::{CAPABILITY, MEMBER, OVERRIDE, blocks_of, mode_of, prompt_in};
 use crate::areas::common::{BAD_PARAMS, LOGIN, OPENING, WITHDRAWN};
 use crate::areas::support::{Finish, same_path};
 use crate::areas::{Check, CheckContext, On, with};
-use crate::conversation::{Answer, Outcome, Payload, Trial};
+use crate::conversation::{Answer, Exchange, IntentPrompt, Opening, Outcome, Payload, Session, Trial, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::requirement::Party;
@@ -26,6 +26,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("system-prompt.error-code", On::Response(error_code)).only(OPENING),
     Check::agent("system-prompt.effective", On::Model(precedence)),
     Check::agent("system-prompt.effective", On::Response(lost)).only(&["session/prompt"]),
+    Check::agent("session.new.independent", On::Response(leaked)).only(&["session/prompt"]),
+    Check::agent("session.new.independent", On::Update(leaked_until_idle)).only(&["state_update"]),
 ];
 
 /// A value of the member that an agent with the capability accepts.
@@ -199,6 +201,43 @@ fn lost(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
         ruling.proved_by(&[asked]).fail(fact!(
             "system-prompt-lost",
             "the agent asked its model without the text of the systemPrompt; expected it among the instructions"
+        ));
+    }
+}
+
+/// "Each session maintains its own context": the instructions for a session without a system prompt do not hold that of
+/// another one.
+///
+/// Correct but unusual: a user who quotes the text, and a session from before this conversation.
+fn leaked(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    if let Some((id, finish)) = answer.exchange.and_then(Exchange::session).zip(Finish::of(ctx, answer)) {
+        decide_leaked(ctx, id, finish.session, ruling);
+    }
+}
+
+/// The same for version 2, where an idle state ends the work on a prompt.
+///
+/// Correct but unusual: see [`leaked`].
+fn leaked_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(session) = update.known.filter(|_| update.body.text("state") == Some("idle")) {
+        decide_leaked(ctx, update.session, session, ruling);
+    }
+}
+
+fn decide_leaked(ctx: &CheckContext<'_>, id: &str, session: &Session, ruling: &mut Ruling<'_>) {
+    let log = &session.model;
+    let may_quote = |prompt: &IntentPrompt| prompt.text.as_ref().is_none_or(|text| text.contains(MARK));
+    let is_known = session.opening == Opening::New && ctx.conversation.whole && !log.is_uncertain && !log.is_cut;
+    if !is_known || ctx.areas.system_prompt.get(id).is_some() || log.prompts.iter().any(may_quote) {
+        return;
+    }
+    let marked = log.requests.iter().find(|asked| asked.event.marked == Some(Precedence::System));
+    if let Some((asked, prompt)) = marked.zip(log.prompts.last()) {
+        ruling.proved_by(&[asked.n, prompt.n]).fail(fact!(
+            "system-prompt-of-other-session",
+            "the agent sent its model the systemPrompt of another session among the instructions for `{session_id}`; \
+            expected only those of that session",
+            session_id = id
         ));
     }
 }
