@@ -97,10 +97,11 @@ fn goes_on_after_restart() -> Result<(), Failed> {
     ensure(summary.starts == 3 && summary.again == 0, || format!("{} starts, {} again", summary.starts, summary.again))
 }
 
-/// The cases of version 2 have contexts too, and share conversations.
+/// The cases of version 2 have contexts too, and share conversations. One after the other: with more jobs, the speed of
+/// the machine decides how many cases another process takes over.
 fn few_starts_in_version_2() -> Result<(), Failed> {
     let subject = reference::subject(Party::Agent, &[]);
-    let Run { report, .. } = run_with(&cases_of(Party::Agent, &V2), &subject, 2, false);
+    let Run { report, .. } = run_with(&cases_of(Party::Agent, &V2), &subject, 1, false);
     ensure(unconfirmed(&report).is_empty(), || format!("{:?}", unconfirmed(&report)))?;
     let undecided = report.cases.iter().filter(|case| matches!(case.verdict, Verdict::Fail | Verdict::Inconclusive));
     let undecided: Vec<_> = undecided.map(|case| &case.id).collect();
@@ -109,7 +110,7 @@ fn few_starts_in_version_2() -> Result<(), Failed> {
 }
 
 /// The same as [`MOST_STARTS`], for version 2.
-const MOST_STARTS_IN_VERSION_2: usize = 25;
+const MOST_STARTS_IN_VERSION_2: usize = 20;
 
 /// The most starts of an agent that follows all requests of the cases, without those in the middle of a case.
 const MOST_STARTS: usize = 38;
