@@ -202,8 +202,8 @@ pub(crate) fn words_of(text: &str) -> impl Iterator<Item = String> {
 impl ModelLog {
     fn begin(&mut self, prompt: Option<IntentPrompt>) {
         let is_uncertain = prompt.is_none();
-        let texts = self.requests.iter().filter_map(|asked| asked.event.answer.as_ref()?.text.text.as_ref());
-        self.earlier_text = texts.filter(|text| !text.is_empty()).last().cloned().or(self.earlier_text.take());
+        let mut texts = self.requests.iter().filter_map(|asked| asked.event.answer.as_ref()?.text.text.as_ref());
+        self.earlier_text = texts.rfind(|text| !text.is_empty()).cloned().or(self.earlier_text.take());
         (self.requests, self.reported, self.is_uncertain) = (Vec::new(), Reported::default(), is_uncertain);
         if self.prompts.len() == MOST {
             self.prompts.remove(0);

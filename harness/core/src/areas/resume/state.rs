@@ -67,6 +67,11 @@ impl State {
         self.0.get(session)
     }
 
+    /// Returns the messages of all sessions but this one.
+    pub(super) fn others<'m>(&'m self, session: &'m str) -> impl Iterator<Item = (&'m str, &'m Messages)> {
+        self.0.iter().filter(move |(id, _)| *id != session)
+    }
+
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
         let conversation = event.conversation;
         let resumes = event.from == Party::Client && call.method == "session/resume" && call.id.is_some();

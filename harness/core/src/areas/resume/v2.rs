@@ -20,6 +20,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("resume.no-load", On::Call(load)).alone().only(&["session/load", "session/resume"]),
     Check::agent("resume.replay-ids", On::Response(replayed_twice)).only(&[RESUME]),
     Check::agent("resume.replay-keeps-ids", On::Response(replayed_with_other_id)).only(&[RESUME]),
+    Check::agent("resume.replay-order", On::Response(replayed_in_order)).only(&[RESUME]),
+    Check::agent("session.new.independent", On::Response(replayed_elsewhere)).only(&[RESUME]),
 ];
 
 const RESUME: &str = "session/resume";
@@ -238,5 +240,73 @@ fn load(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
             "the client called {method}, which only version 1 has; expected session/resume",
             method = call.method; pointer = "/method"
         ));
+    }
+}
+
+/// A replay of "the whole conversation" has its messages in their order.
+///
+/// Correct but unusual: a prompt that waited, and stands after the work before it; a message of the user that was
+/// reported after its reply; a message that is sent again. So only the first appearance counts, messages of a kind are
+/// compared with each other, and those of the agent only with the first one of the user.
+fn replayed_in_order(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replayed(ctx, answer) else { return };
+    let mut seen = BTreeSet::new();
+    let known = history.replayed.iter().filter(|message| ["user_message", "agent_message"].contains(&&*message.kind));
+    let known: Vec<(&Replayed, usize)> = known
+        .filter(|message| seen.insert((&message.kind, &message.id)))
+        .filter_map(|message| Some((message, history.texts.get(&(message.kind.clone(), message.id.clone()))?.0)))
+        .collect();
+    let of_user = known.iter().filter(|(message, _)| message.kind == "user_message").map(|(_, live)| *live);
+    let first = of_user.min();
+    let is_wrong = |one: &(&Replayed, usize), next: &(&Replayed, usize)| {
+        let is_first = next.0.kind == "user_message" && Some(next.1) == first;
+        one.1 > next.1 && (one.0.kind == next.0.kind || is_first)
+    };
+    let pairs = known.iter().enumerate().flat_map(|(at, one)| known[at + 1..].iter().map(move |next| (one, next)));
+    let swapped = pairs.into_iter().find(|(one, next)| is_wrong(one, next));
+    match swapped {
+        Some(((one, live), (next, before))) => {
+            ruling.proved_by(&[one.n, next.n, *before, *live]).fail_in_case(fact!(
+                "replayed-in-other-order",
+                "the agent replayed the {kind} `{message_id}` before the {other_kind} `{other_id}`, which came first in \
+                the conversation; expected the same order",
+                kind = one.kind,
+                message_id = one.id,
+                other_kind = next.kind,
+                other_id = next.id;
+                session_id = session
+            ));
+        }
+        None if known.len() > 1 => ruling.pass(),
+        None => {}
+    }
+}
+
+/// "Each session maintains its own context, conversation history": a replay has no message of another session.
+///
+/// Correct but unusual: sessions with the same ids, a fork, and the same text in two sessions. So a message fails that
+/// this session did not have, and another one had under this id with the same text.
+fn replayed_elsewhere(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replayed(ctx, answer).filter(|_| !ctx.conversation.may_open_otherwise()) else {
+        return;
+    };
+    let key = |message: &Replayed| (message.kind.clone(), message.id.clone());
+    let foreign = history.replayed.iter().filter(|message| !history.texts.contains_key(&key(message)));
+    for message in foreign.filter(|message| is_distinctive(&message.text)) {
+        let had = |(_, other): &(&str, &Messages)| {
+            other.texts.get(&key(message)).is_some_and(|(_, text)| *text == message.text)
+        };
+        let found = ctx.areas.resume.others(session).find(had);
+        if let Some((other, live)) = found.and_then(|(id, other)| Some((id, other.texts.get(&key(message))?.0))) {
+            return ruling.proved_by(&[message.n, live]).fail_in_case(fact!(
+                "message-of-other-session",
+                "the agent replayed the {kind} `{message_id}` of the session `{other}`; expected only messages of this \
+                session",
+                kind = message.kind,
+                message_id = message.id,
+                other;
+                session_id = session
+            ));
+        }
     }
 }
