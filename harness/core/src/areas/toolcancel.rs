@@ -12,7 +12,6 @@ use crate::conversation::timing::{CANCEL_LIMIT, between, millis};
 use crate::conversation::{Activity, CallSeen, UpdateSeen, Work};
 use crate::fact;
 use crate::finding::Ruling;
-use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("toolcancel.state-unchanged", On::Update(idle_by_tool_cancel)).only(&["state_update"]),
@@ -25,8 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// "Cancelling a tool call does not change the foreground state by itself."
 ///
 /// Correct but unusual: foreground work that ends because its only tool call was cancelled. So only an idle state fails
-/// after which the agent goes on with a message and reports the end of the work again. Work that ends as cancelled is
-/// no proof that the state did not change.
+/// after which the agent goes on with a message and reports the end of the work again.
 fn idle_by_tool_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(_))) = (update.known, idle(update)) else { return };
     let (work, history) = (&session.work, &session.work.history);
@@ -38,9 +36,7 @@ fn idle_by_tool_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: 
     let is_prompted = session.turn.is_some() || work.accepted.iter().any(|(n, _)| *n > cancel);
     let went_on = cancels.spoke.is_some_and(|spoke| spoke > history.idle);
     if work.is_active() {
-        if update.body.text("stopReason") != Some("cancelled") {
-            ruling.pass();
-        }
+        ruling.pass();
     } else if history.idle > cancel && went_on && !is_prompted && !work.may_be_ended() {
         ruling.proved_by(&[cancel, begun, history.idle]).fail_in_case(fact!(
             "idle-after-tool-cancel",

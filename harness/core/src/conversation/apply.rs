@@ -277,7 +277,7 @@ impl Conversation {
                 }
             }
             ("session/load" | "session/resume", outcome) => self.apply_reopened(n, &exchange, outcome),
-            ("session/prompt", outcome) => self.apply_turn_end(n, &exchange, outcome),
+            ("session/prompt", outcome) => self.apply_turn_end(now, &exchange, outcome),
             ("session/close", Outcome::Result(_)) => {
                 if let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) {
                     (session.closed, session.closed_us) = (Some(n), Some(us));
@@ -328,7 +328,7 @@ impl Conversation {
         modes.insert("currentModeId".to_owned(), mode);
     }
 
-    fn apply_turn_end(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+    fn apply_turn_end(&mut self, (n, us): (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
         let Some(session) = exchange.session().and_then(|id| self.sessions.get_mut(id)) else { return };
         let Some(turn) = session.turn.as_mut() else { return };
         if !turn.unanswered.remove(&exchange.n) || !turn.unanswered.is_empty() {
@@ -347,7 +347,7 @@ impl Conversation {
         };
         session.uneven |= reason.as_deref() != Some("end_turn");
         if self.edition.adapter.response_ends_turn() && reason.as_deref() == Some("end_turn") {
-            session.model.complete(n);
+            session.model.complete((n, us));
         }
         session.served_unset |= reason.is_some() && !session.was_set;
         session.idle_cancel = None;
@@ -450,7 +450,7 @@ impl Conversation {
                     modes.insert("currentModeId".to_owned(), mode);
                 }
             }
-            "state_update" if update.body.text("stopReason") == Some("end_turn") => session.model.complete(n),
+            "state_update" if update.body.text("stopReason") == Some("end_turn") => session.model.complete((n, us)),
             "config_option_update" => {
                 session.chosen_mode = None;
                 session.learn_state(n, update.body);

@@ -48,8 +48,8 @@ pub struct IntentPrompt {
     pub bytes: usize,
     /// Whether the session was loaded or resumed since the prompt before.
     pub is_after_reopening: bool,
-    /// The event by which its work ended by itself.
-    pub completed: Option<usize>,
+    /// Event and microseconds of the message by which its work ended by itself.
+    pub completed: Option<(usize, u64)>,
     /// The words of each of its blocks that a request with the block must contain any of; see [`Block`].
     pub blocks: Vec<Block>,
 }
@@ -231,9 +231,9 @@ impl ModelLog {
     }
 
     /// Notes that the work on the last prompt ended by itself.
-    pub(super) fn complete(&mut self, n: usize) {
+    pub(super) fn complete(&mut self, end: (usize, u64)) {
         if let Some(prompt) = self.prompts.last_mut().filter(|_| !self.is_uncertain) {
-            prompt.completed = Some(n);
+            prompt.completed = Some(end);
         }
     }
 

@@ -65,6 +65,9 @@ pub(crate) const PROMPT_ANSWER: Duration = Duration::from_secs(2);
 /// prompt; they may first give a command some seconds to exit.
 pub(crate) const CLEAN_UP: Duration = Duration::from_secs(5);
 
+/// After this time, an agent has sent the end of its text. Some send what they collected a moment after the response.
+pub(crate) const TEXT_SENT: Duration = Duration::from_secs(1);
+
 /// A permission request of an earlier turn was ignored when a later turn has been over for this time.
 pub(crate) const LATER_TURN_OVER: Duration = Duration::from_secs(10);
 

@@ -8,6 +8,7 @@ use crate::areas::damage::Damage;
 use crate::areas::remembered::decide_context;
 use crate::areas::support::{Finish, leave_redacted};
 use crate::areas::{Check, CheckContext, On, with};
+use crate::conversation::timing::{TEXT_SENT, between};
 use crate::conversation::{Answer, CallSeen, IntentPrompt, ModelLog, Session, UpdateSeen, words_of};
 use crate::fact;
 use crate::finding::Ruling;
@@ -72,7 +73,7 @@ fn output_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &m
     }
 }
 
-/// The end of the text comes before the next prompt, if the agent has answered a fence since its response.
+/// The end of the text comes before the next prompt, if the agent has answered a fence some time after its response.
 ///
 /// Correct but unusual: an agent that sends the end after its response, which only SHOULD come before it.
 fn end_lost(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -87,8 +88,10 @@ fn end_lost_last(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 
 fn decide_end(ctx: &CheckContext<'_>, session: &Session, ruling: &mut Ruling<'_>) {
     let log = &session.model;
-    let Some((prompt, end)) = log.prompts.last().and_then(|prompt| Some((prompt.n, prompt.completed?))) else { return };
-    let is_late = ctx.conversation.fence.is_some_and(|fence| fence > end);
+    let ended = log.prompts.last().and_then(|prompt| Some((prompt.n, prompt.completed?)));
+    let Some((prompt, (end, us))) = ended else { return };
+    let is_late =
+        ctx.conversation.fence.is_some_and(|fence| fence > end) && between(us, ctx.conversation.fence_us) >= TEXT_SENT;
     let was_cancelled = session.ended.as_ref().is_some_and(|ended| ended.prompt == prompt && ended.cancelled.is_some());
     let was_disturbed = session.log.as_ref().is_some_and(|turn| turn.n == prompt && turn.disturbed.is_some());
     let asked_since = session.asked.is_some_and(|asked| asked > prompt) || session.work.may_be_ended();
