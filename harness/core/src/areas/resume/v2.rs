@@ -268,8 +268,8 @@ fn replayed_in_order(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
         Some(((one, live), (next, before))) => {
             ruling.proved_by(&[one.n, next.n, *before, *live]).fail_in_case(fact!(
                 "replayed-in-other-order",
-                "the agent replayed the {kind} `{message_id}` before the {other_kind} `{other_id}`, which came first in \
-                the conversation; expected the same order",
+                "the agent replayed the {kind} `{message_id}` before the {other_kind} `{other_id}`, which came first \
+                in the conversation; expected the same order",
                 kind = one.kind,
                 message_id = one.id,
                 other_kind = next.kind,
@@ -284,14 +284,17 @@ fn replayed_in_order(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
 
 /// "Each session maintains its own context, conversation history": a replay has no message of another session.
 ///
-/// Correct but unusual: sessions with the same ids, a fork, and the same text in two sessions. So a message fails that
-/// this session did not have, and another one had under this id with the same text.
+/// Correct but unusual: sessions with the same ids, a fork, and the same text in two sessions, with other ids in a new
+/// process. So a message fails of which this session had neither the id nor the text, and another one had both.
 fn replayed_elsewhere(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, history)) = replayed(ctx, answer).filter(|_| !ctx.conversation.may_open_otherwise()) else {
         return;
     };
     let key = |message: &Replayed| (message.kind.clone(), message.id.clone());
-    let foreign = history.replayed.iter().filter(|message| !history.texts.contains_key(&key(message)));
+    let is_own = |message: &Replayed| {
+        history.texts.iter().any(|((_, id), (_, text))| *id == message.id || *text == message.text)
+    };
+    let foreign = history.replayed.iter().filter(|message| !is_own(message));
     for message in foreign.filter(|message| is_distinctive(&message.text)) {
         let had = |(_, other): &(&str, &Messages)| {
             other.texts.get(&key(message)).is_some_and(|(_, text)| *text == message.text)

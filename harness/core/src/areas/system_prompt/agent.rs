@@ -208,7 +208,7 @@ fn lost(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
 /// "Each session maintains its own context": the instructions for a session without a system prompt do not hold that of
 /// another one.
 ///
-/// Correct but unusual: a user who quotes the text, and a session from before this conversation.
+/// Correct but unusual: a user who quotes the text, a fork, and a session from before this conversation.
 fn leaked(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     if let Some((id, finish)) = answer.exchange.and_then(Exchange::session).zip(Finish::of(ctx, answer)) {
         decide_leaked(ctx, id, finish.session, ruling);
@@ -228,7 +228,8 @@ fn decide_leaked(ctx: &CheckContext<'_>, id: &str, session: &Session, ruling: &m
     let log = &session.model;
     let may_quote = |prompt: &IntentPrompt| prompt.text.as_ref().is_none_or(|text| text.contains(MARK));
     let is_known = session.opening == Opening::New && ctx.conversation.whole && !log.is_uncertain && !log.is_cut;
-    if !is_known || ctx.areas.system_prompt.get(id).is_some() || log.prompts.iter().any(may_quote) {
+    let has_own = ctx.areas.system_prompt.get(id).is_some() || ctx.conversation.may_open_otherwise();
+    if !is_known || has_own || log.prompts.iter().any(may_quote) {
         return;
     }
     let marked = log.requests.iter().find(|asked| asked.event.marked == Some(Precedence::System));
