@@ -343,8 +343,8 @@ Examples:
   acp-conformance monitor --live --trace session.jsonl -- my-agent --acp
   acp-conformance monitor --wait --report report.json -- my-agent --acp < messages.jsonl
 
-Over HTTP and WebSocket, which are drafts, it runs until Ctrl-C. It exits with 1 if a party broke a MUST, and with 2 if \
-the agent did not answer:
+Over HTTP and WebSocket, which are drafts, it runs until Ctrl-C. It exits with 1 if a party broke a MUST, and with 2 \
+if the agent did not answer:
   acp-conformance monitor --listen http://127.0.0.1:8080/acp --to http://127.0.0.1:9000/acp
   acp-conformance monitor --listen ws://127.0.0.1:8080/acp -- my-agent --acp
   acp-conformance monitor --to wss://agent.example.com/acp --header authorization=\"Bearer $TOKEN\"

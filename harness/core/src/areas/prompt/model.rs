@@ -51,8 +51,7 @@ fn decide_other_text(log: &ModelLog, end: usize, ruling: &mut Ruling<'_>) {
     let written = sole_text(log).filter(|_| !log.is_uncertain && !log.reported.is_mixed).map(plain);
     let (earlier, reported) = (log.earlier_text.as_deref().map(plain), plain(&log.reported.text));
     if written.is_some_and(|written| written != reported) && earlier.is_some_and(|earlier| earlier == reported) {
-        let asked = log.requests.iter().map(|asked| asked.n).take(1);
-        ruling.proved_by(&asked.chain([end]).collect::<Vec<_>>()).fail(fact!(
+        ruling.proved_by(&evidence(log, end)).fail(fact!(
             "output-of-earlier-turn",
             "the agent reported the text of an earlier turn; expected the text that its model wrote in this one"
         ));
@@ -114,9 +113,13 @@ fn damage(log: &ModelLog) -> Option<Damage> {
     Damage::of(sole_text(log).filter(|_| is_certain)?, &log.reported.text)
 }
 
+/// Returns the events that prove a violation: the first request to the model, and another one.
+fn evidence(log: &ModelLog, other: usize) -> Vec<usize> {
+    log.requests.iter().map(|asked| asked.n).take(1).chain([other]).collect()
+}
+
 fn fail_damaged(log: &ModelLog, end: usize, damage: &Damage, ruling: &mut Ruling<'_>) {
-    let asked = log.requests.iter().map(|asked| asked.n).take(1);
-    ruling.proved_by(&asked.chain([end]).collect::<Vec<_>>()).fail(fact!(
+    ruling.proved_by(&evidence(log, end)).fail(fact!(
         "output-damaged",
         "the agent reported the text of its model {damage}; expected the same text",
         damage = damage.to_string()
@@ -215,8 +218,7 @@ fn decide_dropped(ctx: &CheckContext<'_>, log: &ModelLog, kinds: &[&str], ruling
         return;
     }
     if let Some(damage) = text_damage(prompt, &requests).filter(|_| kinds.contains(&"text")) {
-        let asked = log.requests.iter().map(|asked| asked.n).take(1);
-        ruling.proved_by(&asked.chain([prompt.n]).collect::<Vec<_>>()).fail_in_case(fact!(
+        ruling.proved_by(&evidence(log, prompt.n)).fail_in_case(fact!(
             "prompt-text-damaged",
             "the agent asked its model with the text of the prompt {damage}; expected the same text",
             damage = damage.to_string()
@@ -234,8 +236,7 @@ fn decide_dropped(ctx: &CheckContext<'_>, log: &ModelLog, kinds: &[&str], ruling
                 kind = block.kind,
                 word
             );
-            let asked = log.requests.iter().map(|asked| asked.n).take(1);
-            ruling.proved_by(&asked.chain([prompt.n]).collect::<Vec<_>>()).fail_in_case(fact);
+            ruling.proved_by(&evidence(log, prompt.n)).fail_in_case(fact);
         }
     }
 }
@@ -257,7 +258,7 @@ fn text_damage(prompt: &IntentPrompt, requests: &[&ModelRequest]) -> Option<Dama
 }
 
 /// Returns the distinctive words of all messages in these requests; `None` if one is only known by its digest.
-fn words_in(requests: &[&ModelRequest]) -> Option<BTreeSet<String>> {
+pub(super) fn words_in(requests: &[&ModelRequest]) -> Option<BTreeSet<String>> {
     let messages = requests.iter().flat_map(|request| &request.messages);
     let texts: Option<Vec<&str>> = messages.map(|message| message.text.as_deref()).collect();
     Some(texts?.into_iter().flat_map(words_of).collect())

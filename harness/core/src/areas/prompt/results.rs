@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::model::{is_old, log_of_turn};
+use super::model::{is_old, log_of_turn, words_in};
 use super::state::Source;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Exchange, words_of};
@@ -58,13 +58,15 @@ fn decide(
     prompt: usize,
     ruling: &mut Ruling<'_>,
 ) {
-    let Some((known, found)) = words_of_messages(request).zip(result.text.as_deref().map(words_in)) else { return };
+    let known = words_in(&[request]).filter(|_| !request.cut);
+    let Some((known, found)) = known.zip(result.text.as_deref().map(words)) else { return };
     let wanted = source.lines(&known);
     let lost: Vec<&BTreeSet<String>> = wanted.iter().filter(|line| line.is_disjoint(&found)).collect();
     let Some(word) = lost.first().and_then(|line| line.first()) else {
-        return if !wanted.is_empty() {
-            ruling.pass()
-        };
+        if !wanted.is_empty() {
+            ruling.pass();
+        }
+        return;
     };
     let is_whole = lost.len() == wanted.len();
     let holds = |other: &&&Source| {
@@ -83,7 +85,7 @@ fn decide(
     }
     let mut others = request.results.iter().filter(|other| other.call != result.call);
     let may_hold = |other: &ModelResult| {
-        other.text.as_deref().map(words_in).is_none_or(|words| lost.iter().any(|line| !line.is_disjoint(&words)))
+        other.text.as_deref().map(words).is_none_or(|held| lost.iter().any(|line| !line.is_disjoint(&held)))
     };
     let is_elsewhere = !request.media.is_empty() || others.any(may_hold);
     let asked_otherwise = ctx.conversation.other_model_request.is_some_and(|n| n > prompt);
@@ -103,13 +105,13 @@ fn decide(
 impl Source {
     /// Returns the distinctive words of each line, without those that the request has anyway.
     fn lines(&self, known: &BTreeSet<String>) -> Vec<BTreeSet<String>> {
-        let lines = self.text.iter().flat_map(|text| text.lines()).map(words_in);
-        let own = lines.map(|words| words.difference(known).cloned().collect::<BTreeSet<String>>());
-        own.filter(|words| !words.is_empty()).collect()
+        let lines = self.text.iter().flat_map(|text| text.lines()).map(words);
+        let own = lines.map(|line| line.difference(known).cloned().collect::<BTreeSet<String>>());
+        own.filter(|line| !line.is_empty()).collect()
     }
 }
 
-fn words_in(text: &str) -> BTreeSet<String> {
+fn words(text: &str) -> BTreeSet<String> {
     words_of(text).collect()
 }
 
@@ -133,10 +135,4 @@ fn result_of<'r>(request: &'r ModelRequest, call: &ModelCall, calls: usize) -> O
     let mut fresh = request.results.iter().filter(|result| result.text.is_some());
     let sole = || fresh.next().filter(|_| calls == 1 && fresh.next().is_none());
     request.results.iter().rfind(is_its).or_else(sole)
-}
-
-/// Returns the words of all messages in a request; `None` if one is only known by its digest.
-fn words_of_messages(request: &ModelRequest) -> Option<BTreeSet<String>> {
-    let texts: Option<Vec<&str>> = request.messages.iter().map(|message| message.text.as_deref()).collect();
-    Some(texts.filter(|_| !request.cut)?.into_iter().flat_map(words_of).collect())
 }
