@@ -20,6 +20,8 @@ pub(super) enum Damage {
     Headless(String),
     /// It lacks this end.
     Endless(String),
+    /// It has this part of the beginning or of the end twice.
+    Repeated(String),
 }
 
 /// The least number of characters of an original, without white space.
@@ -62,6 +64,9 @@ impl Damage {
         if let Some(beginning) = from.strip_suffix(to.as_slice()) {
             return cut(beginning).map(Self::Headless);
         }
+        if let Some(piece) = repeated(original, &from, &to) {
+            return Some(Self::Repeated(part(piece)));
+        }
         let begin = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
         let shorter = from.len().min(to.len()) - begin;
         let end = from.iter().rev().zip(to.iter().rev()).take(shorter).take_while(|(one, other)| one == other).count();
@@ -96,7 +101,7 @@ impl fmt::Display for Damage {
             Self::Missing(part) => write!(f, "without the part `{}`", short(part)),
             Self::Headless(part) => write!(f, "without its beginning `{}`", short(part)),
             Self::Endless(part) => write!(f, "without its end `{}`", short(part)),
-            Self::Doubled(part) => write!(f, "with the part `{}` twice", short(part)),
+            Self::Doubled(part) | Self::Repeated(part) => write!(f, "with the part `{}` twice", short(part)),
             Self::Swapped(part, next) => write!(f, "with `{}` before `{}`", short(next), short(part)),
             Self::Replaced => write!(f, "with U+FFFD in place of other characters"),
             Self::Unspaced(word) => write!(f, "without the white space after `{}`", short(word)),
@@ -129,6 +134,28 @@ fn swapped<'c>(from: &'c [char], to: &[char], range: Range<usize>) -> Option<(&'
             (1..lost.len()).map(|at| lost.split_at(at)).find(is_swapped)
         },
     )
+}
+
+/// Returns the beginning or the end of the original that the text has twice, as from a piece that was sent again. A
+/// heading may repeat a whole line, and a summary the whole text.
+fn repeated<'c>(original: &str, from: &'c [char], to: &[char]) -> Option<&'c [char]> {
+    let size = to.len().checked_sub(from.len()).filter(|size| (SHORTEST..from.len()).contains(size))?;
+    let (first, last) = (&from[..size], &from[from.len() - size..]);
+    let is_first = to.strip_prefix(first) == Some(from) && !has_line_end(original, size);
+    let is_last = to.strip_suffix(last) == Some(from) && !has_line_end(original, from.len() - size);
+    let piece = if is_first { first } else { Some(last).filter(|_| is_last)? };
+    is_plain(piece).then_some(piece)
+}
+
+/// Whether a line ends after so many characters besides white space.
+fn has_line_end(text: &str, size: usize) -> bool {
+    let mut seen = 0;
+    let after = text.chars().skip_while(|c| {
+        seen += usize::from(!c.is_whitespace());
+        seen <= size
+    });
+    let before = text.chars().count() - after.count();
+    text.chars().take(before).collect::<String>().trim_end_matches([' ', '\t']).ends_with(['\n', '\r'])
 }
 
 /// Whether the text is the original apart from replacement characters in the place of characters beyond ASCII.
@@ -196,6 +223,17 @@ mod tests {
             ("One twothree, four: grüße five six.\nSeven eight\n", Some(Damage::Unspaced("two".to_owned()))),
             ("three, four: grüße five six.\nSeven eight\n", Some(Damage::Headless("Onetwo".to_owned()))),
             ("One two three, four: grüße five six.\n", Some(Damage::Endless("Seveneight".to_owned()))),
+            (
+                "One two three, One two three, four: grüße five six.\nSeven eight\n",
+                Some(Damage::Repeated("Onetwothree,".to_owned())),
+            ),
+            (
+                "One two three, four: grüße five six.\nSeven eight\nfive six.\nSeven eight\n",
+                Some(Damage::Repeated("fivesix.Seveneight".to_owned())),
+            ),
+            // A heading, and a last line that an agent repeats as its result.
+            ("One two three, four: grüße five six.\nOne two three, four: grüße five six.\nSeven eight", None),
+            ("One two three, four: grüße five six.\nSeven eight\nSeven eight", None),
             // Most of it is missing: perhaps it was shortened.
             ("One two three, four:", None),
             ("Seven eight", None),

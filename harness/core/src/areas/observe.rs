@@ -60,6 +60,7 @@ impl Areas {
                 self.modes.response(event, answer);
                 self.prompt.response(event, answer);
                 self.proxy.response(answer);
+                self.resume.response(event, answer);
                 self.session.response(event, answer);
                 self.system_prompt.response(answer);
                 self.terminal.response(event, answer);

@@ -2,6 +2,7 @@
 
 pub(in crate::areas) mod agent;
 mod marker;
+mod replay;
 mod state;
 pub(in crate::areas) mod v2;
 
@@ -9,4 +10,4 @@ pub use self::state::State;
 use super::Check;
 
 /// The checks of the area.
-pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, v2::CHECKS, marker::CHECKS];
+pub(super) const CHECKS: &[&[Check]] = &[agent::CHECKS, v2::CHECKS, replay::CHECKS, marker::CHECKS];

@@ -110,7 +110,10 @@ fn decide_end(ctx: &CheckContext<'_>, session: &Session, ruling: &mut Ruling<'_>
 
 fn damage(log: &ModelLog) -> Option<Damage> {
     let is_certain = !log.is_uncertain && !log.reported.is_mixed;
-    Damage::of(sole_text(log).filter(|_| is_certain)?, &log.reported.text)
+    let damage = Damage::of(sole_text(log).filter(|_| is_certain)?, &log.reported.text)?;
+    // After a second request, the agent may report the answer to it from the start.
+    let is_retried = log.requests.len() > 1 && matches!(damage, Damage::Repeated(_));
+    Some(damage).filter(|_| !is_retried)
 }
 
 /// Returns the events that prove a violation: the first request to the model, and another one.

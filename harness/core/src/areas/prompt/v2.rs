@@ -3,6 +3,7 @@
 use super::keys::is_retry;
 use super::state::Inserted;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
+use crate::areas::damage::Damage;
 use crate::areas::state::{DISTINCTIVE, STATE, idle};
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::timing::{CLEAN_UP, HELD_BACK, between, millis};
@@ -289,6 +290,17 @@ fn user_message_content(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             if own.len() >= DISTINCTIVE && found.contains(own) {
                 ruling.pass();
                 continue;
+            }
+            let damage = Damage::of(own, found).filter(|_| !own.starts_with('/'));
+            let is_odd = |damage: &Damage| {
+                !matches!(damage, Damage::Headless(_) | Damage::Endless(_) | Damage::Unspaced(_) | Damage::Replaced)
+            };
+            if let Some(damage) = damage.filter(is_odd) {
+                ruling.proved_by(&[prompt.n]).fail_in_case(fact!(
+                    "user-message-damaged",
+                    "the agent reported a prompt as the message `{message_id}` {damage}; expected the same text",
+                    message_id = prompt.id, damage = damage.to_string(); session_id = id
+                ));
             }
             let is_distinct = found.len() >= DISTINCTIVE && !own.contains(found) && !own.starts_with('/');
             let mut others = prompts.iter().filter(|_| is_distinct);

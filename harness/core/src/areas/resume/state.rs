@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::areas::Event;
 use crate::areas::by_session::BySession;
-use crate::conversation::{CallSeen, Conversation, Memory, UpdateSeen, asks_replay, message_of, text_of_content};
+use crate::conversation::{
+    Answer, CallSeen, Conversation, Memory, Session, UpdateSeen, asks_replay, is_final, message_of, text_of_content,
+};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -29,6 +31,41 @@ pub(in crate::areas) struct Messages {
     pub texts: BTreeMap<(String, String), (usize, MessageText)>,
     /// The messages of the last replay, in their order.
     pub replayed: Vec<Replayed>,
+    /// The replays before that one, of a session at rest.
+    pub replays: Vec<Replay>,
+    /// The tool calls outside of replays, by id.
+    pub tools: BTreeMap<String, LiveTool>,
+    /// The tool calls of the last replay, in their order.
+    pub replayed_tools: Vec<ReplayedTool>,
+}
+
+/// A tool call outside of replays.
+#[derive(Debug, Clone, Default)]
+pub(in crate::areas) struct LiveTool {
+    /// The id of the user message before it, once the agent had reported each prompt.
+    pub prompt: Option<String>,
+    /// The event in which it ended, and its status.
+    pub end: Option<(usize, String)>,
+}
+
+/// A tool call in a replay.
+#[derive(Debug, Clone)]
+pub(in crate::areas) struct ReplayedTool {
+    /// The event of its first update.
+    pub n: usize,
+    /// Its id.
+    pub id: String,
+    /// The id of the user message before it.
+    pub prompt: Option<String>,
+}
+
+/// A replay that ended with a result.
+#[derive(Debug, Clone)]
+pub(in crate::areas) struct Replay {
+    /// The event of the request.
+    pub asked: usize,
+    /// Its messages, in their order.
+    pub messages: Vec<Replayed>,
 }
 
 /// The text of a message, whole or put together from chunks.
@@ -56,6 +93,9 @@ pub(in crate::areas) struct Replayed {
 /// The most messages that are remembered with their texts.
 const MOST: usize = 256;
 
+/// The most replays of a session that are remembered.
+const MOST_REPLAYS: usize = 4;
+
 /// The most messages that are remembered as opened.
 const MOST_OPENED: usize = 4096;
 
@@ -80,6 +120,7 @@ impl State {
         let messages = self.0.entry(id);
         messages.opened.clear();
         messages.replayed.clear();
+        messages.replayed_tools.clear();
         messages.markers.clear();
         messages.overlaps = conversation.session(id).is_some_and(|session| session.resuming.is_some());
         messages.replay_asked = call.params.is_some_and(asks_replay);
@@ -92,6 +133,13 @@ impl State {
             let markers = &mut self.0.entry(update.session).markers;
             markers.extend((markers.len() < MOST).then_some(event.n));
         }
+        if let Some(id) = update.body.text("toolCallId").filter(|_| update.variant == "tool_call_update") {
+            let messages = self.0.entry(update.session);
+            match session.resuming {
+                Some(_) => messages.learn_replayed_tool(event.n, id),
+                None => messages.learn_tool(event.n, id, session, update),
+            }
+        }
         let Some((kind, id)) = message_of(&update.update) else { return };
         let messages = self.0.entry(update.session);
         if update.variant == kind && messages.opened.len() < MOST_OPENED {
@@ -101,6 +149,18 @@ impl State {
             messages.learn_replayed(event.n, (kind, id), update);
         } else {
             messages.learn_text(event.n, (kind, id), update);
+        }
+    }
+
+    pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
+        let Some((exchange, _)) = answer.result_of("session/resume") else { return };
+        let Some((id, session)) = exchange.session().and_then(|id| Some((id, event.conversation.session(id)?))) else {
+            return;
+        };
+        let is_at_rest = session.work.state.as_deref() == Some("idle") && session.resuming == Some(exchange.n);
+        let messages = self.0.get_mut(Some(id)).filter(|messages| is_at_rest && messages.replay_asked);
+        if let Some(messages) = messages.filter(|messages| !messages.overlaps && !messages.resumed_at_work) {
+            messages.learn_replay(exchange.n);
         }
     }
 
@@ -134,6 +194,36 @@ impl Messages {
     /// Whether the last replay had the message.
     pub(in crate::areas) fn has_replayed(&self, kind: &str, id: &str) -> bool {
         self.replayed.iter().any(|message| message.kind == kind && message.id == id)
+    }
+
+    /// Reads an update of a tool call, which may go on after it ended.
+    fn learn_tool(&mut self, n: usize, id: &str, session: &Session, update: &UpdateSeen<'_>) {
+        let work = &session.work;
+        let is_new = !self.tools.contains_key(id);
+        if is_new && self.tools.len() >= MOST {
+            return;
+        }
+        let tool = self.tools.entry(id.to_owned()).or_default();
+        if is_new && work.user_messages.len() == session.prompts {
+            tool.prompt = work.user_messages.iter().max_by_key(|(_, seen)| **seen).map(|(id, _)| id.clone());
+        }
+        if let Some(status) = update.body.text("status") {
+            tool.end = is_final(status).then(|| (n, status.to_owned()));
+        }
+    }
+
+    fn learn_replayed_tool(&mut self, n: usize, id: &str) {
+        if self.replayed_tools.len() < MOST && self.replayed_tools.iter().all(|tool| tool.id != id) {
+            let before = self.replayed.iter().rfind(|message| message.kind == "user_message");
+            let prompt = before.map(|message| message.id.clone());
+            self.replayed_tools.push(ReplayedTool { n, id: id.to_owned(), prompt });
+        }
+    }
+
+    fn learn_replay(&mut self, asked: usize) {
+        if self.replays.len() < MOST_REPLAYS && self.replayed.len() < MOST {
+            self.replays.push(Replay { asked, messages: self.replayed.clone() });
+        }
     }
 
     fn learn_text(&mut self, n: usize, (kind, id): (&str, &str), update: &UpdateSeen<'_>) {
