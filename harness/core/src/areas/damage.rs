@@ -137,25 +137,21 @@ fn swapped<'c>(from: &'c [char], to: &[char], range: Range<usize>) -> Option<(&'
 }
 
 /// Returns the beginning or the end of the original that the text has twice, as from a piece that was sent again. A
-/// heading may repeat a whole line, and a summary the whole text.
+/// heading or a summary may repeat whole sentences, so the piece must break off within one.
 fn repeated<'c>(original: &str, from: &'c [char], to: &[char]) -> Option<&'c [char]> {
     let size = to.len().checked_sub(from.len()).filter(|size| (SHORTEST..from.len()).contains(size))?;
     let (first, last) = (&from[..size], &from[from.len() - size..]);
-    let is_first = to.strip_prefix(first) == Some(from) && !has_line_end(original, size);
-    let is_last = to.strip_suffix(last) == Some(from) && !has_line_end(original, from.len() - size);
+    let is_first = to.strip_prefix(first) == Some(from) && is_within_sentence(original, size);
+    let is_last = to.strip_suffix(last) == Some(from) && is_within_sentence(original, from.len() - size);
     let piece = if is_first { first } else { Some(last).filter(|_| is_last)? };
     is_plain(piece).then_some(piece)
 }
 
-/// Whether a line ends after so many characters besides white space.
-fn has_line_end(text: &str, size: usize) -> bool {
-    let mut seen = 0;
-    let after = text.chars().skip_while(|c| {
-        seen += usize::from(!c.is_whitespace());
-        seen <= size
-    });
-    let before = text.chars().count() - after.count();
-    text.chars().take(before).collect::<String>().trim_end_matches([' ', '\t']).ends_with(['\n', '\r'])
+/// Whether neither a sentence nor a line ends after so many characters besides white space.
+fn is_within_sentence(text: &str, size: usize) -> bool {
+    let after = text.char_indices().filter(|(_, c)| !c.is_whitespace()).nth(size).map_or(text.len(), |(at, _)| at);
+    let before = text[..after].trim_end_matches([' ', '\t']);
+    before.ends_with(|c: char| c.is_alphanumeric() || c == ',')
 }
 
 /// Whether the text is the original apart from replacement characters in the place of characters beyond ASCII.
@@ -231,9 +227,10 @@ mod tests {
                 "One two three, four: grüße five six.\nSeven eight\nfive six.\nSeven eight\n",
                 Some(Damage::Repeated("fivesix.Seveneight".to_owned())),
             ),
-            // A heading, and a last line that an agent repeats as its result.
+            // A heading, and a last line or sentence that an agent repeats as its result.
             ("One two three, four: grüße five six.\nOne two three, four: grüße five six.\nSeven eight", None),
             ("One two three, four: grüße five six.\nSeven eight\nSeven eight", None),
+            ("One two three, four: One two three, four: grüße five six.\nSeven eight", None),
             // Most of it is missing: perhaps it was shortened.
             ("One two three, four:", None),
             ("Seven eight", None),

@@ -23,8 +23,8 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// "Cancelling a tool call does not change the foreground state by itself."
 ///
-/// Correct but unusual: foreground work that ends because its only tool call was cancelled. So only an idle state fails
-/// after which the agent goes on with a message and reports the end of the work again.
+/// Correct but unusual: foreground work that ends because its only tool call was cancelled, which decides nothing. So
+/// only an idle state fails after which the agent goes on with a message and reports the end of the work again.
 fn idle_by_tool_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(_))) = (update.known, idle(update)) else { return };
     let (work, history) = (&session.work, &session.work.history);
@@ -34,10 +34,12 @@ fn idle_by_tool_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: 
         return;
     };
     let is_prompted = session.turn.is_some() || work.accepted.iter().any(|(n, _)| *n > cancel);
-    let went_on = cancels.spoke.is_some_and(|spoke| spoke > history.idle);
+    let went_on = |since: usize| cancels.spoke.is_some_and(|spoke| spoke > since);
     if work.is_active() {
-        ruling.pass();
-    } else if history.idle > cancel && went_on && !is_prompted && !work.may_be_ended() {
+        if went_on(cancel) {
+            ruling.pass();
+        }
+    } else if history.idle > cancel && went_on(history.idle) && !is_prompted && !work.may_be_ended() {
         ruling.proved_by(&[cancel, begun, history.idle]).fail_in_case(fact!(
             "idle-after-tool-cancel",
             "the agent reported idle after {method} and then went on with the same work; expected the state to stay",

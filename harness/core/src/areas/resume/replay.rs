@@ -169,8 +169,8 @@ fn replayed_elsewhere(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut 
 /// Each message of "the whole conversation" comes once.
 ///
 /// Correct but unusual: a message that is sent again under its id, and one that another message repeats or quotes. So
-/// only a message of the agent counts, once for each id, whose text came in fewer messages before; a prompt with another
-/// id has a requirement of its own.
+/// only a message of the agent counts, once for each id, whose text came in fewer messages before. A prompt with
+/// another id has a requirement of its own.
 fn replayed_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, history)) = replayed(ctx, answer) else { return };
     let is_reply = |kind: &str| kind == "agent_message";
@@ -192,7 +192,8 @@ fn replayed_once(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
     }
 }
 
-/// "Chunks … append to that update's current content", so a message that comes whole and in chunks has its text twice.
+/// "Chunks … append to that update's current content", so a message that comes whole and in chunks has its text two
+/// times.
 ///
 /// Correct but unusual: an agent that renders or shortens a message. So only a text fails that is exactly the earlier
 /// one two times.
@@ -214,9 +215,9 @@ fn doubled(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
 
 /// "The Agent MUST replay all retained conversation history", and what a later replay has was retained before.
 ///
-/// Correct but unusual: an agent that retains only a part, gives new ids to replayed messages, or still works. So only a
-/// message fails that came before an earlier request to resume the idle session, and that is in this replay and not in
-/// that one, by its id or its text.
+/// Correct but unusual: an agent that retains only a part, gives new ids to replayed messages, or still works. So a
+/// message only fails that came before an earlier request to resume the idle session, and that is in this replay and
+/// not in that one, by its id or its text.
 fn left_out_before(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, history)) = replayed(ctx, answer) else { return };
     for message in &history.replayed {
@@ -285,8 +286,8 @@ fn ended_otherwise(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
 
 /// As for messages: a tool call comes after the prompt of its turn, and before the next prompt.
 ///
-/// Correct but unusual: an agent that leaves out prompts, gives them new ids, or reported a prompt after the work on it.
-/// So only a tool call counts that came after the reports of all prompts, one of which the replay has elsewhere.
+/// Correct but unusual: an agent that leaves out prompts, gives them new ids, or reported one after the work on it. So
+/// only a tool call counts that came after the reports of all prompts, and whose prompt the replay has.
 fn tools_in_their_turns(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((session, history)) = replayed(ctx, answer) else { return };
     let is_known = |id: &String| history.texts.contains_key(&("user_message".to_owned(), id.clone()));
