@@ -23,7 +23,7 @@ pub use changes::{ChangeKind, RegistryChange, RegistryChanges, change_text, chan
 pub use entry::{Distribution, RegistryEntry, platform};
 pub use feed::write_feed;
 pub use install::{Install, Installation, Installed, NotInstalled, fetch_index};
-pub use lock::{LockedEntry, RegistryLock};
+pub use lock::{LockedEntry, RegistryLock, lock_schema};
 pub use report::{FORMAT, RegistryReport, schema};
 pub use results::{EditionResult, EntryOutcome, EntryResult, LoginRule, RuleVerdict};
 pub use runs::{ChosenEntry, EntryRuns, EntryStep, block_on, read_entry};

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use acp_conformance::registry;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -76,7 +77,7 @@ impl Fixture {
         let target = json!({
             "archive": format!("file://{}", archive.display()), "sha256": sha256.unwrap_or(&digest), "cmd": "./agent",
         });
-        let platform = acp_conformance::registry::platform();
+        let platform = registry::platform();
         self.entry(id, version, &json!({ "binary": { platform: target } }));
     }
 
@@ -101,12 +102,17 @@ impl Fixture {
     }
 
     fn results(&self) -> Value {
-        let text = fs::read_to_string(self.path("out/results.json")).expect("results");
-        let results = serde_json::from_str(&text).expect("JSON");
-        let schema = jsonschema::validator_for(&acp_conformance::registry::schema()).expect("a sound schema");
-        let problems: Vec<String> = schema.iter_errors(&results).map(|problem| problem.to_string()).collect();
+        self.read("results.json", &registry::schema())
+    }
+
+    /// Reads a file of the results, and compares it with its schema.
+    fn read(&self, name: &str, schema: &Value) -> Value {
+        let text = fs::read_to_string(self.path("out").join(name)).expect("a file");
+        let value = serde_json::from_str(&text).expect("JSON");
+        let schema = jsonschema::validator_for(schema).expect("a sound schema");
+        let problems: Vec<String> = schema.iter_errors(&value).map(|problem| problem.to_string()).collect();
         assert!(problems.is_empty(), "{problems:#?}");
-        results
+        value
     }
 
     fn result(&self, id: &str) -> Value {
@@ -137,8 +143,9 @@ fn entries_are_tested_once_and_changes_are_shown() {
     for file in ["out/reports/a-v1.json", "out/board/index.html", "out/board.md", "out/feed.xml", "out/registry.lock"] {
         assert!(fixture.path(file).is_file(), "{file}");
     }
-    let lock = fs::read_to_string(fixture.path("out/registry.lock")).expect("a lock file");
-    assert!(lock.contains(r#""digest": "sha256-"#), "{lock}");
+    let lock = fixture.read("registry.lock", &registry::lock_schema());
+    let digest = lock["entries"]["a"]["digest"].as_str().expect("a digest");
+    assert!(digest.starts_with("sha256-"), "{lock}");
     let traces = fs::read_dir(fixture.path("out/traces/a")).expect("traces");
     assert!(traces.flatten().any(|file| file.path().extension().is_some_and(|end| end == "jsonl")), "no trace");
 

@@ -25,6 +25,7 @@ pub(super) fn text(kind: FileKind) -> Cow<'static, str> {
         FileKind::Trace => packed!("trace.schema.json"),
         FileKind::Diff => packed!("diff.schema.json"),
         FileKind::Registry => packed!("registry.schema.json"),
+        FileKind::RegistryLock => packed!("registry-lock.schema.json"),
     };
     text()
 }

@@ -4,23 +4,32 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const FORMAT: &str = "acp-conformance-registry-lock/1";
 
-/// The installed entries, by id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The JSON Schema of the lock file, as it is committed in `schemas/registry-lock.schema.json`.
+pub fn lock_schema() -> serde_json::Value {
+    let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
+    generator.into_root_schema_for::<RegistryLock>().to_value()
+}
+
+/// What was installed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RegistryLock {
+    /// Always `acp-conformance-registry-lock/1`.
     format: String,
+    /// The installed entries, by id.
     entries: BTreeMap<String, LockedEntry>,
 }
 
 /// What was installed of an entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LockedEntry {
     /// The version in the registry.
     pub version: String,
-    /// How it was installed.
+    /// How it was installed: `npx`, `uvx` or `binary`.
     pub distribution: String,
     /// The package, or the address of the archive.
     pub package: String,

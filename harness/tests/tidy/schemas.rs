@@ -35,6 +35,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("diff", compare::schema()),
         ("events", events::schema()),
         ("registry", registry::schema()),
+        ("registry-lock", registry::lock_schema()),
         ("report", results::schema()),
         ("trace", trace::file_schema()),
     ];

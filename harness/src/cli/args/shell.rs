@@ -47,12 +47,14 @@ pub enum FileKind {
     Diff,
     /// The results of `registry`.
     Registry,
+    /// The lock file of `registry`.
+    RegistryLock,
 }
 
 /// Arguments of `schema`.
 #[derive(Debug, clap::Args)]
 pub struct SchemaArgs {
-    /// The kind of file: case, profile, expected, report, events, trace, diff or registry
+    /// The kind of file: case, profile, expected, report, events, trace, diff, registry or registry-lock
     #[arg(hide_possible_values = true)]
     pub kind: FileKind,
 }
