@@ -47,7 +47,7 @@ pub struct RegistryChange {
     /// The value now; absent for a removed entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<String>,
-    /// Whether a requirement passed before and fails now.
+    /// Whether a requirement passed before and fails now, with the same cases.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub regression: bool,
 }
@@ -66,6 +66,10 @@ pub enum ChangeKind {
     Outcome,
     /// The registry's own rule.
     LoginRule,
+    /// Which cases ran, so that a verdict may have changed because other cases did.
+    Cases,
+    /// The versions of the protocol that it speaks.
+    Protocol,
     /// Its conformance in a version of the protocol.
     Conformance,
     /// Its verdict on a requirement, which fails now or failed before.
@@ -129,12 +133,33 @@ fn of_entry(old: &EntryResult, new: &EntryResult) -> Vec<RegistryChange> {
     changes.extend(found.changed(ChangeKind::LoginRule, old.login.verdict.name(), new.login.verdict.name()));
     // Without a verdict now, nothing is known about the requirements.
     if new.outcome == EntryOutcome::Tested {
+        changes.extend(found.changed(ChangeKind::Cases, &old.cases, &new.cases));
+        changes.extend(of_versions(old, new));
         for edition in &new.editions {
             let before = old.editions.iter().find(|other| other.major() == edition.major());
-            changes.extend(before.into_iter().flat_map(|before| of_edition(new, before, edition)));
+            let is_same = old.cases == new.cases;
+            changes.extend(
+                before
+                    .into_iter()
+                    .flat_map(|before| of_edition(new, before, edition))
+                    .map(|change| RegistryChange { regression: change.regression && is_same, ..change }),
+            );
         }
     }
     changes
+}
+
+/// Compares the versions of the protocol that an entry speaks. A run that a limit cut off may not have reached each.
+fn of_versions(old: &EntryResult, new: &EntryResult) -> Option<RegistryChange> {
+    let [mut was, mut is] = [old, new].map(EntryResult::majors);
+    if old.is_cut_off() {
+        was.extend(&is);
+    }
+    if new.is_cut_off() {
+        is.extend(&was);
+    }
+    let [was, is] = [was, is].map(|versions| versions.into_iter().collect::<Vec<_>>().join(", "));
+    Found::of(new).changed(ChangeKind::Protocol, &was, &is).filter(|_| old.outcome == EntryOutcome::Tested)
 }
 
 fn of_edition(entry: &EntryResult, old: &EditionResult, new: &EditionResult) -> Vec<RegistryChange> {
@@ -198,6 +223,8 @@ fn line(change: &RegistryChange) -> String {
         (ChangeKind::Version, _) => format!("version: {arrow}"),
         (ChangeKind::Outcome, _) => format!("outcome: {arrow}"),
         (ChangeKind::LoginRule, _) => format!("login rule: {arrow}"),
+        (ChangeKind::Cases, _) => format!("cases: {arrow}"),
+        (ChangeKind::Protocol, _) => format!("protocol: {arrow}"),
         (ChangeKind::Conformance, _) => format!("{protocol}: {arrow}"),
         (ChangeKind::Requirement, id) => format!("{protocol} {}: {arrow}", id.as_deref().unwrap_or_default()),
     }
@@ -279,6 +306,39 @@ pub(super) mod tests {
         assert_eq!(text(&old, &new), "");
         new[0].editions[0].requirements.insert("y".to_owned(), Verdict::Fail);
         assert_eq!(text(&old, &new), "A (a)\n  v1 y: pass → fail\n");
+    }
+
+    #[test]
+    fn versions_of_the_protocol_are_compared_unless_a_run_was_cut_off() {
+        let old = entry("a", "1.0.0", &[("x", Verdict::Pass)]);
+        let mut new = old.clone();
+        new.editions.push(EditionResult { edition: "v2@2026-11-20".to_owned(), ..old.editions[0].clone() });
+        let text = |old: &EntryResult, new: &EntryResult| text(&[old.clone()], &[new.clone()]);
+        assert_eq!(text(&old, &new), "A (a)\n  protocol: v1 → v1, v2\n");
+        assert_eq!(text(&new, &old), "A (a)\n  protocol: v1, v2 → v1\n");
+        let mut partial = old.clone();
+        partial.editions[0].partial = true;
+        let limited = EntryResult { reason: Some("the agent used more than 4 GB".to_owned()), ..old.clone() };
+        for cut_off in [partial, limited] {
+            assert_eq!(text(&cut_off, &new), "");
+            assert_eq!(text(&new, &cut_off), "");
+        }
+        new.editions[1].partial = true;
+        assert_eq!(text(&old, &new), "A (a)\n  protocol: v1 → v1, v2\n");
+        let unknown = EntryResult { outcome: EntryOutcome::Stopped, editions: Vec::new(), ..old };
+        assert_eq!(text(&unknown, &new), "A (a)\n  outcome: stopped → tested\n");
+    }
+
+    #[test]
+    fn other_cases_are_listed_and_show_no_regression() {
+        let old = [entry("a", "1.0.0", &[("x", Verdict::Pass)])];
+        let mut new = [entry("a", "1.0.0", &[("x", Verdict::Fail)])];
+        assert!(changes_between(&old, &new).iter().any(|change| change.regression));
+        new[0].cases = "a few cases".to_owned();
+        let wanted =
+            "A (a)\n  cases: all cases → a few cases\n  v1: conformant → not-conformant\n  v1 x: pass → fail\n";
+        assert_eq!(text(&old, &new), wanted);
+        assert!(!changes_between(&old, &new).iter().any(|change| change.regression));
     }
 
     #[test]

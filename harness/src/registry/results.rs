@@ -1,6 +1,6 @@
 //! The results of one entry of a registry.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -169,7 +169,7 @@ impl EditionResult {
 
     /// Returns the major of the protocol, such as `v1`.
     pub fn major(&self) -> &str {
-        self.edition.split('@').next().unwrap_or_default()
+        major_of(&self.edition)
     }
 
     /// Returns the verdict in a few words.
@@ -184,8 +184,16 @@ impl EditionResult {
     }
 }
 
+/// Returns the major of an edition, such as `v1`.
+pub(super) fn major_of(edition: &str) -> &str {
+    edition.split('@').next().unwrap_or_default()
+}
+
 /// The most characters of a line of standard error in a summary.
 const MOST_OF_A_LINE: usize = 120;
+
+/// The most words of a line that only has a code.
+const SHORT_LINE: usize = 4;
 
 impl EntryResult {
     /// Returns the outcome and the verdicts in a line.
@@ -206,9 +214,22 @@ impl EntryResult {
     fn telling_line(&self) -> String {
         let has_failed = matches!(self.outcome, EntryOutcome::NotInstalled | EntryOutcome::NotStarted);
         let names_error = |line: &&String| line.to_ascii_lowercase().contains("error");
-        let line = self.stderr.iter().find(names_error).or(self.stderr.last()).filter(|_| has_failed);
+        // npm begins with a code alone: "npm error code ETARGET".
+        let is_sentence = |line: &&String| names_error(line) && line.split_whitespace().nth(SHORT_LINE).is_some();
+        let lines = || self.stderr.iter();
+        let line = lines().find(is_sentence).or(lines().find(names_error)).or(lines().last()).filter(|_| has_failed);
         line.map(|line| format!(" ({})", line.trim().chars().take(MOST_OF_A_LINE).collect::<String>()))
             .unwrap_or_default()
+    }
+
+    /// Returns the versions of the protocol that it speaks, such as `v1`.
+    pub(super) fn majors(&self) -> BTreeSet<&str> {
+        self.editions.iter().map(EditionResult::major).collect()
+    }
+
+    /// Whether a limit ended the test before it had reached each case and each version of the protocol.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.reason.is_some() || self.editions.iter().any(|edition| edition.partial)
     }
 
     /// Whether the entry need not be tested again: the same version was tested by the same program in the same way.

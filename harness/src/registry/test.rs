@@ -10,14 +10,15 @@ use std::time::Duration;
 use super::bounded::{Bounded, Ended, RegistryLimits, Stopped, last_lines};
 use super::entry::RegistryEntry;
 use super::install::Installed;
-use super::results::{EditionResult, EntryOutcome, LoginRule};
+use super::results::{EditionResult, EntryOutcome, LoginRule, major_of};
 use super::rule::{RULE_CASE, RULE_YAML, login_rule};
 use super::sandbox::EntryFolders;
 use crate::edition::V1;
 use crate::plan::PROJECT_FILE;
 use crate::profile::{self, Profile};
+use crate::report::count;
 use crate::requirement::Party;
-use crate::results::{RequirementReport, RunReport};
+use crate::results::{PartialReason, RequirementReport, RunReport};
 use crate::trace::{Trace, What};
 use crate::transport::process::{Environment, Launch};
 use crate::verdict::Verdict;
@@ -272,15 +273,19 @@ impl EntryTest<'_> {
             .map(|(report, file)| EditionResult::of(report, file.clone()))
             .collect();
         if !editions.is_empty() {
-            let (outcome, reason) = (EntryOutcome::Tested, ended.limit());
+            let cut_off = reports.iter().find(|(report, _)| report.obstacle.is_none() && !is_result(report));
+            let reason = ended.limit().or_else(|| match cut_off {
+                Some((report, _)) => Some(self.time_limit_before(report)),
+                None => self.time_limit_in(&reports),
+            });
+            let outcome = EntryOutcome::Tested;
             return Ok(TestResult { outcome, reason, stderr: Vec::new(), login: contact.login, editions });
         }
         if ended.stopped.is_some() {
             return Ok(stopped(&ended, contact.login));
         }
-        if reports.iter().any(|(report, _)| report.obstacle.is_none()) {
-            let reason =
-                format!("the time limit of {} s ended before a requirement was decided", self.limits.time.as_secs());
+        if let Some((report, _)) = reports.iter().find(|(report, _)| report.obstacle.is_none()) {
+            let reason = self.time_limit_before(report);
             return Ok(TestResult::undecided(EntryOutcome::Stopped, reason, ended.last_lines, contact.login));
         }
         // Exit code 3 without a report: the agent speaks no version that this program tests.
@@ -296,6 +301,21 @@ impl EntryTest<'_> {
             }
         };
         Ok(TestResult::undecided(EntryOutcome::NotStarted, reason, stderr, contact.login))
+    }
+
+    /// Returns that the time limit ended before this report, which decides nothing.
+    fn time_limit_before(&self, report: &RunReport) -> String {
+        let (seconds, version) = (self.limits.time.as_secs(), major_of(&report.suite.edition));
+        format!("the time limit of {seconds} s ended before a requirement of {version} was decided")
+    }
+
+    /// Returns how many cases of these reports the time limit left out, if any.
+    fn time_limit_in(&self, reports: &[(RunReport, String)]) -> Option<String> {
+        let cut_off = reports.iter().filter_map(|(report, _)| report.partial);
+        let cases = cut_off.filter(|partial| partial.reason == PartialReason::TimeLimit).map(|partial| partial.not_run);
+        let cases = cases.reduce(|sum, more| sum + more)?;
+        let were = count(cases, "case was", "cases were");
+        Some(format!("the time limit of {} s ended; {were} not run", self.limits.time.as_secs()))
     }
 
     /// Runs this program again.
