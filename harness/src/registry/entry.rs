@@ -34,6 +34,7 @@ pub enum Distribution {
 
 /// A package that a package manager installs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "an object with `package`")]
 pub struct PackageTarget {
     /// The package, with or without its version.
     pub package: String,
@@ -47,6 +48,7 @@ pub struct PackageTarget {
 
 /// An archive with a program for one platform.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "an object with `archive` and `cmd`")]
 pub struct BinaryTarget {
     /// The address of the archive.
     pub archive: String,
@@ -75,6 +77,7 @@ struct EntryFile {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `npx`, `uvx` or `binary`")]
 struct DistributionFile {
     npx: Option<PackageTarget>,
     uvx: Option<PackageTarget>,
@@ -96,6 +99,9 @@ impl RegistryEntry {
     pub fn read(value: &Value, platform: &str) -> Result<Self, String> {
         let text = |member: &str| value.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
         let id = text("id");
+        if value.get("id").is_none() {
+            return Err("missing field `id`".to_owned());
+        }
         if !is_id(&id) {
             return Err(format!("{id:?} is not an id: expected lower-case letters, digits and dashes"));
         }
@@ -132,7 +138,10 @@ impl DistributionFile {
         let mut found: Vec<Distribution> = self.npx.map(Distribution::Npx).into_iter().collect();
         found.extend(self.uvx.map(Distribution::Uvx));
         found.extend(self.binary.and_then(|mut targets| targets.remove(platform)).map(Distribution::Binary));
-        if found.is_empty() { Err(format!("no distribution for {platform}")) } else { Ok(found) }
+        if found.is_empty() {
+            return Err(format!("no distribution for {platform}; expected `npx`, `uvx`, or a `binary` for it"));
+        }
+        Ok(found)
     }
 }
 
@@ -230,10 +239,10 @@ mod tests {
     fn mistakes_are_reasons() {
         let binary =
             |cmd: &str, archive: &str| json!({ "binary": { "linux-x86_64": { "archive": archive, "cmd": cmd } } });
-        assert_eq!(
-            reason(json!({ "binary": { "darwin-x86_64": { "archive": "https://a", "cmd": "a" } } })),
-            "no distribution for linux-x86_64"
-        );
+        let nothing = "no distribution for linux-x86_64; expected `npx`, `uvx`, or a `binary` for it";
+        assert_eq!(reason(json!({ "binary": { "darwin-x86_64": { "archive": "https://a", "cmd": "a" } } })), nothing);
+        assert_eq!(reason(json!({ "npm": { "package": "a" } })), nothing);
+        assert!(reason(json!({ "npx": "a" })).ends_with(r#"string "a", expected an object with `package`"#));
         assert!(reason(json!({ "npx": { "package": "--global" } })).contains("is not a package"));
         assert!(reason(json!({ "npx": {} })).contains("missing field `package`"));
         for cmd in ["../a", "/bin/sh", ""] {
@@ -248,6 +257,7 @@ mod tests {
             let value = json!({ "id": id, "name": "A", "version": "1.0.0", "distribution": {} });
             assert!(RegistryEntry::read(&value, "linux-x86_64").is_err(), "{id}");
         }
+        assert_eq!(RegistryEntry::read(&json!({}), "linux-x86_64"), Err("missing field `id`".to_owned()));
         let value = json!({ "id": "a", "name": "A", "version": "../1", "distribution": { "npx": { "package": "a" } } });
         let entry = RegistryEntry::read(&value, "linux-x86_64").expect("an id");
         assert!(entry.distributions.expect_err("a mistake").contains("not a version"));

@@ -64,8 +64,10 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files: Vec<PathBuf> =
         entries.flatten().map(|entry| entry.path().join(ENTRY_FILE)).filter(|file| file.is_file()).collect();
     files.sort();
-    if files.is_empty() {
-        files.push(path.join(INDEX_FILE));
+    let index = path.join(INDEX_FILE);
+    match (files.is_empty(), index.is_file()) {
+        (true, true) => Ok(vec![index]),
+        (true, false) => Err(format!("{} has neither a {INDEX_FILE} nor folders with an {ENTRY_FILE}", path.display())),
+        (false, _) => Ok(files),
     }
-    Ok(files)
 }
