@@ -101,8 +101,9 @@ pub(crate) fn leave_redacted(ctx: &CheckContext<'_>, since: usize, ruling: &mut 
 
 /// Returns the turn that was over when this content of a turn came; `None` while a turn runs or a history is replayed.
 ///
-/// Also `None` if the content may belong to something else: to a tool call of an earlier turn in the background, or to
-/// another request about the session, such as a close or a change of its mode.
+/// Also `None` if the content may belong to something else: to a tool call of an earlier turn in the background, to
+/// another request about the session, such as a close or a change of its mode, or to the running turn of another
+/// session if the agent confuses its sessions, which `prompt.update-session-match` decides.
 pub(crate) fn late_for<'m>(ctx: &CheckContext<'_>, update: &UpdateSeen<'m>) -> Option<&'m TurnLog> {
     let content = ctx.conversation.edition.adapter.is_turn_content(update.variant);
     let session = update.known.filter(|_| content)?;
@@ -118,8 +119,10 @@ pub(crate) fn late_for<'m>(ctx: &CheckContext<'_>, update: &UpdateSeen<'m>) -> O
     let mut open = ctx.conversation.open_of(ctx.from.other());
     let asked =
         session.asked.is_some_and(|asked| asked > ended) || open.any(|open| open.session() == Some(update.session));
+    let is_busy_elsewhere =
+        ctx.conversation.turn_logs().any(|(id, other)| id != update.session && other.ended.is_none());
     // It may be late for any of the overlapping prompts, and each has a separate requirement.
-    (turn.overlapped.is_none() && !asked).then_some(turn)
+    (turn.overlapped.is_none() && !asked && !is_busy_elsewhere).then_some(turn)
 }
 
 /// Whether the answer to a request may have to wait for a model, a user, or a running command.
