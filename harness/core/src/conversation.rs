@@ -37,7 +37,7 @@ pub(crate) use self::model_log::words_of;
 pub use self::model_log::{Block, IntentPrompt, ModelAsked, ModelLog, Reported};
 pub use self::notifications::PendingNotifications;
 pub use self::open::OpenRequests;
-pub use self::options::{current_values, option_id, option_values};
+pub use self::options::{current_values, option_id, option_values, value_name};
 pub use self::outcome::Outcome;
 pub use self::permission::{Decision, Permission};
 pub use self::seen::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};

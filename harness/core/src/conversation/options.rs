@@ -18,13 +18,18 @@ pub fn option_id(option: &Value) -> Option<&str> {
 
 /// Returns the values that a select offers, flat or in groups.
 pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
+    entries(option).filter_map(|entry| entry.text("value"))
+}
+
+/// Returns the name of a value that a select offers.
+pub fn value_name<'o>(option: &'o Value, value: &str) -> Option<&'o str> {
+    entries(option).find(|entry| entry.text("value") == Some(value))?.text("name")
+}
+
+/// Returns the entries of a select: first those outside of groups, and the groups themselves.
+fn entries(option: &Value) -> impl Iterator<Item = &Value> {
     let offered = option.list("options").iter();
-    let inner = |entry: &'_ Value| entry.member("options").and_then(Value::as_array).is_some();
-    let grouped = offered.clone().filter(move |entry| inner(entry)).flat_map(|group| {
-        let options = group.list("options").iter();
-        options.filter_map(|entry| entry.text("value"))
-    });
-    offered.filter_map(|entry| entry.text("value")).chain(grouped)
+    offered.clone().chain(offered.flat_map(|group| group.list("options")))
 }
 
 /// Returns the current value of each option, by its id.

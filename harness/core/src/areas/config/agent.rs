@@ -11,6 +11,7 @@ use crate::areas::modes::agent::{
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{
     Answer, Exchange, Outcome, Payload, SETTERS, Session, Trial, UpdateSeen, option_id, option_values as values,
+    value_name,
 };
 use crate::fact;
 use crate::finding::{Fact, Ruling};
@@ -292,7 +293,7 @@ fn decide_complete(first: &[Value], before: &[Value], now: &[Value], ruling: &mu
 /// The answer shows the new value, not the previous one.
 ///
 /// Correct but unusual: several changes are made at the same time and answered in any order, or one value is an alias
-/// of another, as `default` is. These do not fail.
+/// of another, as `default` is, or is named so. These do not fail.
 fn set_effective(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let (Some(change), Outcome::Result(result)) = (Change::of(ctx, answer), answer.outcome) else { return };
     let Some(option) = change.valid() else { return };
@@ -313,7 +314,7 @@ fn set_effective(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
         None => {}
         Some(now) if now == change.value && (before != Some(now) || was_other(now)) => ruling.pass(),
         Some(now) if now == change.value => {}
-        Some(now) if before == Some(now) && ![now, change.value].into_iter().any(stands_for_another) => {
+        Some(now) if before == Some(now) && !is_alias(now) && !stands_for_another(option, change.value) => {
             ruling.proved_by(&[change.exchange.n]).fail(fact!(
                 "old-value",
                 "the agent answered {method} for `{config_id}` with the old value {actual}; expected {expected}",
@@ -332,8 +333,15 @@ fn set_effective(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 }
 
 /// Whether the id of a value names an alias of another value.
-fn stands_for_another(value: &Value) -> bool {
+fn is_alias(value: &Value) -> bool {
     value.as_str().is_some_and(|id| alias_in(id).is_some())
+}
+
+/// Whether a value is an alias, or its name in the option is: goose offers `goose`, "Goose (Default)", for the provider
+/// of its configuration.
+fn stands_for_another(option: &Value, value: &Value) -> bool {
+    let name = value.as_str().and_then(|id| value_name(option, id));
+    is_alias(value) || name.is_some_and(|name| alias_in(name) == Some("default"))
 }
 
 /// An option "can be changed at any point during a session, whether the Agent is idle or generating a response."
