@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use acp_conformance::requirement::Party;
-use acp_conformance::run::run_case;
+use acp_conformance::run::{Subject, run_case};
 use acp_conformance::trace::{Outcome, Trace, What};
 use acp_conformance::wire::{Content, read_line};
 use libtest_mimic::Trial;
@@ -22,10 +22,39 @@ transcript:
   - reply: { id: turn, contains: "HOME is <home>." }
 "#;
 
+const TURN: &str = r#"
+title: A turn ends
+subject: agent
+requirements: [terminal.capability]
+transcript:
+  - include: session
+  - client: { id: turn, method: session/prompt, params: { sessionId: <session>, prompt: { intent: say } } }
+  - agent: { id: turn, result: { stopReason: end_turn } }
+"#;
+
+/// An agent that cancels its wait for an exit, and ends its turn only after the error about that.
+const CANCELS_WAIT: &str = r#"
+read line; printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}\n'
+read line; printf '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}\n'
+read line; printf '{"jsonrpc":"2.0","id":"new","method":"terminal/create","params":{"sessionId":"s","command":"sleep","args":["300"]}}\n'
+read line; line=${line#*terminalId\":\"}
+printf '{"jsonrpc":"2.0","id":"wait","method":"terminal/wait_for_exit","params":{"sessionId":"s","terminalId":"%s"}}\n' "${line%%\"*}"
+printf '{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"wait"}}\n'
+read line
+case $line in *-32800*) printf '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}\n' ;; esac
+exec cat >/dev/null
+"#;
+
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
-    let name = "a_command_sees_the_home_of_the_case_and_leaves_nothing_behind";
-    let trials = panicking("terminals", &[(name, a_command_sees_the_home_of_the_case_and_leaves_nothing_behind)]);
+    let tests: [(&str, fn()); 2] = [
+        (
+            "a_command_sees_the_home_of_the_case_and_leaves_nothing_behind",
+            a_command_sees_the_home_of_the_case_and_leaves_nothing_behind,
+        ),
+        ("a_cancelled_wait_for_an_exit_is_answered", a_cancelled_wait_for_an_exit_is_answered),
+    ];
+    let trials = panicking("terminals", &tests);
     // It reads /proc.
     trials.into_iter().map(|trial| trial.with_ignored_flag(!cfg!(target_os = "linux"))).collect()
 }
@@ -33,13 +62,24 @@ pub fn trials() -> Vec<Trial> {
 fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
     let case = reference::written("cases/v1/agent/terminal/daemon.yaml", CASE);
     let trace = run_case(&case, &reference::subject(Party::Agent, &[]));
+    every_step_is_done(&trace);
+    let folder = Path::new(&cwd(&trace)).parent().expect("the working directory is in a folder").to_owned();
+    assert_eq!(left::below(&folder), Vec::<String>::new());
+}
+
+fn a_cancelled_wait_for_an_exit_is_answered() {
+    let case = reference::written("cases/v1/agent/terminal/cancelled-wait.yaml", TURN);
+    let command = ["sh", "-c", CANCELS_WAIT].map(str::to_owned).to_vec();
+    let here = std::env::current_dir().expect("a current directory");
+    every_step_is_done(&run_case(&case, &Subject::agent(command, here)));
+}
+
+fn every_step_is_done(trace: &Trace) {
     for event in &trace.events {
         if let What::Step(step) = &event.what {
             assert_eq!(step.outcome, Outcome::Done, "{}: {:?}", step.text, step.observed);
         }
     }
-    let folder = Path::new(&cwd(&trace)).parent().expect("the working directory is in a folder").to_owned();
-    assert_eq!(left::below(&folder), Vec::<String>::new());
 }
 
 /// Returns the working directory of the first session.

@@ -94,6 +94,8 @@ pub(super) struct Conversation {
     /// The transcript is over, so that the tester answers everything.
     unscripted: bool,
     answers: (mpsc::UnboundedSender<Answered>, mpsc::UnboundedReceiver<Answered>),
+    /// The requests of an agent whose answers will come there: their connections and ids.
+    pending: Vec<(usize, RpcId)>,
     writing: Writing,
     /// Processes that outlive the agent are looked for before they are killed.
     looks_for_left: bool,
@@ -159,6 +161,7 @@ impl Conversation {
             inserted: BTreeMap::new(),
             unscripted: false,
             answers: mpsc::unbounded_channel(),
+            pending: Vec::new(),
             writing,
             looks_for_left: false,
             last_output: None,
@@ -220,10 +223,7 @@ impl Conversation {
         }
         tokio::select! {
             biased;
-            Some(Answered { connection, id, method, answer }) = self.answers.1.recv() => {
-                self.answer(connection, &id, &method, answer);
-                true
-            }
+            Some(answered) = self.answers.1.recv() => { self.answered(answered); true }
             // This comes before the branches that have no limit.
             event = self.link.next(deadline) => match event {
                 Some(event) => { self.take_in(event); true }

@@ -91,6 +91,7 @@ impl Conversation {
     pub(super) fn serve_next(&mut self) {
         let Role::Client(services) = &self.role else { return };
         let Some(OpenRequest { connection, id, method, params, .. }) = self.waiting.pop_front() else { return };
+        let pending = (connection, RpcId::new(&id));
         let services = services.clone();
         let mut answered = Box::pin(async move {
             let answer = services.answer(&method, &params).await;
@@ -99,11 +100,33 @@ impl Conversation {
         match answered.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Answered { connection, id, method, answer }) => self.answer(connection, &id, &method, answer),
             Poll::Pending => {
+                self.pending.push(pending);
                 let done = self.answers.0.clone();
                 tokio::spawn(async move { done.send(answered.await) });
             }
         }
         self.stop_flood();
+    }
+
+    /// Sends the answer of a service, unless the agent has cancelled its request.
+    pub(super) fn answered(&mut self, Answered { connection, id, method, answer }: Answered) {
+        if self.take_pending(connection, &id) {
+            self.answer(connection, &id, &method, answer);
+        }
+    }
+
+    /// Takes a wait for an exit that has no answer yet, so that it gets none later.
+    fn take_wait(&mut self, connection: usize, id: &Value) -> bool {
+        let known = RpcId::new(id);
+        let is_wait = |open: &OpenRequest| open.method == "terminal/wait_for_exit" && open.is(connection, &known);
+        let waiting = self.waiting.iter().position(is_wait);
+        waiting.and_then(|at| self.waiting.remove(at)).is_some() || self.take_pending(connection, id)
+    }
+
+    fn take_pending(&mut self, connection: usize, id: &Value) -> bool {
+        let wanted = (connection, RpcId::new(id));
+        let found = self.pending.iter().position(|pending| *pending == wanted);
+        found.map(|at| self.pending.swap_remove(at)).is_some()
     }
 
     pub(super) fn answer(&mut self, connection: usize, id: &Value, method: &str, answer: Answer) {
@@ -168,6 +191,12 @@ impl Conversation {
             && let Some((id, answer)) = params.get("requestId").and_then(|id| services.withdraw(id))
         {
             self.answer(connection, &id, "session/request_permission", answer);
+        }
+        // An agent that cancels its wait for an exit may wait for this answer before it releases the terminal.
+        if method == "$/cancel_request"
+            && let Some(id) = params.get("requestId").filter(|id| self.take_wait(connection, id))
+        {
+            self.send_error(connection, id, json!({ "code": -32800, "message": "Request cancelled" }));
         }
         if self.state.subject == Party::Client && method == "session/cancel" {
             let session = params.get("sessionId");
