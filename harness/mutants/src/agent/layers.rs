@@ -57,6 +57,7 @@ pub(crate) const LAYERS: &[Layered] = &[
     messages("asks-model-without-history-after-load", || AsksModel::with(Lapse::HistoryAfter("session/load"))),
     messages("asks-model-without-history-after-resume", || AsksModel::with(Lapse::HistoryAfter("session/resume"))),
     messages("asks-model-with-one-history", || AsksModel::with(Lapse::OneHistory)),
+    messages("asks-model-with-one-system-prompt", || AsksModel::with(Lapse::OneSystemPrompt)),
     // Permission
     messages("act-before-permission", || Box::new(permission::AskedAfterwards::default())),
     messages("report-afterwards", || Box::new(permission::ReportedAfterwards::default())),

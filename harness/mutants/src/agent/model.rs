@@ -33,16 +33,19 @@ pub(super) enum Lapse {
     NewestFirstAfter(&'static str),
     /// All sessions have one history.
     OneHistory,
+    /// All sessions have the system prompt that was given last.
+    OneSystemPrompt,
 }
 
 /// Sends each prompt to the model.
 pub(super) struct AsksModel {
     lapse: Lapse,
+    instructions: String,
 }
 
 impl AsksModel {
     pub(super) fn with(lapse: Lapse) -> Box<dyn Layer> {
-        Box::new(Self { lapse })
+        Box::new(Self { lapse, instructions: "You help.".to_owned() })
     }
 
     /// Returns the messages that the model gets for a prompt, in the words of the chat completions API.
@@ -88,12 +91,16 @@ impl Layer for AsksModel {
             histories.0.entry(id.to_owned()).or_default().reverse();
             histories.write();
         }
+        let given = message["params"]["systemPrompt"]["content"][0]["text"].as_str();
+        if let Some(given) = given.filter(|_| self.lapse == Lapse::OneSystemPrompt) {
+            given.clone_into(&mut self.instructions);
+        }
         if message::calls(&message, "session/prompt") && message::is_request(&message) {
             let history = histories.0.entry(id.to_owned()).or_default();
             history.push(self.message(&message["params"]["prompt"]));
             // Without a model, the agent is the reference program.
             if let Ok(origin) = env::var(MODEL) {
-                let _ = ask(&origin, history);
+                let _ = ask(&origin, &self.instructions, history);
             }
             history.push(json!({ "role": "assistant", "content": "Done." }));
             histories.write();
@@ -122,8 +129,8 @@ impl Histories {
 }
 
 /// Asks the model, and waits until it begins to answer.
-fn ask(origin: &str, history: &[Value]) -> io::Result<()> {
-    let system = json!({ "role": "system", "content": "You help." });
+fn ask(origin: &str, instructions: &str, history: &[Value]) -> io::Result<()> {
+    let system = json!({ "role": "system", "content": instructions });
     let messages: Vec<&Value> = std::iter::once(&system).chain(history).collect();
     let tool = json!({ "type": "function", "function": { "name": "nothing", "parameters": { "type": "object" } } });
     let body = json!({ "model": "any", "stream": true, "messages": messages, "tools": [tool] }).to_string();
