@@ -2,6 +2,8 @@
 //!
 //! A message that does not come fails a requirement only in a case, after a time window and an answered later request.
 
+use serde_json::Value;
+
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::timing::{CLEAN_UP, OUTPUT_SILENCE, between, millis};
 use crate::conversation::{Session, UpdateSeen};
@@ -15,6 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("state.custom-needs-standard", On::Update(only_custom)).only(&[STATE]),
     Check::agent("state.idle-ends-turn", On::End(hangs)),
     Check::agent("state.stop-reason-should", On::Update(stop_reason)).only(&[STATE]),
+    Check::agent("state.stop-reason-own", On::Update(stop_reason_of_work_before)).only(&[STATE]),
     Check::agent("state.leaves-requires-action", On::End(stays_blocked)),
     Check::agent("state.leaves-requires-action", On::Update(resumes_in_silence)).only(&[STATE]),
 ];
@@ -90,6 +93,34 @@ fn stop_reason(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
             "the agent ended its work without a stop reason; expected one in the state idle";
             session_id = update.session, pointer = "/params/update/stopReason"
         ));
+    }
+}
+
+/// `stopReason`: "Why foreground work stopped", and not why the work before did.
+///
+/// Correct but unusual: an agent that refuses each prompt after one, or whose session has no tokens left. It does not
+/// write all of the text for which the prompt asks. So this fails only if the reply is exactly this text.
+fn stop_reason_of_work_before(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    const LIMITS: [&str; 3] = ["max_tokens", "max_turn_requests", "refusal"];
+    let (Some(session), Some(Some(reason))) = (update.known, idle(update)) else { return };
+    let work = &session.work;
+    let before = work.history.stopped.as_ref().filter(|(_, before)| LIMITS.contains(&before.as_str()));
+    let Some((stopped, before)) = before.filter(|_| work.is_active() && !session.was_reopened) else { return };
+    let Some(prompt) = session.model.prompts.last().filter(|prompt| prompt.n > *stopped) else { return };
+    let intent: Value = serde_json::from_str(&prompt.intent).unwrap_or_default();
+    let asked = intent.text("text").filter(|_| intent.text("intent") == Some("say"));
+    if asked != Some(work.reply.trim()) || session.has_other_prompt(prompt.n) || ctx.conversation.is_redacted {
+        return;
+    }
+    if reason == before {
+        ruling.proved_by(&[*stopped, prompt.n]).fail_in_case(fact!(
+            "stop-reason-of-work-before",
+            "the agent ended its work as {actual}, like the work before, and replied with the whole text that it was \
+            asked for; expected {expected}",
+            actual = reason, expected = "end_turn"; session_id = update.session, pointer = "/params/update/stopReason"
+        ));
+    } else {
+        ruling.pass();
     }
 }
 

@@ -26,6 +26,8 @@ pub struct History {
     pub has_begun: bool,
     /// The event of the last idle state.
     pub idle: usize,
+    /// The idle state that ended the last work: its event and its stop reason.
+    pub stopped: Option<(usize, String)>,
     /// The idle state that reported a cancel, until the next work or prompt: its event, and the begin of that work.
     pub cancelled: Option<(usize, usize)>,
     /// The last prompt that was answered with an error: the event of the answer, and its text.

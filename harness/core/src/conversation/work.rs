@@ -198,6 +198,9 @@ impl Work {
         let is_cancel = reason == Some("cancelled") && self.ending.is_some() && state == "idle";
         let cancelled = self.begun.map(|(begun, _)| begun).filter(|_| is_cancel);
         self.history.learn_state(n, state, begins, cancelled);
+        if state == "idle" && self.is_active() {
+            self.history.stopped = reason.map(|reason| (n, reason.to_owned()));
+        }
         if state == "idle" {
             self.last_cancel = self.last_cancel.map(|(cancel, _)| (cancel, true));
             self.ending = None;
