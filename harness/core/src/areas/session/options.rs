@@ -8,8 +8,10 @@ use crate::finding::Ruling;
 use crate::requirement::Party;
 use crate::wire::Members;
 
-pub(super) const CHECKS: &[Check] =
-    &[Check::agent("session.new.independent", On::Response(option_of_another_session)).only(&[SET])];
+pub(super) const CHECKS: &[Check] = &[
+    Check::agent("session.new.independent", On::Response(option_of_another_session)).only(&[SET]),
+    Check::agent("resume.options-current", On::Response(listed_by_resume)).only(&[SET]),
+];
 
 const SET: &str = "session/set_config_option";
 
@@ -64,6 +66,43 @@ fn option_of_another_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling
                 ruling.proved_by(&[first.n, set.n, exchange.n]).fail_if(is_own && ctx.conversation.whole, fact);
             }
             _ => {}
+        }
+    }
+}
+
+/// The answer to `session/resume` lists the "current session configuration options".
+///
+/// Correct but unusual: an agent that does not keep the options of a session, restores them later and announces that,
+/// changes them in a turn, or has options that depend on each other. So this fails only if the answer lists another
+/// value than the one that the client chose, and the next answer about the options has the chosen one, without a turn
+/// or an update between them. The session did not begin with the chosen value, and the client set another option to the
+/// value that it had.
+fn listed_by_resume(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((exchange, result)) = answer.result_of(SET).filter(|(request, _)| !request.deliberate) else { return };
+    let (Some(id), Some(now)) = (exchange.session(), values_in(result)) else { return };
+    let Some((session, own)) = ctx.conversation.session(id).zip(ctx.areas.session.options(id)) else { return };
+    let Some(resumed) = own.resumed.as_ref().filter(|resumed| resumed.prompts == session.prompts) else { return };
+    let option = exchange.text("configId").unwrap_or_default();
+    if exchange.n < resumed.n || resumed.values.get(option) != exchange.params.member("value") {
+        return;
+    }
+    let is_last = |at: usize| own.set[at + 1..].iter().all(|later| later.option != own.set[at].option);
+    for set in own.set.iter().enumerate().filter(|(at, _)| is_last(*at)).map(|(_, set)| set) {
+        let began_otherwise = own.begun.as_ref().is_some_and(|(_, values)| values.get(&set.option) != Some(&set.value));
+        let is_chosen = set.option != option && set.values.get(&set.option) == Some(&set.value);
+        if !began_otherwise || !is_chosen || now.get(&set.option) != Some(&set.value) {
+            continue;
+        }
+        match resumed.values.get(&set.option) {
+            Some(listed) if *listed == set.value => ruling.pass(),
+            Some(listed) => ruling.proved_by(&[set.n, resumed.n, exchange.n]).fail_in_case(fact!(
+                "option-before-resume",
+                "the agent answered session/resume with {actual} for the option `{option}`, which the client had set to \
+                {expected}, and listed {expected} again in its next answer; expected it in both",
+                actual = listed, option = set.option, expected = set.value;
+                session_id = id
+            )),
+            None => {}
         }
     }
 }

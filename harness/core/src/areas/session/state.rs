@@ -25,6 +25,19 @@ pub(super) struct Options {
     pub begun: Option<(usize, BTreeMap<String, Value>)>,
     /// The options that the client set, as far as the agent accepted them.
     pub set: Vec<OptionSet>,
+    /// The last answer to `session/resume`, as long as no update and no other answer lists the options.
+    pub resumed: Option<Resumed>,
+}
+
+/// The options in the answer to `session/resume`.
+#[derive(Debug)]
+pub(super) struct Resumed {
+    /// The event of the answer.
+    pub n: usize,
+    /// The number of prompts before it.
+    pub prompts: usize,
+    /// The value of each option.
+    pub values: BTreeMap<String, Value>,
 }
 
 /// An option that the client set.
@@ -55,6 +68,9 @@ impl State {
     }
 
     pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
+        if update.variant == "config_option_update" && update.known.is_some() {
+            self.options.entry(update.session).resumed = None;
+        }
         let state = update.body.text("state").filter(|_| update.variant == "state_update");
         let Some(state) = state.filter(|_| update.known.is_none() && self.early.len() < MOST) else { return };
         self.early.insert(update.session.to_owned(), (event.n, state.to_owned()));
@@ -65,15 +81,22 @@ impl State {
             && let Some(id) = result.text("sessionId")
             && let Some(values) = values_in(result)
         {
-            *self.options.entry(id) = Options { begun: Some((event.n, values)), set: Vec::new() };
+            *self.options.entry(id) = Options { begun: Some((event.n, values)), ..Options::default() };
+        }
+        if let Some((exchange, result)) = answer.result_of("session/resume")
+            && let (Some(id), Some(values)) = (exchange.session(), values_in(result))
+        {
+            let prompts = event.conversation.session(id).map_or(0, |session| session.prompts);
+            self.options.entry(id).resumed = Some(Resumed { n: event.n, prompts, values });
         }
         let Some((exchange, result)) = answer.result_of("session/set_config_option") else { return };
         let option = exchange.text("configId").map(str::to_owned);
         let (Some(id), Some(option), Some(values)) = (exchange.session(), option, values_in(result)) else { return };
         let value = exchange.params.member("value").cloned().unwrap_or_default();
-        let set = &mut self.options.entry(id).set;
-        if set.len() < MOST {
-            set.push(OptionSet { n: event.n, option, value, values });
+        let options = self.options.entry(id);
+        options.resumed = None;
+        if options.set.len() < MOST {
+            options.set.push(OptionSet { n: event.n, option, value, values });
         }
     }
 
