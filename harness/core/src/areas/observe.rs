@@ -28,6 +28,7 @@ impl Areas {
                 self.prompt.call(event, call);
                 self.proxy.call(call);
                 self.resume.call(event, call);
+                self.session.call(event, call);
                 self.subagent.call(event, call);
                 self.system_prompt.call(event, call);
                 self.terminal.call(event, call);

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::areas::Event;
 use crate::areas::by_session::BySession;
-use crate::conversation::{Answer, Conversation, Memory, UpdateSeen, current_values};
+use crate::conversation::{Answer, CallSeen, Conversation, Memory, ToolCall, UpdateSeen, current_values};
+use crate::requirement::Party;
 use crate::wire::Members;
 
 /// What came before the answers that open sessions, and the options of all sessions.
@@ -16,6 +17,20 @@ pub struct State {
     pub(super) early: BTreeMap<String, (usize, String)>,
     /// By session: its options.
     options: BySession<Options>,
+    /// The permission requests for a tool call, in order, in version 2.
+    pub(super) questions: Vec<Question>,
+}
+
+/// A permission request for a tool call.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// The event of the request.
+    pub n: usize,
+    /// The session and the tool call that it names.
+    pub session: String,
+    pub tool: String,
+    /// Another session in which a tool call of this id and title runs, with the event that reported it first.
+    pub running: Option<(String, usize)>,
 }
 
 /// The options of a session.
@@ -65,6 +80,27 @@ impl State {
     /// Returns the options of each session.
     pub(super) fn all_options(&self) -> impl Iterator<Item = (&str, &Options)> {
         self.options.iter()
+    }
+
+    pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
+        let is_question = event.from == Party::Agent && call.method == "session/request_permission";
+        let Some(subject) = call.params.filter(|_| is_question).and_then(|params| params.member("subject")) else {
+            return;
+        };
+        let asked = subject.member("toolCall").unwrap_or(subject);
+        let Some((session, tool)) = call.text("sessionId").zip(asked.text("toolCallId")) else { return };
+        let title = asked.text("title");
+        let is_running = |known: &&ToolCall| {
+            let is_over = known.is_final() || known.status == "cancelled";
+            known.reported && !is_over && title.is_none_or(|title| title == known.title)
+        };
+        let others = event.conversation.sessions.iter().filter(|(other, _)| *other != session);
+        let mut running = others.filter_map(|(other, known)| Some((other, known.tools.get(tool).filter(is_running)?)));
+        let running = running.next().map(|(other, known)| (other.clone(), known.n));
+        if self.questions.len() < MOST {
+            let (n, session, tool) = (event.n, session.to_owned(), tool.to_owned());
+            self.questions.push(Question { n, session, tool, running });
+        }
     }
 
     pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {

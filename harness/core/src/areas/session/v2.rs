@@ -1,5 +1,6 @@
 //! Area `session`: the methods of every agent with sessions, the effect of a cancel, and the state of a new session.
 
+use super::state::Question;
 use crate::areas::cancel::v2::goes_on;
 use crate::areas::common::decide_implemented;
 use crate::areas::state::{STATE, served};
@@ -16,6 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("session.baseline-cancel", On::End(|ctx, ruling| goes_on(ctx, false, ruling))),
     Check::agent("session.new-state-after", On::Update(state_after_new)).only(&[STATE]),
     Check::agent("session.new-state-after", On::End(no_state_after_new)),
+    Check::agent("session.new.independent", On::CaseEnd(question_elsewhere)),
 ];
 
 const LIST: &str = "session/list";
@@ -65,5 +67,42 @@ fn no_state_after_new(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let is_new = conversation.sessions.values().any(|session| session.opening == Opening::New);
     if is_new && busy(ctx).next().is_none() {
         ruling.not_applicable(fact!("new-session-idle", "each new session of the agent is idle"));
+    }
+}
+
+/// "Each session maintains its own context": a permission is requested in the session whose work makes the tool call.
+///
+/// Correct but unusual: ids of tool calls that are unique in their session only, tool calls that are reported after the
+/// request or never, and subagents, whose questions may be those of their parents. So the request names a running call
+/// of another session, which never asks for it, and its own session never reports it although the agent reported
+/// another call for which it asked.
+fn question_elsewhere(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let (conversation, questions) = (ctx.conversation, &ctx.areas.session.questions);
+    let is_reported = |question: &&Question| {
+        let session = conversation.session(&question.session);
+        session.and_then(|session| session.tools.get(&question.tool)).is_some_and(|tool| tool.reported)
+    };
+    let of_case = || questions.iter().filter(|question| conversation.is_of_case(question.n));
+    if !of_case().any(|question| is_reported(&question)) || !conversation.children.is_empty() {
+        return;
+    }
+    // Without work elsewhere, no question can go to a wrong session.
+    let had_work =
+        |session: &&Session| session.work.accepted.iter().any(|(accepted, _)| conversation.is_of_case(*accepted));
+    if conversation.sessions.values().filter(had_work).count() > 1 {
+        ruling.pass();
+    }
+    for question in of_case().filter(|question| !is_reported(question)) {
+        let Some((owner, reported)) = &question.running else { continue };
+        let asks_itself = |other: &Question| other.session == *owner && other.tool == question.tool;
+        if conversation.whole && !questions.iter().any(asks_itself) {
+            ruling.proved_by(&[*reported, question.n]).fail(fact!(
+                "question-in-other-session",
+                "the agent requested permission in the session `{actual}` for the tool call `{tool_call_id}` of the \
+                session `{expected}`; expected the request in its own session",
+                actual = question.session, tool_call_id = question.tool, expected = owner;
+                pointer = "/params/sessionId"
+            ));
+        }
     }
 }
