@@ -82,6 +82,11 @@ impl State {
         self.options.iter()
     }
 
+    /// Whether there may be permission requests that are not remembered.
+    pub(super) fn has_more_questions(&self) -> bool {
+        self.questions.len() == MOST
+    }
+
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
         let is_question = event.from == Party::Agent && call.method == "session/request_permission";
         let Some(subject) = call.params.filter(|_| is_question).and_then(|params| params.member("subject")) else {

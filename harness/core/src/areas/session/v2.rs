@@ -83,7 +83,8 @@ fn question_elsewhere(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         session.and_then(|session| session.tools.get(&question.tool)).is_some_and(|tool| tool.reported)
     };
     let of_case = || questions.iter().filter(|question| conversation.is_of_case(question.n));
-    if !of_case().any(|question| is_reported(&question)) || !conversation.children.is_empty() {
+    let is_known = !ctx.areas.session.has_more_questions() && conversation.children.is_empty();
+    if !is_known || !of_case().any(|question| is_reported(&question)) {
         return;
     }
     // Without work elsewhere, no question can go to a wrong session.
