@@ -27,10 +27,6 @@ pub struct Written {
 }
 
 /// Writes a conversation of this size.
-///
-/// # Errors
-///
-/// File system errors.
 pub fn write(size: Size) -> std::io::Result<Written> {
     let mut file = tempfile::tempfile()?;
     let text = "Some words of the answer. ".chars().cycle().take(size.text).collect();

@@ -22,7 +22,7 @@ use crate::results::{CaseReport, Collector, Symptom};
 use crate::run::{Jobs, Next, Progress, RunMode, Stop, Subject, is_stopping, repeated, run_all, run_in_order, stopped};
 use crate::trace::Trace;
 
-/// Follows a suite.
+/// Follows a suite. An error of any method ends the suite.
 pub trait SuiteListener {
     /// The reason why the suite has to end.
     type Error;
@@ -49,10 +49,6 @@ pub trait SuiteListener {
     fn judged(&mut self, collector: &Collector) -> Result<(), Self::Error>;
 
     /// A conversation runs again, since a requirement failed only after this many other cases.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::started`].
     fn repeats(&mut self, requirement: &str, after: usize) -> Result<(), Self::Error>;
 
     /// Saves the trace of a conversation, and returns the path of the file if there is one.
@@ -95,10 +91,6 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
     }
 
     /// Runs the cases, and returns when each has a verdict or the run was stopped.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the listener.
     pub fn run(&mut self, cases: &[Case], subject: &Subject, options: &RunOptions) -> Result<(), L::Error> {
         if options.in_order {
             return self.run_in_order(cases, subject);
@@ -142,10 +134,6 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
     }
 
     /// Settles the cases that wait for another run, by what is known now.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the listener.
     pub fn settle_rest(&mut self) -> Result<(), L::Error> {
         for alone in self.live.take_held() {
             self.add(&alone)?;
@@ -188,10 +176,6 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
     }
 
     /// Processes the trace of a conversation: those of its cases that pass have their verdicts.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the listener.
     pub fn ended(&mut self, trace: &Trace) -> Result<(), L::Error> {
         if self.live.holds(trace, self.collector.edition()) {
             return Ok(());

@@ -40,7 +40,6 @@ pub fn run_if_asked() -> Option<ExitCode> {
     }
 }
 
-/// Returns the path of this program.
 fn this_program() -> PathBuf {
     std::env::current_exe().expect("a program has a path")
 }

@@ -113,7 +113,6 @@ fn names(dir: &Path) -> Vec<String> {
     entries.map(|name| name.to_string_lossy().into_owned()).collect()
 }
 
-/// Asserts that the report is partial for this reason.
 fn assert_partial(report: &RunReport, reason: PartialReason) {
     let partial = report.partial.expect("a partial report");
     assert_eq!(partial.reason, reason);

@@ -16,7 +16,6 @@ pub(crate) struct Layered {
     pub(crate) kind: Kind,
 }
 
-/// Creates a layer in the messages.
 pub(crate) const fn messages(name: &'static str, layer: fn() -> Box<dyn Layer>) -> Layered {
     Layered { name, kind: Kind::Messages(layer) }
 }
@@ -41,7 +40,6 @@ pub(crate) enum Kind {
     Listen(fn(&mut ListenRules)),
     /// In the requests of a client that dials its agent.
     Dial(fn(&mut DialRules)),
-    /// In the messages.
     Messages(fn() -> Box<dyn Layer>),
 }
 

@@ -56,7 +56,6 @@ pub(crate) fn ends_turn(message: &Value) -> bool {
     message.pointer("/result/stopReason").is_some()
 }
 
-/// Builds the result of a request.
 pub(crate) fn result(request: &Value, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "result": result})
 }

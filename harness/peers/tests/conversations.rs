@@ -269,7 +269,6 @@ fn unconfirmed(report: &RunReport) -> Vec<&FindingReport> {
     report.requirements.iter().flat_map(|one| &one.findings).filter(|finding| finding.unconfirmed).collect()
 }
 
-/// Returns the findings on a requirement.
 fn findings<'r>(report: &'r RunReport, requirement: &str) -> Vec<&'r FindingReport> {
     report.requirements.iter().filter(|one| one.id == requirement).flat_map(|one| &one.findings).collect()
 }

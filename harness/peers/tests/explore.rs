@@ -19,7 +19,6 @@ use crate::reference::Mutant;
 struct Program {
     /// The version of the protocol, as in `--protocol`.
     version: &'static str,
-    /// The command.
     party: &'static str,
 }
 

@@ -92,7 +92,6 @@ impl Suite {
         entries.find(|entry| entry.covers(requirement, case) && !entry.is_expired(self.plan.today))
     }
 
-    /// Returns the result of the test of a case.
     fn case(&self, index: usize) -> TestResult {
         let subject = self.subject.as_ref()?;
         let party = self.party();

@@ -11,7 +11,6 @@ use crate::output_file::write_file;
 /// The digest of each other file.
 pub(super) const DIGESTS: &str = "SHA256SUMS";
 
-/// The report.
 pub(super) const REPORT: &str = "report.json";
 
 /// The folder of the traces.
@@ -109,10 +108,6 @@ impl CertificateFolder {
     }
 
     /// Writes a file into the folder.
-    ///
-    /// # Errors
-    ///
-    /// Errors of writing.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         write_file(&self.root.join(name), |file| file.write_all(bytes))
     }

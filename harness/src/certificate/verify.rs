@@ -174,7 +174,6 @@ fn compare_files(folder: &CertificateFolder, found: &mut Verification) -> bool {
     is_whole
 }
 
-/// Reads the report.
 fn report(folder: &CertificateFolder, found: &mut Verification) -> Option<RunReport> {
     if !folder.has(REPORT) {
         let missing = CertificateMismatch { file: REPORT.to_owned(), what: "it is missing".to_owned() };

@@ -17,7 +17,6 @@ use crate::results::RunReport;
 /// The folder of the pages of the runs, below that of the board.
 const RUNS: &str = "runs";
 
-/// Runs the command.
 pub(super) fn run(args: &BoardArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let reports = reports(&args.reports)?;
     if reports.is_empty() {

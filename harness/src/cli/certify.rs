@@ -22,7 +22,6 @@ use crate::requirement::Party;
 use crate::trace::Trace;
 use crate::verdict::Conformance;
 
-/// Runs the command.
 pub(super) fn run(args: &CertifyArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     let mut options = RunOptions { isolate: true, ..RunOptions::default() };
     let (party, keep) = match &args.party {

@@ -22,7 +22,6 @@ const REPORT: &str = "report.json";
 /// The traces in such a folder.
 const TRACES: &str = "traces";
 
-/// Runs the command.
 pub(super) fn run(args: &DiffArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let (old, new) = (side(&args.old, editions)?, side(&args.new, editions)?);
     let [was, is] = [&old, &new].map(|side| side.report().subject.kind);
@@ -67,7 +66,6 @@ fn side(path: &Path, editions: &Editions) -> anyhow::Result<Side> {
     Ok(side)
 }
 
-/// Reads a report.
 fn report(path: &Path) -> anyhow::Result<RunReport> {
     let mut reports = super::reports::read(path)?;
     if reports.len() > 1 {

@@ -57,7 +57,6 @@ struct Trial<'a> {
     bundle: &'static Bundle,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &InitArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     let file = Path::new(PROJECT_FILE);
     if args.command.is_empty() {

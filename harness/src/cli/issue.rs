@@ -13,7 +13,6 @@ use crate::results::{RequirementReport, RunReport};
 /// How many failed requirements an error names.
 const NAMED: usize = 8;
 
-/// Runs the command.
 pub(super) fn run(args: &IssueArgs) -> anyhow::Result<ProgramExit> {
     let reports = read(&args.report)?;
     let id = args.requirement.as_str();

@@ -18,7 +18,6 @@ use crate::profile::Profile;
 use crate::report::count;
 use crate::requirement::{Difference, Level, Party, Requirement, Status};
 
-/// Runs the command.
 pub(super) fn run(args: &ListArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     match args {
         ListArgs { requirements: true, .. } => requirements(args, bundle),

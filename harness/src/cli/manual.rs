@@ -56,7 +56,6 @@ fn introduce(editor: Option<&str>, folder: &AgentFolder, patience: Duration) -> 
     Ok(())
 }
 
-/// Returns the settings for an editor.
 fn settings(editor: &str, agent: &Path) -> anyhow::Result<String> {
     let agent = agent.display().to_string();
     let entry = json!({ "command": agent, "args": [], "env": {} });

@@ -18,7 +18,6 @@ use crate::report::{Begin, Chart, SuiteEvent, mismatch};
 use crate::results::{RunReport, ShardInfo, join};
 use crate::verdict::Conformance;
 
-/// Runs the command.
 pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let (folders, files): (Vec<&Path>, Vec<&Path>) =
         args.files.iter().map(PathBuf::as_path).partition(|path| path.is_dir());

@@ -16,7 +16,6 @@ use crate::requirement::Party;
 use crate::sync::lock;
 use crate::transport::signal::StopRequests;
 
-/// Runs the command.
 pub(super) fn run(args: &ModelArgs, bundle: &'static Bundle) -> anyhow::Result<ProgramExit> {
     let profile = args.profile.as_deref().map(|name| plan::profile(name, Party::Agent, bundle)).transpose()?;
     let hints = profile.map(|profile| profile.hints).unwrap_or_default();

@@ -149,7 +149,6 @@ fn prepare(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Opens the trace file, and returns its path.
 fn record(trace: &Path, session: &str) -> anyhow::Result<(File, PathBuf)> {
     let path = in_folder(trace, session, "jsonl");
     let (file, path) = match locked(&path)? {

@@ -28,7 +28,6 @@ pub(super) struct RunPlan {
     pub(super) bundle: &'static Bundle,
     /// The options of the user.
     pub(super) options: RunOptions,
-    /// The subject.
     pub(super) subject: Subject,
     /// The cases to run, in the order of their ids.
     pub(super) cases: Vec<Case>,

@@ -13,7 +13,6 @@ use crate::output_file::write_file;
 use crate::redact::redact;
 use crate::trace::Trace;
 
-/// Runs the command.
 pub(super) fn run(args: &RedactArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let found = files(&args.traces)?;
     if found.is_empty() {

@@ -37,7 +37,6 @@ const FEED: &str = "feed.xml";
 /// How many runs with changes the results keep.
 const KEPT_CHANGES: usize = 50;
 
-/// Runs the command.
 pub(super) fn run(args: &RegistryArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let (limits, cache) = (args.limits(), cache(args)?);
     let installs = Install { cache: &cache, limits: &limits, scripts: !args.no_scripts };

@@ -104,7 +104,6 @@ pub(super) struct RunInProgress<'r> {
 
 /// All receivers of a run's events.
 pub(super) struct Listener<'r> {
-    /// The options of the run.
     pub(super) options: &'r RunOptions,
     /// The names of the traces that are kept so far.
     kept: HashSet<String>,

@@ -8,7 +8,6 @@ use super::exit::ProgramExit;
 use super::output::stdout;
 use crate::packed::{Text, packed};
 
-/// Runs the command.
 pub(super) fn run(args: &SchemaArgs) -> anyhow::Result<ProgramExit> {
     stdout().write_all(text(args.kind).as_bytes())?;
     Ok(ProgramExit::Good)

@@ -37,7 +37,6 @@ pub(super) enum NotThisVersion {
 /// The runs of other editions next to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Others {
-    /// None.
     None,
     /// Each edition has a run.
     Each,

@@ -15,7 +15,6 @@ use crate::requirement::Level;
 use crate::results::RunReport;
 use crate::verdict::Verdict;
 
-/// Runs the command.
 pub(super) fn run(args: &VerifyArgs, editions: &Editions) -> anyhow::Result<ProgramExit> {
     let found = verify(&args.dir, editions).with_context(|| args.dir.display().to_string())?;
     let mut out = stdout();

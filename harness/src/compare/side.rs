@@ -126,7 +126,6 @@ fn without_earlier_sessions(trace: &Trace) -> Trace {
     trace
 }
 
-/// Adds the sessions that a value names.
 fn add_sessions(value: &Value, named: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {

@@ -22,10 +22,6 @@ const MOST: usize = 30;
 const MOST_DIFFS: usize = 10;
 
 /// Writes the differences; the short form cuts long lists.
-///
-/// # Errors
-///
-/// Errors of the stream.
 pub fn write(out: &mut dyn Write, report: &DiffReport, bound: Bound) -> io::Result<()> {
     side(out, "old", &report.old)?;
     side(out, "new", &report.new)?;

@@ -121,7 +121,6 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns the verdict of one case on a requirement.
 fn verdict_in(requirement: &RequirementReport, case: &str) -> Verdict {
     let found = requirement.findings.iter().filter(|finding| finding.case == case).map(|finding| finding.verdict);
     match found.max() {

@@ -96,7 +96,6 @@ impl AgentFolder {
         self.folder.join("project")
     }
 
-    /// Returns the relays of one case.
     pub(crate) fn relays(&self) -> io::Result<Relays> {
         self.relays.for_a_case()
     }

@@ -32,10 +32,6 @@ pub struct ModelExchange {
 
 impl ModelExchange {
     /// Writes it as a line.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the writer.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');

@@ -82,7 +82,6 @@ pub(super) fn object(schema: &Value, wanted: &[(Meaning, Value)]) -> Value {
     Value::Object(members)
 }
 
-/// Returns the member of a schema with this meaning.
 pub(super) fn member(schema: &Value, meaning: Meaning) -> Option<(&String, &Value)> {
     let filler = Filler { root: schema };
     let found = |name: &&str| filler.properties(schema).find(|(property, _)| plain(property) == *name);

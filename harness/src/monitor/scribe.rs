@@ -21,20 +21,12 @@ pub(super) struct Scribe<'s> {
 
 impl<'s> Scribe<'s> {
     /// Begins the trace.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be written.
     pub(super) fn new(file: &'s File, header: &Header) -> io::Result<Self> {
         let writer = TraceWriter::new(BufWriter::new(file), header)?;
         Ok(Self { writer, framers: BTreeMap::new(), n: 0 })
     }
 
     /// Writes the start of the agent, unless it runs already, and the observations from the tap to its end.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be written.
     pub(super) fn write(mut self, start: Option<(u32, Start)>, tap: &Tap, progress: &Written) -> io::Result<()> {
         if let Some((pid, start)) = start {
             let spawned = match start.failure() {

@@ -20,7 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// One observation.
 #[derive(Debug)]
 pub(super) enum Sight {
-    /// Bytes from a party.
     Bytes(Party, Vec<u8>),
     /// A party closed its output.
     Ended(Party),

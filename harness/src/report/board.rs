@@ -45,7 +45,6 @@ pub struct ListedAgent {
 /// A subject of a board: one program, as one party, in one edition and over one transport.
 #[derive(Debug)]
 pub(super) struct BoardSubject<'r> {
-    /// Its newest run.
     pub(super) newest: &'r BoardRun,
     /// Its earlier runs, the newest first.
     pub(super) earlier: Vec<&'r BoardRun>,

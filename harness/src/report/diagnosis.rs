@@ -227,7 +227,6 @@ fn not_answered(trace: &Trace) -> Option<String> {
     })
 }
 
-/// The lines of a party.
 fn lines(trace: &Trace, party: Party) -> impl Iterator<Item = &[u8]> {
     trace.events.iter().filter_map(move |event| match &event.what {
         What::Line { from, bytes, .. } if *from == party => Some(bytes.as_slice()),

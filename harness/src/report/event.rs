@@ -53,17 +53,9 @@ impl Begin {
 /// Renders the events of a run as text, a file, or lines of a log.
 pub trait Renderer {
     /// Renders the next event.
-    ///
-    /// # Errors
-    ///
-    /// Errors of writing.
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()>;
 
     /// Ends the output. A recording may have produced two reports before, one on each party.
-    ///
-    /// # Errors
-    ///
-    /// Errors of writing.
     fn close(&mut self) -> io::Result<()> {
         Ok(())
     }

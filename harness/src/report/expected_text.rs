@@ -13,10 +13,6 @@ const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 
 /// Writes the result of each entry. Missing observations are reported only in a `whole` run.
-///
-/// # Errors
-///
-/// Errors of the stream.
 pub(super) fn write(out: &mut dyn Write, expected: &ExpectedReport, whole: bool) -> io::Result<()> {
     let of = |standing| expected.entries.iter().filter(move |entry| entry.standing == standing).collect::<Vec<_>>();
     let holding = of(Standing::Holds);

@@ -9,10 +9,6 @@ use super::words::{count, level, protocol_of, reproduce, subject};
 use crate::results::{RequirementReport, RunReport};
 
 /// Writes the bug report; the first line is its title.
-///
-/// # Errors
-///
-/// Errors of the stream.
 pub fn write_issue(report: &RunReport, requirement: &RequirementReport, out: &mut dyn Write) -> io::Result<()> {
     let all = examples(requirement);
     let party = report.subject.kind;

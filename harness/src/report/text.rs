@@ -180,10 +180,6 @@ impl<W: Write> TextReport<W> {
 
     /// Writes each failed requirement: its text, the observation, and the command to reproduce it. Requirements with
     /// the highest level and the most cases come first.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the stream.
     pub fn failures(&mut self, requirements: &[RequirementReport]) -> io::Result<()> {
         let failed = worst_first(requirements);
         failed.iter().try_for_each(|one| self.failure(one))?;

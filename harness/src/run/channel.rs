@@ -39,18 +39,14 @@ pub(super) trait Channel {
 pub(super) enum Order {
     /// Write lines in a single write.
     Lines {
-        /// To this connection.
         connection: usize,
-        /// The lines.
         lines: Vec<Line>,
-        /// The end of each line.
         end: LineEnd,
         /// The length of the pieces in bytes, if the lines are written in pieces.
         split: Option<usize>,
     },
     /// Write a fence and mark it in the trace, if it is a request of the protocol; an unknown request needs no mark.
     Fence {
-        /// To this connection.
         connection: usize,
         /// The method to mark; absent for the unknown request.
         marked: Option<&'static str>,

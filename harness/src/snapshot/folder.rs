@@ -122,19 +122,11 @@ pub fn waiting(dir: &Path) -> io::Result<Vec<Waiting>> {
 }
 
 /// Replaces the accepted transcript with the new version.
-///
-/// # Errors
-///
-/// File system errors.
 pub fn accept(waiting: &Waiting) -> io::Result<()> {
     fs::rename(&waiting.new, &waiting.kept)
 }
 
 /// Removes the new version.
-///
-/// # Errors
-///
-/// File system errors.
 pub fn reject(waiting: &Waiting) -> io::Result<()> {
     fs::remove_file(&waiting.new)
 }

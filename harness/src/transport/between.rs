@@ -98,10 +98,6 @@ impl Start {
 
 /// Starts this program again with these arguments, to call [`take_over`]. It gets the standard input and output of this
 /// process, the other ends of the returned streams, and `record`.
-///
-/// # Errors
-///
-/// Errors of the operating system.
 pub fn stand_between(args: impl IntoIterator<Item = impl AsRef<OsStr>>, record: &File) -> io::Result<Ends> {
     let (stdin, to_agent) = io::pipe()?;
     let (from_agent, stdout) = io::pipe()?;
@@ -174,7 +170,6 @@ fn take_streams() -> io::Result<(File, File)> {
     Ok((from_client, to_client))
 }
 
-/// Returns the command of the agent.
 fn agent(command: &[OsString]) -> Command {
     let mut words = command.iter();
     let mut agent = Command::new(words.next().unwrap_or(&OsString::new()));

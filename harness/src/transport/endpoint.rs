@@ -46,10 +46,6 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Opens an address on a free port; needs a Tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the operating system.
     pub async fn open(transport: Transport) -> io::Result<Self> {
         Self::open_at(transport, 0, format!("/{}/acp", random()?)).await
     }
@@ -65,10 +61,6 @@ impl Endpoint {
     }
 
     /// Returns the URL for a client that uses its transport.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the operating system.
     pub fn url(&self) -> io::Result<String> {
         let scheme = if self.transport == Transport::WebSocket { "ws" } else { "http" };
         Ok(format!("{scheme}://{}{}", self.listener.local_addr()?, self.path))

@@ -30,10 +30,6 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 ///
 /// A subject may have removed the permissions of its folders, or nested them deeper than a path or the limit of open
 /// files allows. The folders that a plain removal leaves are taken apart, one after the other.
-///
-/// # Errors
-///
-/// File system errors.
 pub fn remove_folder(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => take_apart(folder),

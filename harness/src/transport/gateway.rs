@@ -86,10 +86,6 @@ impl Gateway {
     }
 
     /// Returns its address.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the operating system.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

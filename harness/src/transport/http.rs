@@ -15,7 +15,6 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 
 use crate::trace::{HttpEvent, recorded_headers};
 
-/// Returns the headers to record.
 pub(super) fn recorded(headers: &HeaderMap) -> Vec<(String, String)> {
     let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), text_of(value))).collect();
     recorded_headers(headers.iter().map(|(name, value)| (*name, value.as_str())))

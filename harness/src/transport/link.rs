@@ -59,10 +59,6 @@ impl Entrance {
 
 impl Link {
     /// Starts an agent and the tasks that serve its streams, as this connection; needs a Tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// The program could not be started.
     pub fn to_agent(launch: &Launch, connection: usize) -> Result<Self, SpawnError> {
         let process = launch.spawn()?;
         let output = move |bytes| LinkEvent::Output { connection, bytes };
@@ -103,10 +99,6 @@ impl Link {
     }
 
     /// Starts a client, which will reach its agent by this entrance; needs a Tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// The program could not be started.
     pub fn to_client(launch: &Launch, agent: Entrance) -> Result<Self, SpawnError> {
         let (link, events) = Self::serve(launch.spawn()?, 0, LinkEvent::Stdout, || None);
         tokio::spawn(agent.serve(events));
@@ -114,10 +106,6 @@ impl Link {
     }
 
     /// Starts a client on a terminal of its own; its output there arrives as standard output.
-    ///
-    /// # Errors
-    ///
-    /// The program could not be started.
     pub fn to_client_on_terminal(launch: &Launch, agent: Entrance) -> Result<Self, SpawnError> {
         let TerminalProcess { terminal, leader, group } = launch.spawn_on_terminal()?;
         let (shown, typed) = terminal.into_split();

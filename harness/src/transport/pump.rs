@@ -59,10 +59,6 @@ pub fn pass_on(to: &File, mut bytes: &[u8]) -> bool {
 }
 
 /// Reads from a position in a file to which another process is writing.
-///
-/// # Errors
-///
-/// Errors of the operating system.
 pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> std::io::Result<usize> {
     file.read_at(buffer, at)
 }

@@ -51,10 +51,6 @@ impl StopRequests {
 /// Passes the signals that end a program on to this child, from a thread that ends with the program.
 ///
 /// A terminal sends Ctrl-C to all programs of its foreground group, so the child gets that without help.
-///
-/// # Errors
-///
-/// Errors of the operating system.
 pub fn forward_signals(child: &Child) -> io::Result<()> {
     let pid = Pid::from_child(child);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
@@ -92,10 +88,6 @@ pub fn forward_signals(child: &Child) -> io::Result<()> {
 }
 
 /// Ignores the signals with which a terminal or a person ends a program.
-///
-/// # Errors
-///
-/// Errors of the operating system.
 pub fn outlive_signals() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _context = runtime.enter();

@@ -41,10 +41,6 @@ pub struct Web {
 
 impl Web {
     /// Opens an endpoint on a free port; needs a Tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the operating system.
     pub async fn open() -> io::Result<Self> {
         Self::open_at(0, LONGEST_BODY).await
     }

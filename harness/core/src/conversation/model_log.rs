@@ -276,7 +276,6 @@ impl ModelLog {
         prompts + self.reported.text.len() + self.requests.iter().map(|asked| asked.event.size()).sum::<usize>()
     }
 
-    /// Forgets everything.
     pub(super) fn forget(&mut self) {
         *self = Self { is_cut: true, is_uncertain: true, ..Self::default() };
     }

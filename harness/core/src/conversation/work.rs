@@ -254,7 +254,6 @@ impl Work {
         }
     }
 
-    /// Reads a prompt.
     pub(super) fn begin_prompt(&mut self, n: usize) {
         self.history.begin_prompt();
         self.waiting = self.is_active().then_some(Waiting { n, is_held: false });

@@ -54,7 +54,6 @@ impl NewDuties {
         self.by_place.get(place).copied().flatten().is_some_and(|party| !self.shown.contains(&party))
     }
 
-    /// Reads the params of a call.
     pub(super) fn call(&mut self, from: Party, method: &str, params: &Value) {
         if !self.duties.is_empty() && !self.shown.contains(&from) && shows_new_part(from, method, params) {
             self.shown.insert(from);

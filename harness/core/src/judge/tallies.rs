@@ -51,7 +51,6 @@ impl Tallies {
         }
     }
 
-    /// Opens the ruling on one requirement at one event.
     pub(super) fn ruling(&mut self, requirement: &str, event: usize) -> Ruling<'_> {
         match Registry::all().place(requirement) {
             Some(place) => self.ruling_at(place, event),

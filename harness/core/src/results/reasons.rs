@@ -69,7 +69,6 @@ pub fn calls_tools(requirements: &[RequirementReport]) -> bool {
     requirements.iter().any(|requirement| Area::of(&requirement.id).is_about_tools() && !requirement.cases.is_empty())
 }
 
-/// Returns the subjects of a cause.
 fn subjects(cause: &Cause) -> Vec<String> {
     match cause {
         Cause::PromptNotFollowed { intent } => vec![intent.clone()],

@@ -18,7 +18,6 @@ type LinesAndStep = (Vec<String>, Option<usize>);
 
 /// One run of a case.
 pub(super) struct CaseRun {
-    /// The id of the case.
     pub(super) id: String,
     pub(super) judged: JudgedTrace,
     pub(super) symptoms: BTreeSet<Symptom>,
@@ -34,7 +33,6 @@ pub(super) struct CaseRun {
 
 /// The circumstances of a run.
 pub(super) struct RunPlace<'r> {
-    /// The id of the case.
     pub(super) id: &'r str,
     /// Whether it was the only case of its process.
     pub(super) is_alone: bool,
@@ -102,7 +100,6 @@ impl CaseRun {
         })
     }
 
-    /// Returns the verdict on a requirement.
     pub(super) fn verdict_on(&self, requirement: &str) -> Verdict {
         self.judged.judgement.verdict(requirement)
     }

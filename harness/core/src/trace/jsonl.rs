@@ -226,10 +226,6 @@ pub enum ReadError {
 
 impl Trace {
     /// Writes header and events.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the writer.
     pub fn write(&self, to: &mut dyn Write) -> std::io::Result<()> {
         let mut writer = TraceWriter::new(to, &self.header)?;
         self.events.iter().try_for_each(|event| writer.event(event))
@@ -256,10 +252,6 @@ pub struct TraceWriter<W> {
 
 impl<W: Write> TraceWriter<W> {
     /// Writes the header.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the writer.
     pub fn new(to: W, header: &Header) -> std::io::Result<Self> {
         let mut writer = Self { to, written: 0 };
         writer.line(header)?;
@@ -267,19 +259,11 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Writes the next event.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the writer.
     pub fn event(&mut self, event: &Event) -> std::io::Result<()> {
         self.line(&EventLine::from(event))
     }
 
     /// Flushes the writer.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the writer.
     pub fn flush(&mut self) -> std::io::Result<()> {
         self.to.flush()
     }

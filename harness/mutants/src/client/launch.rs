@@ -51,7 +51,6 @@ impl FaultyLauncher {
         self.faults.launches(launch)
     }
 
-    /// Returns the command of a login.
     fn login_command(&self, login: &TerminalLogin) -> Command {
         let mut program = self.program.clone();
         if self.commits(Launch::LoginArgsReplaced) {

@@ -330,7 +330,6 @@ impl Injector {
     }
 }
 
-/// Returns the session in a message.
 fn named_session(message: &Value) -> Option<&str> {
     ["/params/sessionId", "/result/sessionId"].iter().find_map(|at| message.pointer(at)?.as_str())
 }
@@ -342,7 +341,6 @@ fn request(message: &Value) -> Option<(RpcId, (String, Option<String>))> {
     Some((RpcId::new(id), (method.to_owned(), session)))
 }
 
-/// Returns the id of a request.
 fn request_id(message: &Value) -> Option<Value> {
     match Envelope::of(message) {
         Envelope::Call(call) => call.id.cloned(),

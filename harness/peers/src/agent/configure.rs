@@ -13,7 +13,6 @@ use super::{
     update::Update,
 };
 
-/// Sets the mode of a session.
 pub(super) fn set_mode(session: &Session, mode: &str) -> Result<(), Error> {
     session.record().mode = known(&MODES, mode, "unknown mode")?;
     Ok(())

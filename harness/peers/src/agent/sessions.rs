@@ -95,7 +95,6 @@ impl Sessions {
         Self { store: Store::open(folder), open: Mutex::default() }
     }
 
-    /// Creates a session.
     pub(super) async fn create(&self, client: Arc<Client>, setup: Setup) -> Result<Arc<Session>, Error> {
         setup.check(client.is_v2())?;
         let session = self.start(client, Record::fresh(), setup).await;

@@ -106,7 +106,6 @@ async fn announce<'turn>(turn: &'turn Turn, intent: &RunCommand) -> Result<Optio
     Ok(Some((tool, cwd)))
 }
 
-/// Returns the command line.
 fn line(intent: &RunCommand) -> String {
     [std::slice::from_ref(&intent.command), &intent.args].concat().join(" ")
 }

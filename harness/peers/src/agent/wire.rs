@@ -18,7 +18,6 @@ pub(super) type Reply = Result<Value, Error>;
 
 /// Writes messages in one version of the protocol.
 pub(super) trait Wire: Send + Sync {
-    /// The version.
     fn version(&self) -> Protocol;
 
     /// Reads the capabilities of the client in the params of `initialize`.

@@ -40,7 +40,6 @@ async fn log_in_with(client: &Client, method: &AuthMethod) -> Result<(), Trouble
     }
 }
 
-/// Logs out.
 pub(super) async fn log_out(client: &Client) -> Result<(), Trouble> {
     let method = client.major.logout;
     client.require(method, |takes| takes.logout)?;

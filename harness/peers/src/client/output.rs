@@ -28,7 +28,6 @@ impl Printer {
         write(text);
     }
 
-    /// Ends the line, if one is open.
     pub(super) fn end_line(&self) {
         let mut line_is_open = self.line_is_open.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut *line_is_open) {

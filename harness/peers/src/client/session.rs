@@ -96,7 +96,6 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Ends the turn.
     pub(super) fn end_turn(&mut self) {
         self.turn = Turn::Idle;
         self.is_cancelling = false;
@@ -145,7 +144,6 @@ impl Known {
 }
 
 impl Sessions {
-    /// Reads an open session.
     pub(super) fn read<T>(&self, id: &str, read: impl FnOnce(&Session) -> T) -> Option<T> {
         self.0.borrow().sessions.get(id).filter(|session| session.is_open()).map(read)
     }

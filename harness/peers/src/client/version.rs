@@ -20,7 +20,6 @@ pub(super) trait Version {
     /// Begins the client's side of a connection.
     fn builder() -> Builder<ClientRole, NullHandler, NullRun, NullClose, Self::Protocol>;
 
-    /// Answers a request.
     fn answer(client: &Client, request: Self::Request) -> impl Future<Output = Result<Value, Error>> + Send;
 
     /// Returns the answer to a request that the agent cancels before there is another one.

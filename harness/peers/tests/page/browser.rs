@@ -176,7 +176,6 @@ impl Tab<'_> {
         Ok(())
     }
 
-    /// Returns the value of an expression.
     pub(crate) fn value(&self, expression: &str) -> Result<Value, String> {
         let evaluate = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let answer = self.call("Runtime.evaluate", &evaluate)?;

@@ -146,7 +146,6 @@ pub(crate) fn count(report: &Value, list: &str, wanted: impl Fn(&Value) -> bool)
     report[list].as_array().into_iter().flatten().filter(|one| wanted(one)).count()
 }
 
-/// Returns the area of a requirement.
 pub(crate) fn area(requirement: &Value) -> &str {
     requirement["id"].as_str().and_then(|id| id.split('.').next()).unwrap_or_default()
 }

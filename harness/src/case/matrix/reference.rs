@@ -18,7 +18,6 @@ pub(super) enum Piece<'t> {
     Reference(&'t str),
 }
 
-/// Splits a text.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -49,7 +48,6 @@ pub(super) fn whole(text: &str) -> Option<&str> {
     }
 }
 
-/// Returns the references of a text.
 pub(super) fn references(text: &str) -> impl Iterator<Item = &str> {
     pieces(text).into_iter().filter_map(|piece| match piece {
         Piece::Reference(path) => Some(path),

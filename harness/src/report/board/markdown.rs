@@ -28,10 +28,6 @@ const LISTED: &str = "\
 |---|---|---|---|---|";
 
 /// Writes the page: first agents and then clients, each sorted by title; at the end the listed agents.
-///
-/// # Errors
-///
-/// Errors of the stream.
 pub fn write_board_markdown(runs: &[BoardRun], listed: &[ListedAgent], out: &mut dyn Write) -> io::Result<()> {
     let mut reports: Vec<RunReport> = subjects(runs).iter().map(|subject| subject.newest.report.clone()).collect();
     let requirements = reports.iter_mut().flat_map(|report| &mut report.requirements);

@@ -68,10 +68,6 @@ struct Entry<'b> {
 
 /// Writes the board of these runs and listed agents. `docs` is the address of the documentation, without a slash at its
 /// end, to which the requirements link.
-///
-/// # Errors
-///
-/// Errors of the stream.
 pub fn write_board(
     runs: &[BoardRun],
     listed: &[ListedAgent],

@@ -28,10 +28,6 @@ pub(super) struct PageDocument<'d> {
 
 impl PageDocument<'_> {
     /// Writes the page with its charts, each by name and as JSON.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the stream.
     pub(super) fn write<'c>(
         &self,
         out: &mut dyn Write,

@@ -34,10 +34,6 @@ impl<W: Write> PageReport<W> {
     }
 
     /// Writes the page, and returns the stream.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the stream.
     pub fn finish(mut self) -> io::Result<W> {
         self.close()?;
         Ok(self.out)

@@ -118,10 +118,6 @@ impl Conversation {
     }
 
     /// Makes the model write its exchanges to the record of another case.
-    ///
-    /// # Errors
-    ///
-    /// File system errors.
     pub(in crate::run) fn turn_model_to(&mut self, case: &str) -> io::Result<()> {
         self.model.as_mut().map_or(Ok(()), |model| model.turn_to(case))
     }

@@ -23,10 +23,6 @@ pub struct CaseModel {
 
 impl CaseModel {
     /// Opens a model if a setting of the subject mentions it.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the operating system.
     pub async fn open(case: &Case, subject: &Subject) -> io::Result<Option<Self>> {
         if !subject.mentions_model() {
             return Ok(None);
@@ -43,10 +39,6 @@ impl CaseModel {
     }
 
     /// Begins the record of another case.
-    ///
-    /// # Errors
-    ///
-    /// File system errors.
     pub fn turn_to(&mut self, case: &str) -> io::Result<()> {
         self.record = self.folder.as_ref().map(|folder| File::create(folder.join(file_name(case)))).transpose()?;
         Ok(())

@@ -26,10 +26,6 @@ pub struct CaseEnv {
 }
 
 /// Makes the folders of a case and writes their files.
-///
-/// # Errors
-///
-/// File system errors.
 pub fn prepare_dirs(
     case: &Case,
     subject: &Subject,
@@ -53,10 +49,6 @@ pub fn bindings(case: &Case, subject: &Subject, sandbox: &Sandbox) -> Bindings {
 }
 
 /// Opens the MCP servers and the HTTP endpoint of a case, and binds the names for them.
-///
-/// # Errors
-///
-/// Errors of the operating system.
 pub async fn open_services(
     case: &Case,
     sandbox: &Sandbox,

@@ -75,10 +75,6 @@ impl Cache {
 
 impl Sandbox {
     /// Makes the folders.
-    ///
-    /// # Errors
-    ///
-    /// File system errors.
     pub fn make() -> io::Result<Self> {
         let scratch = Scratch::make(SCRATCH)?;
         let root = scratch.0.clone();
@@ -102,10 +98,6 @@ impl Sandbox {
     /// of earlier cases stay.
     ///
     /// Other cases share one as long as it is empty, since many agents spend a second or more on each new directory.
-    ///
-    /// # Errors
-    ///
-    /// File system errors.
     pub fn begin_workspace(&mut self, number: usize, is_own: bool) -> io::Result<()> {
         self.number = number;
         if !is_own && is_empty(&self.shared) {
@@ -138,10 +130,6 @@ impl Sandbox {
     }
 
     /// Writes files below one of the folders, by relative path. They replace what has their names.
-    ///
-    /// # Errors
-    ///
-    /// File system errors.
     pub fn write<'f>(base: &Path, files: impl IntoIterator<Item = (&'f String, WorkspaceFile)>) -> io::Result<()> {
         for (path, file) in files {
             let path = base.join(path);

@@ -36,10 +36,6 @@ impl Start {
     }
 
     /// Starts an agent and connects to it; needs a Tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// The program could not be started.
     pub fn link(&self, connection: usize) -> Result<Link, SpawnError> {
         match &self.server {
             None => Link::to_agent(&self.launch, connection),

@@ -150,10 +150,6 @@ impl Subject {
     }
 
     /// Makes the folders of a case.
-    ///
-    /// # Errors
-    ///
-    /// File system errors.
     pub(in crate::run) fn sandbox(&self) -> io::Result<Sandbox> {
         let Some(folder) = &self.agent_folder else { return Sandbox::make() };
         folder.clear_project()?;
@@ -161,10 +157,6 @@ impl Subject {
     }
 
     /// Creates the relays that a client starts as its agent in this case.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the operating system.
     pub(in crate::run) fn relays(&self, sandbox: &Sandbox) -> io::Result<Relays> {
         match &self.agent_folder {
             Some(folder) => folder.relays(),
@@ -334,10 +326,6 @@ impl Subject {
     }
 
     /// Writes the files of HOME.
-    ///
-    /// # Errors
-    ///
-    /// File system errors.
     pub fn write_home(&self, sandbox: &Sandbox, places: &Places) -> io::Result<()> {
         if self.agent_folder.is_some() {
             // This is the HOME of a person.

@@ -78,10 +78,6 @@ struct Way {
 
 impl McpServers {
     /// Makes the servers with these names below a folder; needs a Tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// File system errors.
     pub fn open(names: &[String], folder: &Path) -> io::Result<Self> {
         let server = |name: &String| {
             let folder = folder.join(name);

@@ -150,7 +150,6 @@ struct Connection<'e> {
     client: HttpClient,
     /// Whether its clients speak HTTP/2 without asking.
     needs_http2: bool,
-    /// The clients of the streams.
     of_streams: Vec<HttpClient>,
     /// The number of streams so far.
     opened: usize,
@@ -202,7 +201,6 @@ enum Next {
     Arrival(Arrival),
     /// The time of the first held message.
     Held,
-    /// The deadline.
     Deadline,
 }
 

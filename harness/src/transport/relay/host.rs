@@ -32,10 +32,6 @@ impl Relays {
     }
 
     /// Waits for the next relay and returns the stream to it.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the operating system.
     pub(super) async fn accept(&self) -> io::Result<UnixStream> {
         Ok(self.listener.accept().await?.0)
     }
@@ -70,10 +66,6 @@ impl LastingRelays {
 
     /// Returns the same socket for one case; a relay that connects between two cases waits for the next one. Needs a
     /// Tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the operating system.
     pub fn for_a_case(&self) -> io::Result<Relays> {
         Ok(Relays { listener: UnixListener::from_std(self.listener.try_clone()?)? })
     }
@@ -87,10 +79,6 @@ impl Drop for LastingRelays {
 }
 
 /// Writes the script of an agent that exits at once instead of a relay.
-///
-/// # Errors
-///
-/// File system errors.
 pub fn write_idle_agent(agent: &Path) -> io::Result<()> {
     write_executable(agent, "#!/bin/sh\nexit 0\n")
 }

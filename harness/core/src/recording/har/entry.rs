@@ -65,13 +65,11 @@ impl<'h> Entry<'h> {
         self.text(at)?.ok_or_else(|| self.problem(at, "it is missing", EXPORT_AGAIN))
     }
 
-    /// Returns a text, if it is there.
     pub(super) fn text(&self, at: &str) -> Result<Option<&'h str>, RecordingProblem> {
         let Some(value) = self.get(at) else { return Ok(None) };
         value.as_str().map(Some).ok_or_else(|| self.problem(at, "expected a text", EXPORT_AGAIN))
     }
 
-    /// Returns a number, if it is there.
     pub(super) fn number(&self, at: &str) -> Result<Option<f64>, RecordingProblem> {
         let Some(value) = self.get(at) else { return Ok(None) };
         value.as_f64().map(Some).ok_or_else(|| self.problem(at, "expected a number", EXPORT_AGAIN))

@@ -195,7 +195,6 @@ struct More {
 /// The facts about a session.
 #[derive(Default)]
 struct Session {
-    /// The open prompts.
     prompts: usize,
     /// Version 2: whether the last state is not idle.
     at_work: bool,

@@ -39,7 +39,6 @@ impl Http {
         Ok(Self { place: Place::new(url, headers)?, session: None, greeted: false, answers: Answers::None })
     }
 
-    /// Sends one message.
     pub(super) async fn send(&mut self, message: &Value) -> Result<(), String> {
         let response = self.post(message).await?;
         if message.get("method").is_none() || message.get("id").is_none() {
@@ -104,7 +103,6 @@ impl Sse {
         }
     }
 
-    /// Sends one message.
     pub(super) async fn send(&mut self, message: &Value) -> Result<(), String> {
         self.messages.ask("POST", &[JSON], message.to_string()).await.map(drop)
     }

@@ -47,7 +47,6 @@ impl Stdio {
         }
     }
 
-    /// Sends one message.
     pub(super) async fn send(&mut self, message: &Value) -> Result<(), String> {
         let line = format!("{message}\n");
         self.stdin.write_all(line.as_bytes()).await.map_err(|error| error.to_string())?;

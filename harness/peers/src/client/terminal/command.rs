@@ -57,7 +57,6 @@ impl Command {
         lock(&self.tail).read()
     }
 
-    /// Returns the exit of the command, if it has exited.
     pub(super) fn exit(&self) -> Option<Exit> {
         self.exit.borrow().clone()
     }

@@ -42,7 +42,6 @@ fn result(server: &str, call: &Call<'_>) -> Result<Value, (i64, &'static str)> {
     }
 }
 
-/// Returns the name of the tool of a server.
 pub(in crate::run) fn tool_name(server: &str) -> String {
     format!("acp_conformance_{}", server.replace('-', "_"))
 }
