@@ -28,44 +28,38 @@ pub trait SuiteListener {
     type Error;
 
     /// A case has begun.
-    ///
-    /// # Errors
-    ///
-    /// Any; it ends the suite, here and below.
-    fn started(&mut self, case: &str) -> Result<(), Self::Error>;
+    fn started(&mut self, _case: &str) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// The transcript of a case is over; its conversation continues.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::started`].
-    fn played(&mut self, case: &str) -> Result<(), Self::Error>;
+    fn played(&mut self, _case: &str) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// A shared conversation is judged.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::started`].
-    fn judged(&mut self, collector: &Collector) -> Result<(), Self::Error>;
+    fn judged(&mut self, _collector: &Collector) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// A conversation runs again, since a requirement failed only after this many other cases.
-    fn repeats(&mut self, requirement: &str, after: usize) -> Result<(), Self::Error>;
+    fn repeats(&mut self, _requirement: &str, _after: usize) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// Saves the trace of a conversation, and returns the path of the file if there is one.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::started`].
     fn keep(&mut self, trace: &Trace) -> Result<Option<String>, Self::Error>;
 
     /// A case has its verdict. The trace is its own, or its part of the trace of a conversation; a case that was
     /// skipped has none.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::started`].
-    fn settled(&mut self, collector: &Collector, report: &CaseReport, trace: Option<&Trace>)
-    -> Result<(), Self::Error>;
+    fn settled(
+        &mut self,
+        _collector: &Collector,
+        _report: &CaseReport,
+        _trace: Option<&Trace>,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 /// A suite that is running.

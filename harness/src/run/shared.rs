@@ -36,16 +36,18 @@ use crate::wire::{Content, Envelope, RpcId, read_line};
 /// Follows a conversation while it runs.
 pub(super) trait Follower {
     /// The case at this position begins.
-    fn started(&self, case: usize);
+    fn started(&self, _case: usize) {}
 
     /// The case at this position is over, and another one follows. These events came since the one before was over.
-    fn over(&self, case: usize, events: &[Event]);
+    fn over(&self, _case: usize, _events: &[Event]) {}
 
     /// Whether the case at this position may begin, which is the number of those that are over.
-    fn goes_on(&self, case: usize) -> bool;
+    fn goes_on(&self, _case: usize) -> bool {
+        true
+    }
 
     /// Only the exit of the process is still to come.
-    fn ending(&self);
+    fn ending(&self) {}
 }
 
 /// Runs cases in one conversation until all are done or the process cannot continue, and returns the trace with the

@@ -16,7 +16,7 @@ use acp_conformance::edition::{Bundle, V1};
 use acp_conformance::options::{LimitOptions, RunOptions};
 use acp_conformance::profile;
 use acp_conformance::requirement::{Party, Transport};
-use acp_conformance::results::{CaseReport, Collector, RunReport};
+use acp_conformance::results::{Collector, RunReport};
 use acp_conformance::run::Subject;
 use acp_conformance::suite::{Suite, SuiteListener};
 use acp_conformance::trace::Trace;
@@ -154,28 +154,8 @@ struct Traces(Vec<Trace>);
 impl SuiteListener for Traces {
     type Error = Infallible;
 
-    fn started(&mut self, _: &str) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn played(&mut self, _: &str) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn judged(&mut self, _: &Collector) -> Result<(), Infallible> {
-        Ok(())
-    }
-
     fn keep(&mut self, trace: &Trace) -> Result<Option<String>, Infallible> {
         self.0.push(trace.clone());
         Ok(trace.header.conversation.map(|_| trace.file_name()))
-    }
-
-    fn repeats(&mut self, _: &str, _: usize) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn settled(&mut self, _: &Collector, _: &CaseReport, _: Option<&Trace>) -> Result<(), Infallible> {
-        Ok(())
     }
 }

@@ -86,17 +86,7 @@ impl Follower for Shared<'_> {
 /// Follows a conversation whose cases all run.
 pub(super) struct ToTheEnd;
 
-impl Follower for ToTheEnd {
-    fn started(&self, _: usize) {}
-
-    fn over(&self, _: usize, _: &[Event]) {}
-
-    fn goes_on(&self, _: usize) -> bool {
-        true
-    }
-
-    fn ending(&self) {}
-}
+impl Follower for ToTheEnd {}
 
 /// Whether half of the remaining cases of a conversation are worth a further start: they take more than twice the time
 /// of the start and the first case.
