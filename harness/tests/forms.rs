@@ -49,7 +49,7 @@ fn junit(report: &RunReport) -> String {
 }
 
 fn github(report: &RunReport) -> Vec<Command> {
-    text(rendered(GithubReport::new, report)).lines().map(Command::read).collect()
+    text(rendered(GithubReport, report)).lines().map(Command::read).collect()
 }
 
 /// Returns the text without styles.
@@ -192,7 +192,7 @@ fn an_expected_failure_is_none_in_any_form() {
 fn events_are_told_line_by_line() {
     let report = hostile();
     let out = readers::Lines::default();
-    let mut renderer = EventLines::new(out.clone());
+    let mut renderer = EventLines(out.clone());
     let begin = begin(&report);
     readers::feed(&mut renderer, &SuiteEvent::Begin(&begin));
     assert_eq!(out.complete().len(), 1, "the first event waits for nothing");

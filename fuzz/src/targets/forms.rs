@@ -8,7 +8,7 @@ use acp_conformance::expected::{Comparison, Date, Expectation};
 use acp_conformance::judge::Cause;
 use acp_conformance::report::{
     Begin, BoardRun, Detail, EventLines, GithubReport, JunitReport, ListedAgent, MarkdownReport, PageReport, Renderer,
-    SuiteEvent, TextReport, write_board, write_board_markdown,
+    TextReport, write_board, write_board_markdown,
 };
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{CaseReport, Collector, FindingReport, ProfileInfo, ReasonReport, RunReport};
@@ -119,9 +119,9 @@ fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
     vec![
         ("text", plain(&rendered(|out| Box::new(TextReport::new(out, Detail::Cases)), report))),
         ("junit", rendered(|out| Box::new(JunitReport::new(out)), report)),
-        ("github", rendered(|out| Box::new(GithubReport::new(out)), report)),
+        ("github", rendered(|out| Box::new(GithubReport(out)), report)),
         ("markdown", rendered(|out| Box::new(MarkdownReport::new(out)), report)),
-        ("events", rendered(|out| Box::new(EventLines::new(out)), report)),
+        ("events", rendered(|out| Box::new(EventLines(out)), report)),
         ("page", rendered(|out| Box::new(PageReport::new(out)), report)),
         ("board", text(|out| write_board(&runs, &listed, None, out))),
         ("subjects", text(|out| write_board_markdown(&runs, &listed, out))),
@@ -130,20 +130,10 @@ fn forms(report: &RunReport) -> Vec<(&'static str, String)> {
 }
 
 fn rendered(renderer: impl FnOnce(&mut Vec<u8>) -> Box<dyn Renderer + '_>, report: &RunReport) -> String {
-    let begin = Begin {
-        suite: report.suite.clone(),
-        subject: report.subject.clone(),
-        cases: report.cases.len(),
-        whole: true,
-        reproduce: "-- agent".to_owned(),
-        cut_short: false,
-    };
     let mut bytes = Vec::new();
     let mut renderer = renderer(&mut bytes);
-    let cases = report.cases.iter().map(|case| SuiteEvent::Case(case, None));
-    for event in [SuiteEvent::Begin(&begin)].into_iter().chain(cases).chain([SuiteEvent::Run(report)]) {
-        renderer.event(&event).expect("a vector takes everything");
-    }
+    let begin = Begin::of(report, true, "-- agent".to_owned());
+    renderer.finished(&begin, report).expect("a vector takes everything");
     renderer.close().expect("a vector takes everything");
     drop(renderer);
     String::from_utf8(bytes).expect("every form is UTF-8")

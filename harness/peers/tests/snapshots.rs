@@ -10,9 +10,7 @@ use std::time::Duration;
 use crate::{reference, snap};
 use acp_conformance::case::{Case, embedded};
 use acp_conformance::edition::V1;
-use acp_conformance::report::{
-    Begin, Detail, GithubReport, JunitReport, MarkdownReport, Renderer, SuiteEvent, TextReport,
-};
+use acp_conformance::report::{Begin, Detail, GithubReport, JunitReport, MarkdownReport, Renderer, TextReport};
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{Collector, FindingReport, RunReport};
 use acp_conformance::run::{Subject, run_case};
@@ -73,7 +71,7 @@ const REPORTS: [(&str, Run, Render); 8] = [
     ("client", OF_A_CLIENT, text),
     ("junit", OF_AN_AGENT, |report| form(report, |out| Box::new(JunitReport::new(out)))),
     ("junit-good", OF_A_GOOD_AGENT, |report| form(report, |out| Box::new(JunitReport::new(out)))),
-    ("github", OF_A_CLIENT, |report| form(report, |out| Box::new(GithubReport::new(out)))),
+    ("github", OF_A_CLIENT, |report| form(report, |out| Box::new(GithubReport(out)))),
     ("markdown", OF_AN_AGENT, |report| form(report, |out| Box::new(MarkdownReport::new(out)))),
     ("markdown-good", OF_A_GOOD_AGENT, |report| form(report, |out| Box::new(MarkdownReport::new(out)))),
 ];
@@ -156,26 +154,10 @@ fn form(
     report: &RunReport,
     renderer: impl for<'o> FnOnce(&'o mut Vec<u8>) -> Box<dyn Renderer + 'o>,
 ) -> Result<String, Failed> {
-    let begin = Begin {
-        suite: report.suite.clone(),
-        subject: report.subject.clone(),
-        cases: report.cases.len(),
-        whole: false,
-        reproduce: format!(
-            "acp-conformance {} --case {{case}} -- {}",
-            report.subject.kind,
-            report.subject.command.join(" ")
-        ),
-        cut_short: false,
-    };
+    let (kind, command) = (report.subject.kind, report.subject.command.join(" "));
+    let begin = Begin::of(report, false, format!("acp-conformance {kind} --case {{case}} -- {command}"));
     let mut out = Vec::new();
-    let mut renderer = renderer(&mut out);
-    renderer.event(&SuiteEvent::Begin(&begin))?;
-    for case in &report.cases {
-        renderer.event(&SuiteEvent::Case(case, None))?;
-    }
-    renderer.event(&SuiteEvent::Run(report))?;
-    drop(renderer);
+    renderer(&mut out).finished(&begin, report)?;
     Ok(String::from_utf8(out)?)
 }
 

@@ -43,14 +43,7 @@ pub(super) fn run(args: &MergeArgs, editions: &Editions) -> anyhow::Result<Progr
             .filter(|verdict| **verdict == Conformance::Passed)
             .for_each(|verdict| *verdict = Conformance::Incomplete);
     }
-    let begin = Begin {
-        suite: report.suite.clone(),
-        subject: report.subject.clone(),
-        cases: report.cases.len(),
-        whole,
-        reproduce,
-        cut_short: false,
-    };
+    let begin = Begin::of(&report, whole, reproduce);
     outputs.event(&SuiteEvent::Begin(&begin))?;
     report.cases.iter().try_for_each(|case| outputs.event(&SuiteEvent::Case(case, None)))?;
     charts.iter().try_for_each(|(case, chart)| outputs.event(&SuiteEvent::Chart(case, chart)))?;

@@ -288,10 +288,10 @@ fn complete(wanted: &[Output]) -> anyhow::Result<Vec<Output>> {
 fn of_form(form: Form, out: Box<dyn Write>, detail: Detail) -> Box<dyn Renderer> {
     match form {
         Form::Text => Box::new(TextReport::new(out, detail)),
-        Form::Json => Box::new(JsonReport::new(out)),
-        Form::Events => Box::new(EventLines::new(out)),
+        Form::Json => Box::new(JsonReport(out)),
+        Form::Events => Box::new(EventLines(out)),
         Form::Junit => Box::new(JunitReport::new(out)),
-        Form::Github => Box::new(GithubReport::new(out)),
+        Form::Github => Box::new(GithubReport(out)),
         Form::Markdown => Box::new(MarkdownReport::new(out)),
         Form::Html => Box::new(PageReport::new(out)),
     }

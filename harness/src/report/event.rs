@@ -43,6 +43,12 @@ pub struct Begin {
 }
 
 impl Begin {
+    /// Describes a run that is over.
+    pub fn of(report: &RunReport, whole: bool, reproduce: String) -> Self {
+        let RunReport { suite, subject, cases, .. } = report;
+        Self { suite: suite.clone(), subject: subject.clone(), cases: cases.len(), whole, reproduce, cut_short: false }
+    }
+
     /// Describes a run of this many cases; the collector knows its subject.
     pub fn new(collector: &Collector, cases: usize, whole: bool, reproduce: String) -> Self {
         let (suite, subject) = (collector.suite(), collector.subject());
@@ -54,6 +60,13 @@ impl Begin {
 pub trait Renderer {
     /// Renders the next event.
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()>;
+
+    /// Renders a run that is over, without charts.
+    fn finished(&mut self, begin: &Begin, report: &RunReport) -> io::Result<()> {
+        self.event(&SuiteEvent::Begin(begin))?;
+        report.cases.iter().try_for_each(|case| self.event(&SuiteEvent::Case(case, None)))?;
+        self.event(&SuiteEvent::Run(report))
+    }
 
     /// Ends the output. A recording may have produced two reports before, one on each party.
     fn close(&mut self) -> io::Result<()> {

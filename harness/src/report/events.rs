@@ -72,21 +72,12 @@ impl SuiteLine {
 }
 
 /// Writes each event at once.
-pub struct EventLines<W> {
-    out: W,
-}
-
-impl<W: Write> EventLines<W> {
-    /// Writes events to this stream.
-    pub const fn new(out: W) -> Self {
-        Self { out }
-    }
-}
+pub struct EventLines<W>(pub W);
 
 impl<W: Write> Renderer for EventLines<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
         let Some(line) = SuiteLine::of(event) else { return Ok(()) };
-        writeln!(self.out, "{}", serde_json::to_string(&line)?)?;
-        self.out.flush()
+        writeln!(self.0, "{}", serde_json::to_string(&line)?)?;
+        self.0.flush()
     }
 }

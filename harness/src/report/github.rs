@@ -17,16 +17,9 @@ use crate::verdict::{Conformance, Verdict};
 const LONGEST: usize = 8000;
 
 /// Writes workflow commands when the run is over.
-pub struct GithubReport<W> {
-    out: W,
-}
+pub struct GithubReport<W>(pub W);
 
 impl<W: Write> GithubReport<W> {
-    /// Writes a report to this stream.
-    pub const fn new(out: W) -> Self {
-        Self { out }
-    }
-
     fn report(&mut self, report: &RunReport) -> io::Result<()> {
         let counting = |wanted| move |r: &&RequirementReport| report.counts(r.level) == wanted;
         for requirement in report.requirements.iter().filter(counting(true)) {
@@ -78,7 +71,7 @@ impl<W: Write> GithubReport<W> {
         let file = place.file.map(|file| format!("file={}", property(&file)));
         let line = place.line.map(|line| format!("line={line}"));
         let properties: Vec<_> = file.into_iter().chain(line).chain([format!("title={}", property(title))]).collect();
-        writeln!(self.out, "::{command} {}::{}", properties.join(","), data(&cut(message, LONGEST)))
+        writeln!(self.0, "::{command} {}::{}", properties.join(","), data(&cut(message, LONGEST)))
     }
 }
 
@@ -86,7 +79,7 @@ impl<W: Write> Renderer for GithubReport<W> {
     fn event(&mut self, event: &SuiteEvent<'_>) -> io::Result<()> {
         let SuiteEvent::Run(report) = event else { return Ok(()) };
         self.report(report)?;
-        self.out.flush()
+        self.0.flush()
     }
 }
 

@@ -512,9 +512,7 @@ mod tests {
         report.cases = cases.iter().map(case).collect();
         let mut out = Vec::new();
         let mut text = TextReport::new(anstream::StripStream::new(&mut out), detail);
-        let cases = report.cases.iter().map(|case| SuiteEvent::Case(case, None));
-        let events = std::iter::once(SuiteEvent::Begin(&begin)).chain(cases).chain([SuiteEvent::Run(&report)]);
-        events.into_iter().for_each(|event| text.event(&event).expect("memory takes everything"));
+        text.finished(&begin, &report).expect("memory takes everything");
         drop(text);
         String::from_utf8(out).expect("UTF-8")
     }

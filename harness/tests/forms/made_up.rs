@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use acp_conformance::edition::V1;
 use acp_conformance::expected::{Comparison, Date, Expectation};
-use acp_conformance::report::{Begin, Renderer, SuiteEvent};
+use acp_conformance::report::{Begin, Renderer};
 use acp_conformance::requirement::Party;
 use acp_conformance::results::{
     CaseReport, Collector, FindingReport, ProfileInfo, Repeated, RequirementReport, RunReport,
 };
 use acp_conformance::verdict::{Conformance, Verdict};
 
-use super::readers::{Lines, feed};
+use super::readers::Lines;
 
 /// A name of a subject that could harm a reader.
 pub const NASTY: &str = "]]><script>&|`*_[x](http://e) ```\n````\n```\r\n::error::forged\n%0A::error::forged # SKIP\n</details>\
@@ -121,24 +121,13 @@ fn requirement<'r>(report: &'r mut RunReport, id: &str) -> &'r mut RequirementRe
 /// Returns the output of a renderer for the events of a run.
 pub fn rendered<R: Renderer>(renderer: impl FnOnce(Lines) -> R, report: &RunReport) -> Vec<u8> {
     let out = Lines::default();
-    let mut renderer = renderer(out.clone());
-    let begin = begin(report);
-    feed(&mut renderer, &SuiteEvent::Begin(&begin));
-    report.cases.iter().for_each(|case| feed(&mut renderer, &SuiteEvent::Case(case, None)));
-    feed(&mut renderer, &SuiteEvent::Run(report));
+    renderer(out.clone()).finished(&begin(report), report).expect("a vector takes everything");
     out.flushed()
 }
 
 /// Returns the facts that are known before the first case of that run.
 pub fn begin(report: &RunReport) -> Begin {
-    Begin {
-        suite: report.suite.clone(),
-        subject: report.subject.clone(),
-        cases: report.cases.len(),
-        whole: true,
-        reproduce: format!("acp-conformance agent --case {{case}} -- {NASTY}"),
-        cut_short: false,
-    }
+    Begin::of(report, true, format!("acp-conformance agent --case {{case}} -- {NASTY}"))
 }
 
 fn fail(report: &mut RunReport, id: &str, findings: &[(&str, &str, Option<usize>)]) {
