@@ -1,9 +1,8 @@
 //! The client's output: the agent's text on stdout, its own messages on stderr.
 
-use std::{
-    io::Write as _,
-    sync::{Mutex, PoisonError},
-};
+use std::{io::Write as _, sync::Mutex};
+
+use crate::sync::lock;
 
 /// Writes one line to stderr.
 #[expect(clippy::print_stderr, reason = "stderr is where the client talks about itself")]
@@ -23,13 +22,13 @@ impl Printer {
         if text.is_empty() {
             return;
         }
-        let mut line_is_open = self.line_is_open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line_is_open = lock(&self.line_is_open);
         *line_is_open = !text.ends_with('\n');
         write(text);
     }
 
     pub(super) fn end_line(&self) {
-        let mut line_is_open = self.line_is_open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line_is_open = lock(&self.line_is_open);
         if std::mem::take(&mut *line_is_open) {
             write("\n");
         }
