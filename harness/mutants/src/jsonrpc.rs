@@ -44,6 +44,43 @@ impl Layer for OneIdSpace {
     }
 }
 
+/// Holds back all but responses until the running turn has ended, whichever side ends it.
+#[derive(Default)]
+pub(crate) struct Blocking {
+    held: Vec<Value>,
+}
+
+impl Blocking {
+    /// Gives the program what was held back, unless another turn still runs.
+    fn release(&mut self, onward: &mut Onward) {
+        std::mem::take(&mut self.held).into_iter().for_each(|message| self.pass(message, onward));
+    }
+
+    fn pass(&mut self, message: Value, onward: &mut Onward) {
+        if !message::is_response(&message) && onward.open("session/prompt").next().is_some() {
+            self.held.push(message);
+        } else {
+            onward.inward(message);
+        }
+    }
+}
+
+impl Layer for Blocking {
+    fn inward(&mut self, message: Value, onward: &mut Onward) {
+        self.pass(message, onward);
+        if onward.answers("session/prompt").is_some() {
+            self.release(onward);
+        }
+    }
+
+    fn outward(&mut self, message: Value, onward: &mut Onward) {
+        onward.outward(message);
+        if onward.answers("session/prompt").is_some() {
+            self.release(onward);
+        }
+    }
+}
+
 /// Searches all members below a value.
 pub(crate) fn has_member(value: &Value, wanted: &dyn Fn(&str, &Value) -> bool) -> bool {
     match value {

@@ -1,6 +1,6 @@
 //! Reading and building JSON-RPC messages.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Returns the method of a request or a notification.
 pub(crate) fn method(message: &Value) -> Option<&str> {
@@ -63,4 +63,22 @@ pub(crate) fn result(request: &Value, result: Value) -> Value {
 /// Builds the error that answers a request; a notification has `id: null`.
 pub(crate) fn error(request: &Value, code: i32, message: &str, data: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message, "data": data}})
+}
+
+/// Sets a member, or those members of it, to the wanted value wherever `replaces` accepts the current one.
+pub(crate) fn replace(
+    members: &mut Map<String, Value>,
+    key: &str,
+    wanted: &Value,
+    replaces: fn(Option<&Value>) -> bool,
+) {
+    match (members.get_mut(key), wanted.as_object()) {
+        (Some(Value::Object(found)), Some(wanted)) => {
+            wanted.iter().for_each(|(key, wanted)| replace(found, key, wanted, replaces));
+        }
+        (found, _) if replaces(found.as_deref()) => {
+            members.insert(key.to_owned(), wanted.clone());
+        }
+        _ => {}
+    }
 }

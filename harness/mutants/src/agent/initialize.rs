@@ -1,8 +1,8 @@
 //! Faults of `initialize`: capabilities that the client did not advertise.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::message::calls;
+use crate::message::{calls, replace};
 
 pub(super) fn believe_null(message: &mut Value) {
     believe(message, |found| found == Some(&Value::Null));
@@ -26,19 +26,7 @@ fn believe(message: &mut Value, replaces: fn(Option<&Value>) -> bool) {
     if calls(message, "initialize")
         && let Some(params) = message.get_mut("params").and_then(Value::as_object_mut)
     {
-        fill(params, "clientCapabilities", &everything(), replaces);
-    }
-}
-
-fn fill(members: &mut Map<String, Value>, key: &str, wanted: &Value, replaces: fn(Option<&Value>) -> bool) {
-    match (members.get_mut(key), wanted.as_object()) {
-        (Some(Value::Object(found)), Some(wanted)) => {
-            wanted.iter().for_each(|(key, wanted)| fill(found, key, wanted, replaces));
-        }
-        (found, _) if replaces(found.as_deref()) => {
-            members.insert(key.to_owned(), wanted.clone());
-        }
-        _ => {}
+        replace(params, "clientCapabilities", &everything(), replaces);
     }
 }
 

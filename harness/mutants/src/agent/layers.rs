@@ -9,7 +9,7 @@ use super::model::{AsksModel, Lapse};
 use super::{cancel, initialize, jsonrpc, mcp, permission, prompt, session};
 use crate::{
     framing,
-    jsonrpc::{FifoResponses, OneIdSpace},
+    jsonrpc::{Blocking, FifoResponses, OneIdSpace},
     layer::{EditInward, Refuse},
     layered::{Kind, Layered, bytes, messages},
 };
@@ -32,7 +32,7 @@ pub(crate) const LAYERS: &[Layered] = &[
     messages("reject-meta", || Box::new(Refuse(jsonrpc::has_meta))),
     messages("fifo-responses", || Box::new(FifoResponses::default())),
     messages("one-id-space", || Box::new(OneIdSpace)),
-    messages("blocking", || Box::new(prompt::Blocking::default())),
+    messages("blocking", || Box::new(Blocking::default())),
     // Sessions
     messages("process-cwd", || Box::new(EditInward(session::take_process_cwd))),
     messages("roots-restored", || Box::new(session::RootsRestored::default())),

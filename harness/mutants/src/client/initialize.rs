@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::message::replace;
+
 /// Treats each null capability as advertised.
 pub(super) fn null_is_support(message: &mut Value) {
     let full = json!({
@@ -11,18 +13,9 @@ pub(super) fn null_is_support(message: &mut Value) {
         "sessionCapabilities": {"list": {}, "delete": {}, "additionalDirectories": {}, "resume": {}, "close": {}},
         "auth": {"logout": {}},
     });
-    if let Some(known) = message.pointer_mut("/result/agentCapabilities") {
-        replace_nulls(known, &full);
-    }
-}
-
-fn replace_nulls(known: &mut Value, full: &Value) {
-    let (Some(known), Some(full)) = (known.as_object_mut(), full.as_object()) else { return };
-    for (name, full) in full {
-        match known.get_mut(name) {
-            Some(member) if member.is_null() => *member = full.clone(),
-            Some(member) => replace_nulls(member, full),
-            None => {}
-        }
+    if let Some(result) = message.get_mut("result").and_then(Value::as_object_mut)
+        && result.get("agentCapabilities").is_some_and(Value::is_object)
+    {
+        replace(result, "agentCapabilities", &full, |found| found == Some(&Value::Null));
     }
 }

@@ -59,25 +59,6 @@ impl Layer for Batch {
     }
 }
 
-/// Reads only responses while a turn runs.
-#[derive(Default)]
-pub(super) struct Blocking {
-    held: Vec<Value>,
-}
-
-impl Layer for Blocking {
-    fn inward(&mut self, message: Value, onward: &mut Onward) {
-        if !is_response(&message) && onward.open("session/prompt").next().is_some() {
-            return self.held.push(message);
-        }
-        let ends_turn = onward.answers("session/prompt").is_some();
-        onward.inward(message);
-        if ends_turn {
-            self.held.drain(..).for_each(|held| onward.inward(held));
-        }
-    }
-}
-
 /// Handles the next request of a turn only after the answer to the previous one.
 #[derive(Default)]
 pub(super) struct Serial {

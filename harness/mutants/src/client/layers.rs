@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     framing,
-    jsonrpc::{FifoResponses, OneIdSpace},
+    jsonrpc::{Blocking, FifoResponses, OneIdSpace},
     layer::{EditInward, Refuse},
     layered::{Kind, Launch, Layered, bytes, messages},
 };
@@ -33,7 +33,7 @@ pub(crate) const LAYERS: &[Layered] = &[
     messages("counted-response-ids", || Box::new(jsonrpc::CountedIds::default())),
     messages("fifo-responses", || Box::new(FifoResponses::default())),
     messages("one-id-space", || Box::new(OneIdSpace)),
-    messages("blocking", || Box::new(jsonrpc::Blocking::default())),
+    messages("blocking", || Box::new(Blocking::default())),
     messages("serial-requests", || Box::new(jsonrpc::Serial::default())),
     messages("reject-null", || Box::new(Refuse(jsonrpc::has_null))),
     messages("reject-meta", || Box::new(Refuse(jsonrpc::has_meta))),
