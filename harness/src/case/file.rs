@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 pub use self::client::{ActFile, AgentProcessFile, AttachFile, ProcessFile, StdoutFile, UserFile};
 use self::words::present;
 pub use self::words::{ContentFile, DurationText, Label, OneOrMany, ServerName, parse_duration};
-use crate::case::model::{Ids, PermissionPolicy};
+use crate::case::model::{PermissionPolicy, WireSetup};
 use crate::requirement::Party;
 
 /// Named values of named dimensions, as in `id: { zero: 0, text: a }`; `<matrix.id>` is replaced by the value.
@@ -126,17 +126,7 @@ pub struct SetupFile {
     pub session: Option<Map<String, Value>>,
     /// How the tester writes its messages.
     #[serde(default)]
-    pub wire: WireFile,
-}
-
-/// How the tester writes its messages.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WireFile {
-    /// The ids of its requests; `integer` if absent.
-    pub ids: Option<Ids>,
-    /// Whether every object that may have a `_meta` has one.
-    pub meta: Option<bool>,
+    pub wire: WireSetup,
 }
 
 /// A result or an error.

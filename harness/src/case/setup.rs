@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::check::Checker;
 use crate::case::file::{AnswerFile, SetupFile, UserFile};
-use crate::case::model::{FixedAnswer, TesterSetup, UserSetup, WireSetup};
+use crate::case::model::{FixedAnswer, TesterSetup, UserSetup};
 use crate::case::template::Template;
 use crate::case::vocabulary::PayloadKind;
 use crate::document::{Spot, child};
@@ -58,7 +58,7 @@ impl Checker<'_> {
             by_hand: BTreeSet::new(),
             auth_methods: own.auth_methods.unwrap_or_default(),
             session: own.session.unwrap_or_default(),
-            wire: WireSetup { ids: own.wire.ids.unwrap_or_default(), meta: own.wire.meta.unwrap_or(false) },
+            wire: own.wire,
         }
     }
 

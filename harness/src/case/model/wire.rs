@@ -1,12 +1,14 @@
-//! The way in which the tester writes its messages, for the runner.
+//! The way in which the tester writes its messages.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// How the tester writes its messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "WireFile")]
 pub struct WireSetup {
-    /// The ids of its requests, unless the transcript chooses them.
+    /// The ids of its requests; `integer` if absent.
     pub ids: Ids,
     /// Whether every object that may have a `_meta` has one.
     pub meta: bool,
