@@ -28,7 +28,6 @@ mod steps;
 pub mod template;
 pub mod vocabulary;
 
-pub(crate) use check::limits;
 pub(crate) use files::on_all_cores;
 pub use headline::{Headline, headlines};
 pub use includes::Includes;

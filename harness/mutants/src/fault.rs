@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use acp_conformance::case::file::DurationText;
+use acp_conformance::case::file::LimitsFile;
 use acp_conformance::case::{Case, LimitOverrides};
 use acp_conformance::document::{decode, yaml};
 use acp_conformance::requirement::Party;
@@ -127,13 +127,7 @@ impl Fault {
 
     /// Returns the time limits that override those of the case.
     pub fn limits(&self) -> LimitOverrides {
-        let limit = |text: &Option<DurationText>| text.as_ref().map(DurationText::duration);
-        self.file.limits.as_ref().map_or_else(LimitOverrides::default, |file| LimitOverrides {
-            start: limit(&file.start),
-            answer: limit(&file.answer),
-            turn: limit(&file.turn),
-            exit: limit(&file.exit),
-        })
+        self.file.limits.as_ref().map(LimitsFile::overrides).unwrap_or_default()
     }
 }
 

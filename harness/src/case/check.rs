@@ -11,9 +11,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::case::file::{CaseFile, ContentFile, DurationText, LimitsFile, OneOrMany};
+use crate::case::file::{CaseFile, ContentFile, LimitsFile, OneOrMany};
 use crate::case::includes::Includes;
-use crate::case::model::{Case, LimitOverrides, Need, NeedRoot, Step, UserSetup, WorkspaceFile};
+use crate::case::model::{Case, Need, NeedRoot, Step, UserSetup, WorkspaceFile};
 use crate::case::scope::{Mark, Refusal, Scope};
 use crate::case::vocabulary::Vocabulary;
 use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
@@ -108,7 +108,7 @@ pub(crate) fn lower(
         tester,
         user: checker.user,
         workspace,
-        limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
+        limits: file.limits.as_ref().map(LimitsFile::overrides).unwrap_or_default(),
         steps: checker.steps,
         source: Arc::clone(&document.source),
         is_own: false,
@@ -263,14 +263,4 @@ fn is_below(path: &str) -> bool {
         && !path.is_empty()
         && !path.ends_with('/')
         && !path.contains(['\\', '<'])
-}
-
-/// Converts the limits of a file.
-pub(crate) fn limits(file: &LimitsFile) -> LimitOverrides {
-    LimitOverrides {
-        start: file.start.as_ref().map(DurationText::duration),
-        answer: file.answer.as_ref().map(DurationText::duration),
-        turn: file.turn.as_ref().map(DurationText::duration),
-        exit: file.exit.as_ref().map(DurationText::duration),
-    }
 }

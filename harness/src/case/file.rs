@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 pub use self::client::{ActFile, AgentProcessFile, AttachFile, ProcessFile, StdoutFile, UserFile};
 use self::words::present;
 pub use self::words::{ContentFile, DurationText, Label, OneOrMany, ServerName, parse_duration};
-use crate::case::model::{PermissionPolicy, WireSetup};
+use crate::case::model::{LimitOverrides, PermissionPolicy, WireSetup};
 use crate::requirement::Party;
 
 /// Named values of named dimensions, as in `id: { zero: 0, text: a }`; `<matrix.id>` is replaced by the value.
@@ -154,6 +154,19 @@ pub struct LimitsFile {
     pub turn: Option<DurationText>,
     /// For the exit of the subject after its input was closed.
     pub exit: Option<DurationText>,
+}
+
+impl LimitsFile {
+    /// Returns the limits as durations.
+    pub fn overrides(&self) -> LimitOverrides {
+        let limit = |text: &Option<DurationText>| text.as_ref().map(DurationText::duration);
+        LimitOverrides {
+            start: limit(&self.start),
+            answer: limit(&self.answer),
+            turn: limit(&self.turn),
+            exit: limit(&self.exit),
+        }
+    }
 }
 
 /// A step has exactly one of these keys, as in `- include: session` or `- agent: {method: session/update}`.

@@ -7,7 +7,8 @@ use super::file::{MeansFile, ModelFile, ProfileFile, SettingsFile, ToolsFile};
 use super::hints::{Hints, Role};
 use super::means::place_help;
 use super::{Controls, Means, Profile, RunSettings, Setting, places};
-use crate::case::{ACTS, INTENTS, LimitOverrides, limits};
+use crate::case::file::LimitsFile;
+use crate::case::{ACTS, INTENTS};
 use crate::diagnostic::{self, Diagnostic, did_you_mean, nearest};
 use crate::document::{Document, Spot};
 use crate::expected;
@@ -59,7 +60,7 @@ pub(super) fn lower(
         url: file.url,
         env: file.env,
         home: file.home,
-        limits: file.limits.as_ref().map_or_else(LimitOverrides::default, limits),
+        limits: file.limits.as_ref().map(LimitsFile::overrides).unwrap_or_default(),
         prompts: file.prompts,
         intent_line: file.intent_line,
         login: file.login,
