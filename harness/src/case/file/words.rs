@@ -83,8 +83,14 @@ impl JsonSchema for ContentFile {
 }
 
 /// A duration as text.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(
+    rename = "Duration",
+    title = "duration",
+    description = "a duration is a whole number with a unit: `500ms`, `20s` or `2m`",
+    extend("pattern" = "^[0-9]{1,7}(ms|s|m)$")
+)]
 pub struct DurationText(pub String);
 
 impl DurationText {
@@ -105,57 +111,22 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     duration.ok_or_else(|| format!("`{text}` is not a duration; write it like 500ms, 20s or 2m"))
 }
 
-impl JsonSchema for DurationText {
-    fn schema_name() -> Cow<'static, str> {
-        "Duration".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "title": "duration",
-            "description": "a duration is a whole number with a unit: `500ms`, `20s` or `2m`",
-            "type": "string",
-            "pattern": "^[0-9]{1,7}(ms|s|m)$",
-        })
-    }
-}
-
 /// The name of a request within a case.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(
+    title = "label",
+    description = "the `id` of a line is a label of this case: small letters, digits and hyphens; the id on the wire is `wire-id`",
+    extend("pattern" = "^[a-z][a-z0-9-]*$")
+)]
 pub struct Label(pub String);
 
-impl JsonSchema for Label {
-    fn schema_name() -> Cow<'static, str> {
-        "Label".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "title": "label",
-            "description": "the `id` of a line is a label of this case: small letters, digits and hyphens; the id on the wire is `wire-id`",
-            "type": "string",
-            "pattern": "^[a-z][a-z0-9-]*$",
-        })
-    }
-}
-
 /// The name of an MCP server of a case. It becomes part of paths, some of which must be short.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(
+    title = "name of a server",
+    description = "the name of an MCP server has small letters, digits and hyphens, sixteen at most",
+    extend("pattern" = "^[a-z][a-z0-9-]{0,15}$")
+)]
 pub struct ServerName(pub String);
-
-impl JsonSchema for ServerName {
-    fn schema_name() -> Cow<'static, str> {
-        "ServerName".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "title": "name of a server",
-            "description": "the name of an MCP server has small letters, digits and hyphens, sixteen at most",
-            "type": "string",
-            "pattern": "^[a-z][a-z0-9-]{0,15}$",
-        })
-    }
-}
