@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use acp_conformance::case::{Includes, Vocabulary, load_text};
+use acp_conformance::case::load_text;
 use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::record::record;
@@ -43,7 +43,7 @@ fn check(path: &PathBuf) -> Result<(), Failed> {
 
 /// Checks that a case has no mistake, and returns it.
 fn sound(text: String) -> Result<String, Failed> {
-    let (_, problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    let (_, problems) = load_text("recorded.yaml", &text, &V1);
     match problems.as_slice() {
         [] => Ok(text),
         _ => Err(format!("{text}\n{}", render_all(&problems, RenderStyle::Plain)).into()),

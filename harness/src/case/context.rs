@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::case::{Action, Case, Includes, Vocabulary, load_text};
+    use crate::case::{Action, Case, Includes, Vocabulary, load_bytes};
     use crate::diagnostic::{RenderStyle, render_all};
     use crate::edition::V1;
 
@@ -95,7 +95,8 @@ mod tests {
         let mut includes = Includes::of(&V1);
         includes.add("v1/agent/include/context/own.yaml", "own.yaml", own.as_bytes());
         let text = format!("{CASE}{head}\n{steps}");
-        let (cases, problems) = load_text("cases/v1/agent/x.yaml", &text, &Vocabulary::of(V1.edition()), &includes);
+        let (cases, problems) =
+            load_bytes("cases/v1/agent/x.yaml", text.as_bytes(), &Vocabulary::of(V1.edition()), &includes);
         (cases, render_all(&problems, RenderStyle::Plain))
     }
 

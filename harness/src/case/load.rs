@@ -4,12 +4,11 @@
 //! is only in the second list.
 //!
 //! ```
-//! use acp_conformance::case::{Includes, Vocabulary, load_text};
+//! use acp_conformance::case::load_text;
 //! use acp_conformance::edition::V1;
 //!
 //! let text = "title: t\nsubject: agent\nrequirements: [init.respond]\ntranscript: [{include: sesion}]\n";
-//! let vocabulary = Vocabulary::of(V1.edition());
-//! let (cases, problems) = load_text("cases/v1/agent/x.yaml", text, &vocabulary, &Includes::of(&V1));
+//! let (cases, problems) = load_text("cases/v1/agent/x.yaml", text, &V1);
 //! assert!(cases.is_empty());
 //! assert!(problems[0].to_string().contains("did you mean `session`?"));
 //! ```
@@ -42,11 +41,11 @@ pub fn is_handshake(id: &str) -> bool {
 
 /// Reads one file, which has a case for each shape of its matrix; the id is the part of the path after `cases/`,
 /// without extension, and with `@` and the shape at its end if there is a matrix.
-pub fn load_text(path: &str, text: &str, vocabulary: &Vocabulary, includes: &Includes) -> (Vec<Case>, Vec<Diagnostic>) {
-    load_bytes(path, text.as_bytes(), vocabulary, includes)
+pub fn load_text(path: &str, text: &str, bundle: &'static Bundle) -> (Vec<Case>, Vec<Diagnostic>) {
+    load_bytes(path, text.as_bytes(), &Vocabulary::of(bundle.edition()), &Includes::of(bundle))
 }
 
-/// Reads one file that may not be text.
+/// Reads one file that may not be text, with other includes than the embedded ones.
 pub fn load_bytes(
     path: &str,
     bytes: &[u8],

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use acp_conformance::case::{Case, Includes, Vocabulary, embedded_case, load_text};
+use acp_conformance::case::{Case, embedded_case, load_text};
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{judge, judge_case};
 use acp_conformance::report::diagnose;
@@ -87,13 +87,12 @@ pub fn hold(row: Row) -> ExitCode {
 }
 
 fn case(row: &Row) -> Case {
-    let vocabulary = Vocabulary::of(V1.edition());
     let asks = || (row.party() == Party::Client).then_some(ASKS);
     if let Some(id) = row.case.as_deref().or_else(asks) {
         return embedded_case(id, &V1).expect("the case is embedded");
     }
     let text = include_str!("agent.yaml");
-    let (mut cases, problems) = load_text("cases/v1/agent/hostile.yaml", text, &vocabulary, &Includes::of(&V1));
+    let (mut cases, problems) = load_text("cases/v1/agent/hostile.yaml", text, &V1);
     cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
 }
 

@@ -1,7 +1,7 @@
 //! The snippets and settings for editors in `.vscode/`: each snippet is part of a correct case, and the settings name
 //! schemas that exist.
 
-use acp_conformance::case::{Includes, Vocabulary, load_bytes};
+use acp_conformance::case::load_text;
 use acp_conformance::edition::V1;
 use libtest_mimic::Trial;
 use serde_json::Value;
@@ -32,9 +32,7 @@ fn snippets_are_correct_cases() {
             false => lines.join("\n") + "\n",
         };
         let party = if text.contains("subject: client") { "client" } else { "agent" };
-        let (vocabulary, includes) = (Vocabulary::of(V1.edition()), Includes::of(&V1));
-        let (cases, problems) =
-            load_bytes(&format!("v1/{party}/prompt/x.yaml"), text.as_bytes(), &vocabulary, &includes);
+        let (cases, problems) = load_text(&format!("v1/{party}/prompt/x.yaml"), &text, &V1);
         let problems = problems.iter().map(|problem| format!("{name}: {problem:?}"));
         wrong.extend(problems.chain(cases.is_empty().then(|| format!("{name}: not a case:\n{text}"))));
     }

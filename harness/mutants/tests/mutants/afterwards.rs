@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use acp_conformance::case::{Case, Includes, Vocabulary, embedded, load_text};
+use acp_conformance::case::{Case, embedded, load_text};
 use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::V1;
 use acp_conformance::judge::{Tally, judge, judge_case};
@@ -75,7 +75,7 @@ fn check_recorded(case: &Case) -> Result<(), Failed> {
     let subject = reference::subject(case.subject, &[]);
     let trace = run_case(case, &subject);
     let text = record(&trace, "a run", V1.edition()).ok_or("it cannot become a case")?;
-    let (recorded, problems) = load_text("recorded.yaml", &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    let (recorded, problems) = load_text("recorded.yaml", &text, &V1);
     let ([recorded], []) = (recorded.as_slice(), problems.as_slice()) else {
         return Err(format!("{text}\n{}", render_all(&problems, RenderStyle::Plain)).into());
     };

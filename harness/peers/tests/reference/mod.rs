@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use acp_conformance::case::{Case, Includes, Vocabulary, embedded_for, load_text};
+use acp_conformance::case::{Case, embedded_for, load_text};
 use acp_conformance::diagnostic::{RenderStyle, render_all};
 use acp_conformance::edition::{Bundle, V1};
 use acp_conformance::options::{LimitOptions, RunOptions};
@@ -114,7 +114,7 @@ pub fn cases_of(party: Party, bundle: &'static Bundle) -> Vec<Case> {
 
 /// Builds the case with this text, which would be in the file `path`.
 pub fn written(path: &str, text: &str) -> Case {
-    let (mut cases, problems) = load_text(path, text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    let (mut cases, problems) = load_text(path, text, &V1);
     cases.pop().unwrap_or_else(|| panic!("{}", render_all(&problems, RenderStyle::Plain)))
 }
 

@@ -21,7 +21,7 @@ fn read(text: &str) -> (Option<Case>, Vec<Diagnostic>) {
 
 /// Reads the only case of a file.
 fn one(path: &str, text: &str) -> (Option<Case>, Vec<Diagnostic>) {
-    let (mut cases, problems) = load_text(path, text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    let (mut cases, problems) = load_text(path, text, &V1);
     assert!(cases.len() <= 1);
     (cases.pop(), problems)
 }
@@ -145,7 +145,7 @@ transcript:
 #[test]
 fn each_shape_of_a_matrix_is_a_case_of_its_own() {
     let path = "cases/v1/agent/jsonrpc/echo.yaml";
-    let (cases, problems) = load_text(path, MATRIX, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    let (cases, problems) = load_text(path, MATRIX, &V1);
     assert!(problems.is_empty(), "{}", diagnostic::render_all(&problems, diagnostic::RenderStyle::Plain));
     let shapes = ["zero,none", "zero,null", "zero,read", "text,none", "text,null", "text,read"];
     let ids: Vec<_> = cases.iter().map(|case| case.id.as_str()).collect();
@@ -209,7 +209,7 @@ fn a_shape_is_found_by_its_id_and_its_file_is_replaced_as_a_whole() {
 fn a_step_knows_the_include_in_which_it_stands() {
     let text =
         "title: t\nsubject: agent\nrequirements: [init.respond]\ntranscript:\n  - include: initialize\n  - fence: {}\n";
-    let (cases, problems) = load_text("cases/v1/agent/x.yaml", text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    let (cases, problems) = load_text("cases/v1/agent/x.yaml", text, &V1);
     assert!(problems.is_empty(), "{problems:?}");
     let [included @ .., own] = cases[0].steps.as_slice() else { panic!("{:?}", cases[0].steps) };
     assert!(included.iter().all(|step| cases[0].include_of(step) == Some("initialize")));

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{conversations, opening, quick_cases, quick_cases_of_client, repeated};
 use crate::case::model::{Action, Case};
-use crate::case::{Includes, Vocabulary, embedded_for, load_text};
+use crate::case::{embedded_for, load_text};
 use crate::edition::V1;
 use crate::requirement::{Party, Transport};
 
@@ -17,7 +17,7 @@ fn case_of(party: &str, above: &str, steps: &[&str]) -> Case {
     let steps: String = steps.iter().map(|step| format!("  - {step}\n")).collect();
     let text = format!("title: A case\nsubject: {party}\n{above}\ntranscript:\n{steps}");
     let path = format!("cases/v1/{party}/x.yaml");
-    let (mut cases, problems) = load_text(&path, &text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    let (mut cases, problems) = load_text(&path, &text, &V1);
     cases.pop().unwrap_or_else(|| panic!("{text}\n{problems:?}"))
 }
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::run;
 use crate::case::model::{Case, WireSetup};
-use crate::case::{Includes, Vocabulary, load_text};
+use crate::case::load_text;
 use crate::edition::V1;
 use crate::requirement::Party;
 use crate::run::Subject;
@@ -118,8 +118,7 @@ transcript:
 ";
 
 fn case(text: &str) -> Case {
-    let (mut cases, problems) =
-        load_text("cases/v1/agent/x.yaml", text, &Vocabulary::of(V1.edition()), &Includes::of(&V1));
+    let (mut cases, problems) = load_text("cases/v1/agent/x.yaml", text, &V1);
     cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
 }
 
