@@ -88,30 +88,18 @@ impl StepResult {
     /// Builds the event of a step that the harness added to the case.
     pub(super) fn event(self) -> StepEvent {
         let Self { kind, outcome, events, expected, observed } = self;
-        StepEvent {
-            kind,
-            line: 0,
-            include: None,
-            text: String::new(),
-            outcome,
-            decides: Vec::new(),
-            events,
-            expected,
-            observed,
-            intent: None,
-        }
+        StepEvent { events, expected, observed, ..StepEvent::new(kind, outcome) }
     }
 }
 
 /// Builds the event of a step that failed inside the harness.
 pub(super) fn own_fault(why: String) -> StepEvent {
-    StepResult { observed: Some(Observed::Problem(why)), ..StepResult::new(StepKind::End, Outcome::HarnessError) }
-        .event()
+    StepEvent { observed: Some(Observed::Problem(why)), ..StepEvent::new(StepKind::End, Outcome::HarnessError) }
 }
 
 /// Builds the event of an act that the user of this client cannot do, or that no profile describes.
 pub(super) fn cannot_act(why: Observed) -> StepEvent {
-    StepResult { observed: Some(why), ..StepResult::new(StepKind::Act, Outcome::Missed) }.event()
+    StepEvent { observed: Some(why), ..StepEvent::new(StepKind::Act, Outcome::Missed) }
 }
 
 impl<'c, C: Channel> RunningCase<'c, C> {

@@ -208,18 +208,7 @@ mod tests {
     }
 
     fn matched(events: &[usize]) -> What {
-        What::Step(StepEvent {
-            kind: StepKind::Must,
-            line: 1,
-            include: None,
-            text: String::new(),
-            outcome: Outcome::Done,
-            decides: Vec::new(),
-            events: events.to_vec(),
-            expected: None,
-            observed: None,
-            intent: None,
-        })
+        What::Step(StepEvent { line: 1, events: events.to_vec(), ..StepEvent::new(StepKind::Must, Outcome::Done) })
     }
 
     fn normal(whats: Vec<What>) -> String {

@@ -303,16 +303,10 @@ mod tests {
 
     fn step(n: usize, kind: StepKind, line: usize, events: &[usize]) -> Event {
         let step = StepEvent {
-            kind,
             line,
             include: (line >= 100).then(|| "session".to_owned()),
-            text: String::new(),
-            outcome: Outcome::Done,
-            decides: Vec::new(),
             events: events.to_vec(),
-            expected: None,
-            observed: None,
-            intent: None,
+            ..StepEvent::new(kind, Outcome::Done)
         };
         Event { n, us: 0, connection: 0, what: What::Step(step) }
     }

@@ -25,16 +25,11 @@ fn update(update: Value) -> What {
 
 fn step(expected: Expected, observed: Observed) -> What {
     What::Step(StepEvent {
-        kind: StepKind::Reply,
         line: 1,
-        include: None,
         text: "reply: { equals: secret }".to_owned(),
-        outcome: Outcome::Missed,
-        decides: Vec::new(),
-        events: Vec::new(),
         expected: Some(expected),
         observed: Some(observed),
-        intent: None,
+        ..StepEvent::new(StepKind::Reply, Outcome::Missed)
     })
 }
 

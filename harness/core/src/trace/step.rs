@@ -41,6 +41,22 @@ pub struct StepEvent {
 }
 
 impl StepEvent {
+    /// Creates the event of a step in no file, which says only how it went.
+    pub const fn new(kind: StepKind, outcome: Outcome) -> Self {
+        Self {
+            kind,
+            line: 0,
+            include: None,
+            text: String::new(),
+            outcome,
+            decides: Vec::new(),
+            events: Vec::new(),
+            expected: None,
+            observed: None,
+            intent: None,
+        }
+    }
+
     /// Returns the place of the step in words; `None` for a step that is in no file.
     pub fn place(&self) -> Option<String> {
         let include = self.include.as_ref().map(|name| format!(" of the include {name}"));
