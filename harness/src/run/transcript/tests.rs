@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::run;
-use crate::case::model::{Case, WireSetup};
 use crate::case::load_text;
+use crate::case::model::{Case, WireSetup};
 use crate::edition::V1;
 use crate::requirement::Party;
 use crate::run::Subject;
@@ -108,36 +108,38 @@ impl Channel for Scripted {
     }
 }
 
-const CASE: &str = r"title: A case
-subject: agent
-requirements: [init.respond]
-transcript:
-  - client: { id: init, method: initialize, params: { protocolVersion: 1, clientCapabilities: {} } }
-  - agent: { id: init, result: { protocolVersion: 1 }, decides: init.respond }
-  - fence: {}
-";
+const INITIALIZE: &str =
+    "client: { id: init, method: initialize, params: { protocolVersion: 1, clientCapabilities: {} } }";
 
-fn case(text: &str) -> Case {
-    let (mut cases, problems) = load_text("cases/v1/agent/x.yaml", text, &V1);
+/// Builds a case with these lines above its transcript, and these steps.
+fn case(above: &str, steps: &[&str]) -> Case {
+    let steps: String = steps.iter().map(|step| format!("  - {step}\n")).collect();
+    let text = format!("title: A case\nsubject: agent\nrequirements: [init.respond]\n{above}\ntranscript:\n{steps}");
+    let (mut cases, problems) = load_text("cases/v1/agent/x.yaml", &text, &V1);
     cases.pop().unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-/// Returns the recorded steps.
-async fn steps(mut agent: Scripted) -> Vec<StepEvent> {
-    play(CASE, &mut agent).await;
+/// Plays a case with an answer to `initialize` and a fence, and returns the recorded steps.
+async fn steps(agent: Scripted) -> Vec<StepEvent> {
+    let answer = "agent: { id: init, result: { protocolVersion: 1 }, decides: init.respond }";
+    steps_of(&case("", &[INITIALIZE, answer, "fence: {}"]), agent).await
+}
+
+async fn steps_of(case: &Case, mut agent: Scripted) -> Vec<StepEvent> {
+    play(case, &mut agent).await;
     let events = agent.state.recorder.finish().into_iter();
     events.filter_map(|event| if let What::Step(step) = event.what { Some(step) } else { None }).collect()
 }
 
-async fn play(text: &str, agent: &mut Scripted) {
-    let (case, subject) = (case(text), Subject::agent(vec!["agent".to_owned()], ".".into()));
+async fn play(case: &Case, agent: &mut Scripted) {
+    let subject = Subject::agent(vec!["agent".to_owned()], ".".into());
     let sandbox = Sandbox::make().expect("folders");
-    let names = bindings(&case, &subject, &sandbox);
-    let places = subject.places(&case, &sandbox, None, None).expect("no folder to make");
-    let launch = subject.launch(&case, &sandbox, &places, &names).expect("an agent needs no settings");
+    let names = bindings(case, &subject, &sandbox);
+    let places = subject.places(case, &sandbox, None, None).expect("no folder to make");
+    let launch = subject.launch(case, &sandbox, &places, &names).expect("an agent needs no settings");
     let start = Start::new(launch, &subject, &places).expect("no address");
     let env = CaseEnv { sandbox, places, start };
-    run(&mut RunningCase::new(&case, &subject, &env, agent, names)).await;
+    run(&mut RunningCase::new(case, &subject, &env, agent, names)).await;
 }
 
 fn initialized(version: u64) -> Value {
@@ -187,20 +189,14 @@ async fn an_exit_is_recorded_with_its_code_and_blames_no_party() {
 
 #[tokio::test]
 async fn wrong_value_of_the_agent_in_a_line_of_the_tester_is_no_fault_of_the_harness() {
-    const REPEATS: &str = r"title: A case
-subject: agent
-requirements: [init.respond]
-transcript:
-  - client: { id: open, method: session/new, params: { cwd: /tmp, mcpServers: [] } }
-  - agent: { id: open, result: { sessionId: <session> } }
-  - client: { method: session/cancel, params: { sessionId: <session> } }
-";
+    let repeats = [
+        "client: { id: open, method: session/new, params: { cwd: /tmp, mcpServers: [] } }",
+        "agent: { id: open, result: { sessionId: <session> } }",
+        "client: { method: session/cancel, params: { sessionId: <session> } }",
+    ];
     let opened = json!({ "jsonrpc": "2.0", "result": { "sessionId": 5 } });
-    let mut agent = Scripted::new(&[opened], Then::Silence);
-    play(REPEATS, &mut agent).await;
-    let events = agent.state.recorder.finish().into_iter();
-    let mut steps = events.filter_map(|event| if let What::Step(step) = event.what { Some(step) } else { None });
-    let last = steps.next_back().expect("a step");
+    let steps = steps_of(&case("", &repeats), Scripted::new(&[opened], Then::Silence)).await;
+    let last = steps.last().expect("a step");
     assert_eq!(last.outcome, Outcome::Missed, "{last:?}");
     assert!(
         matches!(&last.observed, Some(Observed::Problem(text)) if text.contains("a value of the agent")),
@@ -208,18 +204,15 @@ transcript:
     );
 }
 
-const OPENS: &str = r"title: A case
-subject: agent
-requirements: [init.respond]
-transcript:
-  - client: { id: init, method: initialize, params: { protocolVersion: 1, clientCapabilities: {} } }
-  - agent: { id: init, result: { protocolVersion: 1 } }
-  - together:
+const OPENS: [&str; 5] = [
+    INITIALIZE,
+    "agent: { id: init, result: { protocolVersion: 1 } }",
+    "together:
       - { id: one, method: session/new, params: { cwd: /tmp, mcpServers: [] } }
-      - { id: two, method: session/new, params: { cwd: /tmp, mcpServers: [] } }
-  - agent: { id: one, result: { sessionId: <session> } }
-  - agent: { id: two, result: { sessionId: <second> } }
-";
+      - { id: two, method: session/new, params: { cwd: /tmp, mcpServers: [] } }",
+    "agent: { id: one, result: { sessionId: <session> } }",
+    "agent: { id: two, result: { sessionId: <second> } }",
+];
 
 /// Returns the outcome of the last step, with the methods that the tester sent.
 async fn opened(capabilities: Value, kind: &str, after: &[Value]) -> (Outcome, Vec<String>) {
@@ -227,7 +220,7 @@ async fn opened(capabilities: Value, kind: &str, after: &[Value]) -> (Outcome, V
     let init = json!({ "result": { "protocolVersion": 1, "agentCapabilities": capabilities, "authMethods": [login] } });
     let refused = json!({ "error": { "code": -32000, "message": "login" } });
     let mut agent = Scripted::new(&[&[init, refused.clone(), refused], after].concat(), Then::Silence);
-    play(OPENS, &mut agent).await;
+    play(&case("", &OPENS), &mut agent).await;
     let events = agent.state.recorder.finish();
     let step = |event: &crate::trace::Event| if let What::Step(step) = &event.what { Some(step.outcome) } else { None };
     let method = |event: &crate::trace::Event| match &event.what {
@@ -259,19 +252,14 @@ async fn harness_logs_in_once_by_a_method_that_needs_no_person_if_the_agent_perm
 
 #[tokio::test]
 async fn a_line_that_may_come_is_awaited_within_its_limit_and_never_missed() {
-    const MAY_COME: &str = r"title: A case
-subject: agent
-requirements: [init.respond]
-transcript:
-  - client: { id: init, method: initialize, params: { protocolVersion: 1, clientCapabilities: {} } }
-  - agent*: { method: session/update, params: { sessionId: s }, within: 700ms }
-";
+    let may_come = "agent*: { method: session/update, params: { sessionId: s }, within: 700ms }";
+    let may_come = case("", &[INITIALIZE, may_come]);
     let update = json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": "s" } });
     let mut sends = Scripted::new(&[update], Then::Silence);
-    play(MAY_COME, &mut sends).await;
+    play(&may_come, &mut sends).await;
     assert_eq!(sends.waited, Duration::ZERO);
     let mut is_silent = Scripted::new(&[], Then::Silence);
-    play(MAY_COME, &mut is_silent).await;
+    play(&may_come, &mut is_silent).await;
     assert!(is_silent.waited > Duration::from_millis(600), "{:?}", is_silent.waited);
     let events = is_silent.state.recorder.finish();
     assert!(!events.iter().any(|event| matches!(event.what, What::Step(_))), "{events:?}");
@@ -279,20 +267,14 @@ transcript:
 
 #[tokio::test]
 async fn an_optional_line_is_not_awaited_long_once_the_agent_waits_for_a_later_one() {
-    const HELD: &str = r"title: A case
-subject: agent
-requirements: [init.respond]
-client: { permission: hold }
-transcript:
-  - client: { id: init, method: initialize, params: { protocolVersion: 1, clientCapabilities: {} } }
-  - agent?: { method: session/update, params: { update: { sessionUpdate: tool_call } } }
-  - agent?: { id: ask, method: session/request_permission }
-";
+    let call = "agent?: { method: session/update, params: { update: { sessionUpdate: tool_call } } }";
+    let asked = "agent?: { id: ask, method: session/request_permission }";
+    let held = case("client: { permission: hold }", &[INITIALIZE, call, asked]);
     let ask = json!({ "jsonrpc": "2.0", "id": 7, "method": "session/request_permission", "params": {} });
     let mut asks = Scripted::new(&[ask], Then::Silence);
-    play(HELD, &mut asks).await;
+    play(&held, &mut asks).await;
     let mut is_silent = Scripted::new(&[], Then::Silence);
-    play(HELD, &mut is_silent).await;
+    play(&held, &mut is_silent).await;
     let whole = Subject::agent(Vec::new(), ".".into()).limits.turn;
     assert!(is_silent.waited > whole - AT_REST, "{:?}", is_silent.waited);
     assert!(asks.waited <= AT_REST, "{:?}", asks.waited);

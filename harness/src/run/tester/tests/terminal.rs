@@ -46,6 +46,13 @@ impl Client {
         }
     }
 
+    /// Checks that no method finds the terminal.
+    async fn assert_unknown(&self, terminal: &Value) {
+        for method in ["output", "wait_for_exit", "kill", "release"] {
+            assert_eq!(self.error(&format!("terminal/{method}"), terminal).await, code::NOT_FOUND, "{method}");
+        }
+    }
+
     /// Runs a script to its end and returns what it wrote.
     async fn run(&self, script: &str, more: Value) -> Value {
         let terminal = self.create(script, more).await;
@@ -68,6 +75,14 @@ impl Witness {
         // Opening waits for the script, which may never come, so it happens in a separate thread.
         std::thread::spawn(move || fs::read(path).map(|content| report.send(content)));
         Self { script, ended }
+    }
+
+    /// Starts the script in a terminal.
+    async fn started(client: &Client) -> (Self, Value) {
+        let witness = Self::new(client);
+        let terminal = client.create(&witness.script, json!({})).await;
+        client.until(&terminal, "ready").await;
+        (witness, terminal)
     }
 
     /// Waits until every process of the script has exited.
@@ -209,9 +224,7 @@ async fn kill_ends_the_group_and_keeps_the_terminal() {
 #[tokio::test(flavor = "current_thread")]
 async fn release_while_running_answers_waits_and_forgets() {
     let client = Client::new();
-    let witness = Witness::new(&client);
-    let terminal = client.create(&witness.script, json!({})).await;
-    client.until(&terminal, "ready").await;
+    let (witness, terminal) = Witness::started(&client).await;
     let (end, released) = tokio::join!(client.wait(&terminal), async {
         tokio::task::yield_now().await;
         client.result("terminal/release", &terminal).await
@@ -219,9 +232,7 @@ async fn release_while_running_answers_waits_and_forgets() {
     assert_eq!(released, json!({}));
     witness.released().await;
     assert_eq!(end.to_string(), KILLED);
-    for method in ["output", "wait_for_exit", "kill", "release"] {
-        assert_eq!(client.error(&format!("terminal/{method}"), &terminal).await, code::NOT_FOUND, "{method}");
-    }
+    client.assert_unknown(&terminal).await;
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -231,9 +242,7 @@ async fn terminals_belong_to_their_session() {
     let other = client.create("exit 0", json!({})).await;
     assert_ne!(terminal["terminalId"], other["terminalId"]);
     terminal["sessionId"] = json!("t");
-    for method in ["output", "wait_for_exit", "kill", "release"] {
-        assert_eq!(client.error(&format!("terminal/{method}"), &terminal).await, code::NOT_FOUND, "{method}");
-    }
+    client.assert_unknown(&terminal).await;
     terminal["sessionId"] = json!("s");
     assert_eq!(client.wait(&terminal).await["exitCode"], 0);
 }
@@ -301,9 +310,7 @@ async fn output_of_children_is_read_after_the_end() {
 #[tokio::test(flavor = "current_thread")]
 async fn drop_kills_all_groups() {
     let client = Client::new();
-    let witness = Witness::new(&client);
-    let terminal = client.create(&witness.script, json!({})).await;
-    client.until(&terminal, "ready").await;
+    let (witness, _) = Witness::started(&client).await;
     let Client { services, dir } = client;
     drop(services);
     witness.released().await;
@@ -313,9 +320,7 @@ async fn drop_kills_all_groups() {
 #[tokio::test(flavor = "current_thread")]
 async fn shutdown_kills_all_groups_and_closes() {
     let client = Client::new();
-    let witness = Witness::new(&client);
-    let terminal = client.create(&witness.script, json!({})).await;
-    client.until(&terminal, "ready").await;
+    let (witness, terminal) = Witness::started(&client).await;
     let (end, ()) = tokio::join!(client.wait(&terminal), async {
         tokio::task::yield_now().await;
         client.services.shutdown().await;
