@@ -17,6 +17,7 @@ use libtest_mimic::{Failed, Trial};
 use reference::Mutant;
 use tempfile::TempDir;
 
+use crate::ensure;
 use crate::reference::{self, Run, cases_of, run, run_with};
 
 /// Returns the trials of this file.
@@ -432,8 +433,4 @@ fn all_pass(run: &Run) -> Result<(), Failed> {
     ensure(not.is_empty(), || format!("{not:#?}"))?;
     let failed: Vec<_> = run.report.requirements.iter().filter(|found| found.verdict == Verdict::Fail).collect();
     ensure(failed.iter().all(|found| ALWAYS.contains(&found.id.as_str())), || format!("{failed:#?}"))
-}
-
-fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), Failed> {
-    if holds { Ok(()) } else { Err(why().into()) }
 }

@@ -36,7 +36,7 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use acp_conformance::transport::{between, relay};
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     // Agents start this program as their MCP servers, clients as their agent, `monitor` as the process in between, and
@@ -91,4 +91,13 @@ fn panicking(file: &str, tests: &[(&str, fn())]) -> Vec<Trial> {
         })
     };
     tests.iter().map(trial).collect()
+}
+
+/// Makes the same of functions that read `/proc`; elsewhere they run only if they are asked for.
+fn panicking_on_linux(file: &str, tests: &[(&str, fn())]) -> Vec<Trial> {
+    panicking(file, tests).into_iter().map(|trial| trial.with_ignored_flag(!cfg!(target_os = "linux"))).collect()
+}
+
+fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(why().into()) }
 }

@@ -23,11 +23,11 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use crate::program::{self, said};
 use crate::reference::{AGENT, CLIENT, Mutant};
 use crate::remote::Server;
-use crate::{left, panicking};
+use crate::{left, panicking_on_linux};
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
-    let trials = panicking(
+    panicking_on_linux(
         "network",
         &[
             ("a_gateway_passes_everything_on", a_gateway_passes_everything_on),
@@ -37,9 +37,7 @@ pub fn trials() -> Vec<Trial> {
             ("an_agent_that_is_not_there_is_named", an_agent_that_is_not_there_is_named),
             ("a_server_with_tls_is_tested", a_server_with_tls_is_tested),
         ],
-    );
-    // They read /proc.
-    trials.into_iter().map(|trial| trial.with_ignored_flag(!cfg!(target_os = "linux"))).collect()
+    )
 }
 
 /// A prompt whose turn has plans, chunks and a question.

@@ -1,11 +1,13 @@
 //! This test program as the command line `acp-conformance`, which is a program of another package.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode, Output};
+use std::process::{Command, ExitCode, Output, Stdio};
 
 use acp_conformance::cli::{Args, ProgramExit, report_error, run};
 use acp_conformance::edition::Editions;
+use acp_conformance::results::RunReport;
 use clap::Parser;
 
 use crate::editions::TINY;
@@ -51,6 +53,20 @@ pub fn path_from(folder: &Path) -> OsString {
     let before = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&before));
     std::env::join_paths(folders).expect("folders")
+}
+
+/// Runs the command line in a folder of its own, and returns its output with its report.
+pub fn tested(words: &[&str]) -> (Output, RunReport) {
+    tested_in(tempfile::tempdir().expect("a folder").path(), words)
+}
+
+/// Runs the command line in this folder, and returns its output with its report.
+pub fn tested_in(folder: &Path, words: &[&str]) -> (Output, RunReport) {
+    let mut command = command();
+    command.arg(words[0]).arg("--format=json=report.json").args(&words[1..]).current_dir(folder).stdin(Stdio::null());
+    let output = command.output().expect("this program starts");
+    let text = fs::read_to_string(folder.join("report.json")).unwrap_or_else(|_| panic!("{}", said(&output)));
+    (output, serde_json::from_str(&text).expect("a report"))
 }
 
 /// Returns standard output with standard error after it.

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
 use acp_conformance::requirement::Party;
+use acp_conformance::results::{CaseReport, RunReport};
+use acp_conformance::verdict::{Conformance, Verdict};
 use futures::{SinkExt, StreamExt};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -23,13 +25,13 @@ use sse_stream::SseStream;
 use tempfile::TempDir;
 use tokio_tungstenite::{connect_async, tungstenite::Message};
 
-use crate::program::{self, said};
+use crate::program::{self, said, tested, tested_in};
 use crate::reference::{AGENT, CLIENT, Mutant};
-use crate::{left, panicking};
+use crate::{left, panicking_on_linux};
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
-    let trials = panicking(
+    panicking_on_linux(
         "remote",
         &[
             ("the_client_uses_the_agent_over_both_transports", the_client_uses_the_agent_over_both_transports),
@@ -45,9 +47,7 @@ pub fn trials() -> Vec<Trial> {
             ("a_socket_begins_with_initialize_in_text", a_socket_begins_with_initialize_in_text),
             ("the_end_of_a_connection_ends_its_commands", the_end_of_a_connection_ends_its_commands),
         ],
-    );
-    // They read /proc.
-    trials.into_iter().map(|trial| trial.with_ignored_flag(!cfg!(target_os = "linux"))).collect()
+    )
 }
 
 /// The most time that one event may take.
@@ -126,37 +126,19 @@ fn client(options: &[&str], acts: &[Value]) -> Output {
     child.wait_with_output().expect("the client ends")
 }
 
-/// Runs this program in a folder and returns its output with its JSON report.
-fn report(folder: &Path, words: &[&str]) -> (Output, Value) {
-    // The command line of the subject is last.
-    let at = words.iter().position(|word| *word == "--").unwrap_or(words.len());
-    let mut command = program::command();
-    command.args(&words[..at]).arg("--format=json=report.json").args(&words[at..]);
-    command.current_dir(folder).stdin(Stdio::null());
-    let output = command.output().expect("this program starts");
-    let text = fs::read_to_string(folder.join("report.json")).unwrap_or_else(|_| panic!("{}", said(&output)));
-    (output, serde_json::from_str(&text).expect("a report"))
-}
-
 /// Fails if a case of a report neither passed nor is about something that the subject lacks.
-fn assert_passes(transport: &str, output: &Output, report: &Value) {
-    let cases = report["cases"].as_array().expect("cases");
-    let odd: Vec<_> =
-        cases.iter().filter(|case| !["pass", "not-applicable"].contains(&text(&case["verdict"]))).collect();
+fn assert_passes(transport: &str, (output, report): &(Output, RunReport)) {
+    let RunReport { cases, suite, .. } = report;
+    let is_odd = |case: &&CaseReport| !matches!(case.verdict, Verdict::Pass | Verdict::NotApplicable);
+    let odd: Vec<_> = cases.iter().filter(is_odd).collect();
     assert!(odd.is_empty() && cases.len() > 150, "{transport}: {} cases, {odd:#?}\n{}", cases.len(), said(output));
-    assert_eq!(report["suite"]["transport"], transport);
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+    assert_eq!(suite.transport, transport);
 }
 
 fn every_case_of_an_agent_passes_over_both() {
     for transport in ["http", "ws"] {
-        let folder = tempfile::tempdir().expect("a folder");
         let words = ["agent", "--transport", transport, "--quiet", "--", AGENT, "--listen", "127.0.0.1:{port}"];
-        let (output, report) = report(folder.path(), &words);
-        assert_passes(transport, &output, &report);
+        assert_passes(transport, &tested(&words));
     }
 }
 
@@ -170,13 +152,11 @@ fn every_case_of_a_client_passes_over_both() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("dials.toml"), &profile).expect("a profile");
         let words = ["client", "--transport", transport, "--quiet", "--profile", "dials.toml"];
-        let (output, report) = report(folder.path(), &words);
-        assert_passes(transport, &output, &report);
+        assert_passes(transport, &tested_in(folder.path(), &words));
     }
 }
 
 fn a_faulty_agent_fails_over_both() {
-    let folder = tempfile::tempdir().expect("a folder");
     let fault = "title: t\nkills: t\ncase: t\nmatch: { result-of: session/prompt }\n\
         do: { set: { /result/stopReason: done } }\n";
     let mutant = Mutant::of(Party::Agent, fault);
@@ -184,16 +164,15 @@ fn a_faulty_agent_fails_over_both() {
         let agent = mutant.path();
         let words =
             ["agent", "--transport", transport, "--case", "prompt/text", "--", &agent, "--listen", "127.0.0.1:{port}"];
-        let (output, report) = report(folder.path(), &words);
-        assert_eq!((output.status.code(), text(&report["verdict"])), (Some(1), "not-conformant"), "{}", said(&output));
+        let (output, report) = tested(&words);
+        assert_eq!((output.status.code(), report.verdict), (Some(1), Conformance::NotConformant), "{}", said(&output));
     }
 }
 
 fn a_running_agent_is_tested_at_its_address() {
-    let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start();
-    let (output, report) = report(folder.path(), &["agent", "--url", &server.url, "--case", "v1/agent/session/new"]);
-    assert_eq!((output.status.code(), text(&report["verdict"])), (Some(0), "passed"), "{}", said(&output));
+    let (output, report) = tested(&["agent", "--url", &server.url, "--case", "v1/agent/session/new"]);
+    assert_eq!((output.status.code(), report.verdict), (Some(0), Conformance::Passed), "{}", said(&output));
     server.stop();
 }
 

@@ -2,17 +2,14 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::{Output, Stdio};
 
 use acp_conformance::requirement::Party;
-use acp_conformance::results::RunReport;
 use acp_conformance::verdict::Conformance::{Incomplete, NotConformant, Passed};
 use acp_conformance::verdict::Verdict;
 use libtest_mimic::Trial;
 
 use crate::panicking;
-use crate::program::{self, said};
+use crate::program::{said, tested, tested_in};
 use crate::reference::{AGENT, CLIENT, Mutant};
 
 /// Returns the trials of this file.
@@ -33,15 +30,13 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn quick() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (output, report) = run(folder.path(), &["agent", "--quick", "--", AGENT]);
+    let (output, report) = tested(&["agent", "--quick", "--", AGENT]);
     assert_eq!((output.status.code(), report.verdict, report.selection), (Some(0), Passed, true), "{}", said(&output));
 }
 
 fn quick_client() {
-    let folder = tempfile::tempdir().expect("a folder");
     let command = [CLIENT, "--cwd", "{cwd}", "--prompt", "{prompt}", "--", "{agent}"];
-    let (output, report) = run(folder.path(), &[["client", "--quick", "--"].as_slice(), &command].concat());
+    let (output, report) = tested(&[["client", "--quick", "--"].as_slice(), &command].concat());
     let text = said(&output);
     assert!(report.selection && (5..40).contains(&report.cases.len()), "{} cases: {text}", report.cases.len());
     assert!(report.reasons.iter().all(|reason| !reason.kind.starts_with("unknown-")), "{text}");
@@ -49,12 +44,11 @@ fn quick_client() {
 }
 
 fn without_sessions() {
-    let folder = tempfile::tempdir().expect("a folder");
     let silent = "title: t\nkills: t\ncase: t\nmatch: { result-of: session/new }\ndo: { drop: true }\n";
     let mutant = Mutant::of(Party::Agent, silent);
     let agent = mutant.path();
     let words = ["agent", "--quick", "--timeout-answer", "300ms", "--jobs", "1", "--", &agent];
-    let (output, report) = run(folder.path(), &words);
+    let (output, report) = tested(&words);
     let text = said(&output);
     let skipped = report.cases.iter().filter_map(|case| case.reason.as_ref());
     let skipped = skipped.filter(|reason| reason.starts_with("skipped: the agent did not answer session/new")).count();
@@ -75,7 +69,7 @@ fn repeated() {
     fs::set_permissions(&agent, Permissions::from_mode(0o755)).expect("it becomes executable");
     let agent = agent.display().to_string();
     let words = ["agent", "v1/agent/prompt/text", "--isolate", "--repeat", "5", "--", &agent];
-    let (output, report) = run(folder.path(), &words);
+    let (output, report) = tested_in(folder.path(), &words);
     let text = said(&output);
     let repeated = report.repeated.as_ref().expect("several runs");
     let verdicts = &repeated.cases["v1/agent/prompt/text"];
@@ -88,10 +82,9 @@ fn repeated() {
 }
 
 fn other_version() {
-    let folder = tempfile::tempdir().expect("a folder");
     let older = "title: t\nkills: t\ncase: t\nmatch: { result-of: initialize }\ndo: { set: { /result: { protocolVersion: 1, agentCapabilities: {}, authMethods: [] } } }\n";
     let agent = Mutant::of(Party::Agent, older);
-    let (output, report) = run(folder.path(), &["agent", "--protocol", "v2", "init/handshake", "--", &agent.path()]);
+    let (output, report) = tested(&["agent", "--protocol", "v2", "init/handshake", "--", &agent.path()]);
     let text = said(&output);
     assert_eq!((output.status.code(), report.verdict, report.selection), (Some(3), Incomplete, true), "{text}");
     assert!(text.contains("the subject speaks another version of the protocol"), "{text}");
@@ -102,7 +95,8 @@ fn forms() {
     let forms = ["text", "json", "events", "junit", "github", "markdown", "html"];
     let options = forms.map(|form| format!("--format={form}={form}"));
     let words: Vec<&str> = options.iter().map(String::as_str).collect();
-    let (output, report) = run(folder.path(), &[&["agent", "fs/read"], words.as_slice(), &["--", AGENT]].concat());
+    let (output, report) =
+        tested_in(folder.path(), &[&["agent", "fs/read"], words.as_slice(), &["--", AGENT]].concat());
     assert_eq!((output.status.code(), report.verdict, report.selection), (Some(0), Passed, true), "{}", said(&output));
     for form in forms {
         let text = fs::read_to_string(folder.path().join(form)).expect(form);
@@ -113,10 +107,9 @@ fn forms() {
 }
 
 fn undecided() {
-    let folder = tempfile::tempdir().expect("a folder");
     // Nothing says how its user cancels.
     let command = [CLIENT, "--acts", "--cwd", "{cwd}", "--prompt", "{prompt}", "--", "{agent}", "--acp"];
-    let (output, report) = run(folder.path(), &[["client", "cancel/", "--"].as_slice(), &command].concat());
+    let (output, report) = tested(&[["client", "cancel/", "--"].as_slice(), &command].concat());
     let text = said(&output);
     assert_eq!((output.status.code(), report.verdict, report.selection), (Some(3), Incomplete, true), "{text}");
 }
@@ -127,17 +120,8 @@ fn expected_failure() {
     fs::write(folder.path().join("expected.toml"), expected).expect("a file");
     let mutant = Mutant::new(Party::Agent, &["--fault", "cancelled-as-end-turn"]);
     let (cases, program) = ("v1/agent/cancel/while-asking", mutant.path());
-    let (output, report) = run(folder.path(), &["agent", cases, "--expected", "expected.toml", "--", &program]);
+    let (output, report) = tested_in(folder.path(), &["agent", cases, "--expected", "expected.toml", "--", &program]);
     let otherwise = report.expected.as_ref().map(|expected| expected.otherwise);
     let found = (output.status.code(), report.verdict, otherwise);
     assert_eq!(found, (Some(0), NotConformant, Some(Passed)), "{}", said(&output));
-}
-
-/// Runs the program in a folder, and returns its output and its report.
-fn run(folder: &Path, words: &[&str]) -> (Output, RunReport) {
-    let mut command = program::command();
-    command.arg(words[0]).arg("--format=json=report.json").args(&words[1..]).current_dir(folder).stdin(Stdio::null());
-    let output = command.output().expect("this program starts");
-    let text = fs::read_to_string(folder.join("report.json")).unwrap_or_else(|_| panic!("{}", said(&output)));
-    (output, serde_json::from_str(&text).expect("a report"))
 }

@@ -12,7 +12,7 @@ use acp_conformance::verdict::Verdict;
 use libtest_mimic::{Failed, Trial};
 use reference::Mutant;
 
-use crate::reference;
+use crate::{ensure, reference};
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
@@ -76,8 +76,4 @@ fn run(cases: &[Case], subject: &Subject) -> RunReport {
         },
     );
     collector.finish(started.elapsed(), false)
-}
-
-fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), Failed> {
-    if holds { Ok(()) } else { Err(why().into()) }
 }

@@ -8,7 +8,7 @@ use acp_conformance::trace::{Outcome, Trace, What};
 use acp_conformance::wire::{Content, read_line};
 use libtest_mimic::Trial;
 
-use crate::{left, panicking, reference};
+use crate::{left, panicking_on_linux, reference};
 
 /// A command that starts a process outside its group.
 const CASE: &str = r#"
@@ -54,9 +54,7 @@ pub fn trials() -> Vec<Trial> {
         ),
         ("a_cancelled_wait_for_an_exit_is_answered", a_cancelled_wait_for_an_exit_is_answered),
     ];
-    let trials = panicking("terminals", &tests);
-    // It reads /proc.
-    trials.into_iter().map(|trial| trial.with_ignored_flag(!cfg!(target_os = "linux"))).collect()
+    panicking_on_linux("terminals", &tests)
 }
 
 fn a_command_sees_the_home_of_the_case_and_leaves_nothing_behind() {
