@@ -239,8 +239,8 @@ fn left_out_before(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
 
 /// A replayed message has its kind: "a user message from the conversation history" is a `user_message`.
 ///
-/// Correct but unusual: one party repeats the other word by word, or a summary quotes both. So only a whole text fails
-/// that one party wrote, and the other one never did.
+/// Correct but unusual: one party repeats the other word by word, a summary quotes both, or a message has a new text. So
+/// only a whole text fails that one party wrote and the other one never did, with an id that is new for its kind.
 fn of_other_party(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const PARTIES: [(&str, &str); 2] = [("user_message", "agent_message"), ("agent_message", "user_message")];
     let Some((session, history)) = replayed(ctx, answer) else { return };
@@ -251,6 +251,9 @@ fn of_other_party(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
         };
         if live_as(&message.kind).is_some() {
             ruling.pass();
+            continue;
+        }
+        if history.texts.contains_key(&(message.kind.clone(), message.id.clone())) {
             continue;
         }
         let other = PARTIES.iter().find(|(kind, _)| *kind == message.kind).map(|(_, other)| *other);
