@@ -313,7 +313,7 @@ pub(super) mod tests {
         let old = entry("a", "1.0.0", &[("x", Verdict::Pass)]);
         let mut new = old.clone();
         new.editions.push(EditionResult { edition: "v2@2026-11-20".to_owned(), ..old.editions[0].clone() });
-        let text = |old: &EntryResult, new: &EntryResult| text(&[old.clone()], &[new.clone()]);
+        let text = |old: &EntryResult, new: &EntryResult| text(std::slice::from_ref(old), std::slice::from_ref(new));
         assert_eq!(text(&old, &new), "A (a)\n  protocol: v1 → v1, v2\n");
         assert_eq!(text(&new, &old), "A (a)\n  protocol: v1, v2 → v1\n");
         let mut partial = old.clone();

@@ -16,6 +16,8 @@ pub(super) enum Damage {
     Replaced,
     /// It lacks the white space after this word.
     Unspaced(String),
+    /// It has a blank within this word.
+    Split(String),
     /// It lacks this beginning.
     Headless(String),
     /// It lacks this end.
@@ -48,7 +50,7 @@ impl Damage {
             return None;
         }
         if from == to {
-            return unspaced(original, text);
+            return unspaced(original, text).or_else(|| split(original, text));
         }
         if to.contains(&char::REPLACEMENT_CHARACTER) {
             return is_replaced(&from, &to).then_some(Self::Replaced);
@@ -104,6 +106,7 @@ impl fmt::Display for Damage {
             Self::Doubled(part) | Self::Repeated(part) => write!(f, "with the part `{}` twice", short(part)),
             Self::Swapped(part, next) => write!(f, "with `{}` before `{}`", short(next), short(part)),
             Self::Replaced => write!(f, "with U+FFFD in place of other characters"),
+            Self::Split(word) => write!(f, "with a blank within `{}`", short(word)),
             Self::Unspaced(word) => write!(f, "without the white space after `{}`", short(word)),
         }
     }
@@ -194,6 +197,24 @@ fn unspaced(original: &str, text: &str) -> Option<Damage> {
     None
 }
 
+/// Returns a word of the original that has a blank in an otherwise equal text. A line end may wrap a long word.
+fn split(original: &str, text: &str) -> Option<Damage> {
+    let mut after = text.chars().peekable();
+    for word in original.split_whitespace() {
+        while after.next_if(|c| c.is_whitespace()).is_some() {}
+        let mut letters = word.chars().peekable();
+        while let Some(letter) = letters.next() {
+            after.next();
+            let gap: String = std::iter::from_fn(|| after.next_if(|c| c.is_whitespace())).collect();
+            let is_within = letter.is_ascii_alphanumeric() && letters.peek().is_some_and(char::is_ascii_alphanumeric);
+            if is_within && !gap.is_empty() && gap.chars().all(|c| c == ' ') {
+                return Some(Damage::Split(word.to_owned()));
+            }
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +248,9 @@ mod tests {
                 "One two three, four: grüße five six.\nSeven eight\nfive six.\nSeven eight\n",
                 Some(Damage::Repeated("fivesix.Seveneight".to_owned())),
             ),
+            ("One two three, four: grüße fi ve six.\nSeven eight\n", Some(Damage::Split("five".to_owned()))),
+            ("One two three, four: grüße fi\nve six.\nSeven eight\n", None),
+            ("One two three, four : grüße five six .\nSeven eight\n", None),
             // A heading, and a last line or sentence that an agent repeats as its result.
             ("One two three, four: grüße five six.\nOne two three, four: grüße five six.\nSeven eight", None),
             ("One two three, four: grüße five six.\nSeven eight\nSeven eight", None),

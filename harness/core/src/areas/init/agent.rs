@@ -134,7 +134,8 @@ fn version_no_error(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ru
     };
     let text = error.to_string();
     // An agent that also supports version 2 may expect a request for it in the format of version 2.
-    let other_shape = version == 2 || text.contains("`info`") || text.contains("\"info\"");
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    let other_shape = version == 2 || words.any(|word| word == "info");
     match code {
         Some(-32000) => ruling.proved_by(&[exchange.n]).inconclusive(refused()),
         Some(-32602) if other_shape => ruling.proved_by(&[exchange.n]).inconclusive(refused()),

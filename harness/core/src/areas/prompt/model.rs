@@ -32,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// Correct but unusual: an agent that wraps, trims or renders the text, repeats all of it, adds text of its own
 /// before or after it, or shortens it. Two different answers of the model, thoughts and links in the answer, a
 /// cancel, and another act of the client decide nothing. The end may come after the response, so [`end_lost`] decides
-/// on it.
+/// on it. Without the scripted model, only a long text for which the prompt asks decides, by [`asked_text`].
 fn output_damaged(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.reason() == Some("end_turn")) else { return };
     if leave_redacted(ctx, finish.exchange.n, ruling) || finish.was_cancelled() || finish.other_reason().is_some() {
@@ -110,7 +110,9 @@ fn decide_end(ctx: &CheckContext<'_>, session: &Session, ruling: &mut Ruling<'_>
 
 fn damage(log: &ModelLog) -> Option<Damage> {
     let is_certain = !log.is_uncertain && !log.reported.is_mixed;
-    let damage = Damage::of(sole_text(log).filter(|_| is_certain)?, &log.reported.text)?;
+    let asked = asked_text(log);
+    let written = sole_text(log).or(asked.as_deref()).filter(|_| is_certain)?;
+    let damage = Damage::of(written, &log.reported.text)?;
     // After a second request, the agent may report the answer to it from the start.
     let is_retried = log.requests.len() > 1 && matches!(damage, Damage::Repeated(_));
     Some(damage).filter(|_| !is_retried)
@@ -147,6 +149,21 @@ fn context_until_idle(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &
     if let Some(session) = update.known.filter(|_| is_done && log_until_idle(ctx, update, ruling).is_some()) {
         decide_context(ctx, session, ruling);
     }
+}
+
+/// Returns the long text for which the last prompt asked, if the agent asked no scripted model and reported its
+/// beginning and its end: a model that repeats these repeats the rest.
+fn asked_text(log: &ModelLog) -> Option<String> {
+    /// The least characters of the text, besides white space.
+    const LONG: usize = 200;
+    /// The characters at each end that the agent reported.
+    const END: usize = 24;
+    let intent: Value = serde_json::from_str(&log.prompts.last()?.intent).ok()?;
+    let text = intent.text("text").filter(|_| intent.text("intent") == Some("say") && log.requests.is_empty())?;
+    let plain = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<Vec<_>>();
+    let (asked, reported) = (plain(text), plain(&log.reported.text));
+    let has = |part: &[char]| reported.windows(part.len()).any(|other| other == part);
+    (asked.len() >= LONG && has(&asked[..END]) && has(&asked[asked.len() - END..])).then(|| text.to_owned())
 }
 
 /// Returns the text that the model wrote for the last prompt, besides rounds of tool calls without text, if it wrote

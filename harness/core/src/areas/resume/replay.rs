@@ -203,12 +203,17 @@ fn doubled(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>)
     for message in history.replayed.iter().filter(|message| !message.text.is_cut) {
         let live = history.texts.get(&(message.kind.clone(), message.id.clone()));
         let Some((live, text)) = live.filter(|(_, text)| is_distinctive(text)) else { continue };
-        if plain(&message.text) == plain(text).repeat(2) {
-            return ruling.proved_by(&[*live, message.n]).fail_in_case(fact!(
-                "replayed-text-doubled",
-                "the agent replayed the {kind} `{message_id}` with its text twice; expected the text once",
-                kind = message.kind, message_id = message.id; session_id = session
-            ));
+        let fact = fact!(
+            "replayed-text-doubled",
+            "the agent replayed the {kind} `{message_id}` with its text twice; expected the text once",
+            kind = message.kind, message_id = message.id; session_id = session
+        );
+        let (now, before, events) = (plain(&message.text), plain(text), [*live, message.n]);
+        // Redacted texts are alike, so that only their number is known.
+        if ctx.conversation.is_redacted && now.len() > before.len() {
+            ruling.proved_by(&events).inconclusive(fact);
+        } else if !ctx.conversation.is_redacted && now == before.repeat(2) {
+            return ruling.proved_by(&events).fail_in_case(fact);
         }
     }
 }
@@ -223,27 +228,32 @@ fn left_out_before(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
     for message in &history.replayed {
         let key = (message.kind.clone(), message.id.clone());
         let Some((live, _)) = history.texts.get(&key) else { continue };
-        let is_same = |other: &Replayed| other.id == message.id || other.text == message.text;
+        let has_text = |other: &Replayed| !ctx.conversation.is_redacted && other.text == message.text;
+        let is_same = |other: &Replayed| other.id == message.id || has_text(other);
         let lacks = |replay: &&Replay| replay.asked > *live && !replay.messages.iter().any(is_same);
         let lacking = history.replays.iter().find(lacks);
         if let Some(earlier) = lacking {
-            return ruling.proved_by(&[*live, earlier.asked, message.n]).fail_in_case(fact!(
+            let fact = fact!(
                 "left-out-of-earlier-replay",
                 "the agent left the {kind} `{message_id}` out of an earlier replay and has it in this one; expected it \
                 in both",
                 kind = message.kind, message_id = message.id; session_id = session
-            ));
+            );
+            let events = [*live, earlier.asked, message.n];
+            let proved = ruling.proved_by(&events);
+            return if ctx.conversation.is_redacted { proved.inconclusive(fact) } else { proved.fail_in_case(fact) };
         }
     }
 }
 
 /// A replayed message has its kind: "a user message from the conversation history" is a `user_message`.
 ///
-/// Correct but unusual: one party repeats the other word by word, a summary quotes both, or a message has a new text. So
-/// only a whole text fails that one party wrote and the other one never did, with an id that is new for its kind.
+/// Correct but unusual: one party repeats the other word by word, a summary quotes both, or a message has a new text.
+/// So only a whole text fails that one party wrote and the other one never did, with an id that is new for its kind.
 fn of_other_party(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const PARTIES: [(&str, &str); 2] = [("user_message", "agent_message"), ("agent_message", "user_message")];
-    let Some((session, history)) = replayed(ctx, answer) else { return };
+    // Redacted texts are alike.
+    let Some((session, history)) = replayed(ctx, answer).filter(|_| !ctx.conversation.is_redacted) else { return };
     for message in history.replayed.iter().filter(|message| is_distinctive(&message.text)) {
         let live_as = |wanted: &str| {
             let mut live = history.texts.iter().filter(|((kind, _), _)| kind == wanted);
