@@ -135,13 +135,14 @@ fn found(program: Program, fault: &str, requirements: &str) -> Result<(), Failed
         args.extend(["--skip", "v1/agent/tool/ids"]);
     }
     if program == V2_OF_AGENT {
-        // These prompt after a refused prompt, a replay or a close, or replay a tool call, so each finds one of the
+        // These prompt after a refused prompt, a replay or a close, or replay a tool call, so each may find one of the
         // faults alone.
         let alone = [
             "v2/agent/prompt/key-after-refusal",
             "v2/agent/dirs/not-restored",
             "v2/agent/close/other-session",
             "v2/agent/resume/tools",
+            "v2/agent/resume/new-process",
         ];
         args.extend(alone.iter().flat_map(|case| ["--skip", *case]));
     }
