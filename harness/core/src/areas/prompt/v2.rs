@@ -292,10 +292,11 @@ fn user_message_content(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
                 continue;
             }
             let damage = Damage::of(own, found).filter(|_| !own.starts_with('/'));
-            let is_odd = |damage: &Damage| {
-                !matches!(damage, Damage::Headless(_) | Damage::Endless(_) | Damage::Unspaced(_) | Damage::Replaced)
+            // An agent may shorten the text, and separate the blocks of a prompt in any way.
+            let is_in_middle = |damage: &Damage| {
+                matches!(damage, Damage::Missing(_) | Damage::Doubled(_) | Damage::Swapped(..) | Damage::Repeated(_))
             };
-            if let Some(damage) = damage.filter(is_odd) {
+            if let Some(damage) = damage.filter(is_in_middle) {
                 ruling.proved_by(&[prompt.n]).fail_in_case(fact!(
                     "user-message-damaged",
                     "the agent reported a prompt as the message `{message_id}` {damage}; expected the same text",
