@@ -118,7 +118,10 @@ fn without_tools(reason: &ReasonReport, wants_model: bool, asked_model: bool, fi
             format!("{cases} an agent that calls tools; a built-in profile has a model for it: --profile {name}")
         }
         None if asked_model => {
-            format!("{cases} an agent that calls tools of the client; -v lists what the scripted model was asked")
+            format!(
+                "{cases} an agent that does what the scripted model answers, mostly by calls of tools; -v lists what the model was \
+                 asked"
+            )
         }
         None if wants_model => {
             format!("{cases} an agent that calls tools; it never asked the scripted model at {{model}}")

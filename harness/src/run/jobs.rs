@@ -1,20 +1,21 @@
 //! Runs many cases, a few at a time, and hands over each trace as soon as it is complete.
 
 mod follow;
+mod work;
 
-use std::cell::{Cell, OnceCell};
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::mem::replace;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use self::follow::{Running, Shared, ToTheEnd};
+use self::work::{Planned, Work};
 use super::environment::{Subject, Useless};
-use super::interrupt::{is_stopping, stopped};
+use super::interrupt::stopped;
 use super::plan::{conversations, opening_of_agent};
 use super::shared::run_conversation;
 use super::single::{conversation_header, run_case, run_case_until};
@@ -114,118 +115,6 @@ pub enum RunMode {
     Confirm,
 }
 
-/// The conversations that no job has taken yet, and the jobs that wait for one.
-#[derive(Default)]
-struct Work {
-    state: Mutex<WorkState>,
-    changed: Condvar,
-}
-
-/// A conversation that has not begun.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Planned {
-    /// The positions of its cases.
-    cases: Vec<usize>,
-    mode: RunMode,
-}
-
-#[derive(Default)]
-struct WorkState {
-    waiting: VecDeque<Planned>,
-    /// The number of running conversations. Each may put cases back.
-    running: usize,
-    /// The number of jobs that wait in [`Work::take`].
-    idle: usize,
-    /// Whether no further conversation begins.
-    closed: bool,
-}
-
-impl Work {
-    fn lock(&self) -> MutexGuard<'_, WorkState> {
-        lock(&self.state)
-    }
-
-    /// Waits for a conversation; `None` once no more can come.
-    fn take(&self) -> Option<(Planned, Taken<'_>)> {
-        let mut state = self.lock();
-        state.idle += 1;
-        let is_waiting = |state: &mut WorkState| state.waiting.is_empty() && state.running > 0;
-        let mut state = self.changed.wait_while(state, is_waiting).unwrap_or_else(PoisonError::into_inner);
-        state.idle -= 1;
-        if is_stopping() {
-            // Only failures are confirmed from now on.
-            state.waiting.retain(|planned| planned.mode != RunMode::Shared);
-            self.changed.notify_all();
-        }
-        let planned = state.waiting.pop_front()?;
-        state.running += 1;
-        Some((planned, Taken(self)))
-    }
-
-    /// Waits for a case that confirms a failure; `None` once no more can come.
-    fn take_confirmation(&self) -> Option<(Planned, Taken<'_>)> {
-        let position = |state: &WorkState| state.waiting.iter().position(|it| it.mode == RunMode::Confirm);
-        let is_over = |state: &WorkState| state.closed || state.waiting.is_empty() && state.running == 0;
-        let waits = |state: &mut WorkState| position(state).is_none() && !is_over(state);
-        let mut state = self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
-        let first = position(&state)?;
-        let planned = state.waiting.remove(first)?;
-        state.running += 1;
-        Some((planned, Taken(self)))
-    }
-
-    /// Puts back the cases that a conversation did not reach, so that the next job takes them.
-    fn put_back(&self, cases: Vec<usize>) {
-        let mut state = self.lock();
-        // A job that has seen the end of the run takes no more, so nothing may wait for it.
-        if !state.closed {
-            state.waiting.push_front(Planned { cases, mode: RunMode::Shared });
-            self.changed.notify_one();
-        }
-    }
-
-    /// Lets each of these cases run alone before all that wait. Without a running conversation, the jobs may have
-    /// ended, so that none would take them; then nothing happens.
-    fn put_first(&self, cases: Vec<usize>) {
-        let mut state = self.lock();
-        if state.running > 0 && !state.closed {
-            let alone = |index| Planned { cases: vec![index], mode: RunMode::Confirm };
-            cases.into_iter().rev().for_each(|index| state.waiting.push_front(alone(index)));
-            self.changed.notify_all();
-        }
-    }
-
-    /// Removes the conversations that no job has taken, and those that are put back later.
-    fn close(&self) {
-        let mut state = self.lock();
-        state.closed = true;
-        state.waiting.clear();
-    }
-
-    /// Waits at most this long for the end of all work, and returns whether it has ended.
-    fn ends_within(&self, time: Duration) -> bool {
-        let has_work = |state: &mut WorkState| !state.waiting.is_empty() || state.running > 0;
-        let waited = self.changed.wait_timeout_while(self.lock(), time, has_work);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
-    }
-
-    /// Whether a job has nothing to do.
-    fn is_wanted(&self) -> bool {
-        let state = self.lock();
-        state.idle > state.waiting.len()
-    }
-}
-
-/// A running conversation; dropping it ends that.
-struct Taken<'w>(&'w Work);
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        self.0.lock().running -= 1;
-        self.0.changed.notify_all();
-    }
-}
-
 /// The number of conversations that may still begin at the same time.
 struct Permits {
     free: Mutex<usize>,
@@ -282,8 +171,7 @@ pub fn run_all(
         Planned { cases: indices, mode }
     });
     let jobs = Jobs { usual: jobs.usual.clamp(1, cases.len().max(1)), most: jobs.most.min(cases.len()) };
-    let work =
-        Work { state: Mutex::new(WorkState { waiting: planned.collect(), ..WorkState::default() }), ..Work::default() };
+    let work = Work::of(planned.collect());
     let slots = Permits { free: Mutex::new(jobs.usual), freed: Condvar::new() };
     let run = Run { cases, subject, work, slots, numbers: AtomicUsize::new(1), refused: AtomicBool::new(false) };
     let (sender, events) = mpsc::channel();
@@ -420,13 +308,12 @@ impl Run<'_> {
         let chosen: Vec<&Case> = indices.iter().map(|&index| &self.cases[index]).collect();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let header = Arc::new(conversation_header(chosen[0], number, subject));
-        let (begun, first, end) = (Instant::now(), OnceCell::new(), Cell::new(indices.len()));
-        let shared = Shared { run: self, running, indices: &indices, header, begun, first, end };
+        self.work.begin(number, &indices);
+        let shared = Shared { run: self, running, indices: &indices, header, number };
         let (trace, done) = run_conversation(&chosen, number, subject, &shared);
-        let end = shared.end.get();
         // The next job that takes the rest must know.
         self.note_opening(opening, chosen[0], &trace);
-        let rest = indices[done..end].to_vec();
+        let rest = self.work.end(number, done);
         if !rest.is_empty() {
             self.work.put_back(rest);
         }

@@ -22,13 +22,16 @@ const WORTH_A_START: usize = 12;
 
 /// Returns the conversations of a run: the positions of their cases, in the order of running.
 ///
-/// A run may end at a time limit, so the large conversation that covers most MUSTs comes first, then short ones for
-/// further MUSTs, and the others by their size. MUSTs about what only the tester offers do not count, since few
+/// A run may end at a time limit, so the parts of the large conversation that cover most MUSTs come first, then short
+/// ones for further MUSTs, and the others by their size. MUSTs about what only the tester offers do not count, since few
 /// programs use all of that.
 pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Vec<usize>> {
-    let mut by_size = by_size(cases, jobs, alone).into_iter();
-    let mut planned = Vec::from_iter(by_size.next());
-    let (mut short, long): (Vec<_>, Vec<_>) = by_size.partition(|conversation| conversation.len() < WORTH_A_START);
+    let mut planned = by_size(cases, jobs, alone);
+    let begins = |conversation: &[usize]| opening(&cases[conversation[0]]);
+    let of_largest = planned.iter().take_while(|conversation| begins(conversation) == begins(&planned[0])).count();
+    let others = planned.split_off(leading(of_largest).min(planned.len()));
+    let (mut short, long): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|conversation| conversation.len() < WORTH_A_START);
     let mut covered: HashSet<&String> =
         planned.iter().flatten().flat_map(|&index| &cases[index].requirements).collect();
     let further = |conversation: &[usize], covered: &HashSet<&String>| {
@@ -46,6 +49,12 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
     planned.extend(long);
     planned.extend(short);
     planned
+}
+
+/// Returns the number of parts of a conversation that begin at once, with the cases that cover most: all but one, so
+/// that a job is left for short conversations.
+fn leading(parts: usize) -> usize {
+    (parts - parts.min(1)).max(1)
 }
 
 /// Returns the conversations of a run, large ones first, and then the cases that are alone.
@@ -75,11 +84,18 @@ fn by_size(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Ve
             let case = &cases[index];
             (!writes_as_usual(case), !covering.contains(&index), runs_long_command(case))
         });
-        // Neighbours share what the agent learned not to do. Each part gets its share of the late cases, which wait for
-        // crashes.
+        let leads = |&index: &usize| writes_as_usual(&cases[index]) && covering.contains(&index);
+        let (first, mut others) = usual.split_at(usual.partition_point(leads));
+        let (size, leading) = (usual.len().div_ceil(parts), leading(parts));
         conversations.extend((0..parts).map(|part| {
-            let of_part = part * usual.len() / parts..(part + 1) * usual.len() / parts;
-            usual[of_part].iter().chain(late.iter().skip(part).step_by(parts)).copied().collect()
+            let first = if part < leading { first } else { &[] };
+            let first: Vec<usize> = first.iter().skip(part).step_by(leading).copied().collect();
+            // Neighbours share what the agent learned not to do.
+            let (next, rest) = others.split_at(size.saturating_sub(first.len()).min(others.len()));
+            others = rest;
+            // Each part gets its share of the late cases, which wait for crashes.
+            let late = late.iter().skip(part).step_by(parts);
+            first.iter().chain(next).chain(late).copied().collect()
         }));
     }
     conversations.extend(single);

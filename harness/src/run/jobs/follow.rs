@@ -1,8 +1,7 @@
-//! Follows the conversations of a run: reports each case, and gives cases to jobs that have nothing to do.
+//! Follows the conversations of a run, and reports each case.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
 
 use super::{Progress, Run};
 use crate::run::interrupt::is_stopping;
@@ -42,11 +41,8 @@ pub(super) struct Shared<'r> {
     /// The positions of its cases among all.
     pub(super) indices: &'r [usize],
     pub(super) header: Arc<Header>,
-    pub(super) begun: Instant,
-    /// The time that the start and the first case took.
-    pub(super) first: OnceCell<Duration>,
-    /// The number of its cases that no other job has taken.
-    pub(super) end: Cell<usize>,
+    /// Its number among the conversations of the run.
+    pub(super) number: usize,
 }
 
 impl Follower for Shared<'_> {
@@ -59,23 +55,9 @@ impl Follower for Shared<'_> {
         let _ = self.running.events.send(Progress::Over { case, header, events: events.to_vec() });
     }
 
-    fn goes_on(&self, case: usize) -> bool {
-        let Self { run, end, indices, .. } = self;
-        if is_stopping() {
-            return false;
-        }
-        // The next job skips the cases that would hang, and goes on with the others.
-        if case < end.get() && run.subject.hangs.useless(&run.cases[indices[case]]).is_some() {
-            return false;
-        }
-        let (spent, left) = (self.begun.elapsed(), end.get() - case);
-        let first = *self.first.get_or_init(|| spent);
-        if run.work.is_wanted() && is_worth_sharing(first, spent, case, left) {
-            let kept = case + left.div_ceil(2);
-            run.work.put_back(indices[kept..end.get()].to_vec());
-            end.set(kept);
-        }
-        case < end.get()
+    fn goes_on(&self, _case: usize) -> bool {
+        let Run { work, subject, cases, .. } = self.run;
+        !is_stopping() && work.next_case(self.number, |next| subject.hangs.useless(&cases[next]).is_some()).is_some()
     }
 
     fn ending(&self) {
@@ -87,10 +69,3 @@ impl Follower for Shared<'_> {
 pub(super) struct ToTheEnd;
 
 impl Follower for ToTheEnd {}
-
-/// Whether half of the remaining cases of a conversation are worth a further start: they take more than twice the time
-/// of the start and the first case.
-pub(super) fn is_worth_sharing(first: Duration, spent: Duration, done: usize, left: usize) -> bool {
-    let (Ok(others), Ok(given)) = (u32::try_from(done - 1), u32::try_from(left / 2)) else { return false };
-    others > 0 && spent.saturating_sub(first) / others * given > 2 * first
-}

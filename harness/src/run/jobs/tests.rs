@@ -1,16 +1,14 @@
 //! How jobs divide the work, without subjects.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::follow::is_worth_sharing;
-use super::{Planned, RunMode, Work, WorkState};
+use super::RunMode;
+use super::work::{Planned, Work, WorkState, is_worth_sharing};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 fn work(conversations: Vec<Vec<usize>>) -> Work {
-    let work = Work::default();
-    work.lock().waiting.extend(conversations.into_iter().map(|cases| Planned { cases, mode: RunMode::Shared }));
-    work
+    Work::of(conversations.into_iter().map(|cases| Planned { cases, mode: RunMode::Shared }).collect())
 }
 
 fn idle(work: &Work, count: usize) {
@@ -42,6 +40,27 @@ fn waiting_job_gets_what_a_conversation_gives_away() {
         drop(running);
         assert!(work.take().is_none() && work.ends_within(SECOND));
     });
+}
+
+#[test]
+fn waiting_job_takes_cases_behind_one_that_lasts() {
+    let work = work(vec![]);
+    let taken_after = |seconds| {
+        work.lock().take_from_stuck(Instant::now() + seconds * SECOND);
+        work.lock().waiting.drain(..).flat_map(|planned| planned.cases).collect::<Vec<_>>()
+    };
+    work.begin(1, &[10, 11, 12, 13, 14]);
+    assert!(taken_after(19).is_empty(), "the start may be slow");
+    assert_eq!(taken_after(21), [13, 14]);
+    assert_eq!(work.next_case(1, |_| false), Some(11));
+    assert!(taken_after(4).is_empty());
+    assert_eq!(taken_after(6), [12]);
+    assert!(taken_after(60).is_empty(), "the current case stays");
+    assert_eq!(work.next_case(1, |_| false), None);
+    work.begin(2, &[20, 21, 22]);
+    assert_eq!(work.next_case(2, |next| next == 21), None, "the next job skips it");
+    assert_eq!(work.end(2, 1), [21, 22]);
+    assert!(work.end(1, 2).is_empty());
 }
 
 #[test]

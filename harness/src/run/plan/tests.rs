@@ -223,6 +223,19 @@ fn cases_that_cover_most_come_first() {
 }
 
 #[test]
+fn cases_that_cover_most_are_in_all_parts_but_the_last() {
+    let of = |id: &str| case(&format!("requirements: [{id}]"), &["include: session"]);
+    let musts = ["prompt.text", "prompt.stop-reason", "init.respond", "cancel.stop-reason"];
+    let cases: Vec<Case> = (0..32).map(|_| of("prompt.text")).chain(musts.map(of)).chain([of("tool.kind")]).collect();
+    let planned = conversations(&cases, 3, |_| false);
+    assert_eq!(planned.iter().map(Vec::len).collect::<Vec<_>>(), [13, 13, 11]);
+    assert_eq!((&planned[0][..3], &planned[1][..3]), ([0, 34, 36].as_slice(), [33, 35, 11].as_slice()));
+    let mut all = planned.concat();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..cases.len()));
+}
+
+#[test]
 fn short_conversations_for_further_musts_come_before_long_ones() {
     let usual = || case(USUAL, &["include: session"]);
     let poor = |capability: &str, requirement: &str| {

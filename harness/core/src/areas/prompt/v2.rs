@@ -83,17 +83,19 @@ fn cancelled_only_on_cancel(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, rul
         return ruling.pass();
     }
     let Some(begun) = uncancelled(ctx, update.session, session) else { return };
-    let fact = fact!(
-        "work-cancelled-without-cancel",
-        "the agent ended its work as {actual}; expected another stop reason, since the client did not cancel",
-        actual = "cancelled"; session_id = update.session, pointer = "/params/update/stopReason"
-    );
     let mut prompts = ctx.areas.cancel.prompts(update.session).filter(|(n, _)| *n > session.work.history.idle);
     let prompt = prompts.next().map(|(n, _)| n);
     let act = ctx.areas.cancel.discouraged.filter(|n| *n > prompt.unwrap_or(begun));
     match act.or_else(|| prompts.next().map(|(n, _)| n)) {
-        Some(act) => ruling.proved_by(&[act]).inconclusive(fact),
-        None => ruling.proved_by(&[begun]).fail_in_case(fact),
+        Some(act) => ruling.proved_by(&[act]).inconclusive(fact!(
+            "work-cancelled-after-other-act",
+            "the agent ended its work as cancelled; the client did not cancel it, but may have given another reason"
+        )),
+        None => ruling.proved_by(&[begun]).fail_in_case(fact!(
+            "work-cancelled-without-cancel",
+            "the agent ended its work as {actual}; expected another stop reason, since the client did not cancel",
+            actual = "cancelled"; session_id = update.session, pointer = "/params/update/stopReason"
+        )),
     }
 }
 
