@@ -276,7 +276,8 @@ impl Run<'_> {
             let _ = events.send(Progress::Useless { cases: indices, like });
             return;
         }
-        let subject = Subject { confirms: mode == RunMode::Confirm, ..fitted(self.subject, is_alone) };
+        let (confirms, is_sole) = (mode == RunMode::Confirm, indices.len() == 1);
+        let subject = Subject { confirms, is_sole, ..fitted(self.subject, is_alone) };
         let begun = Instant::now();
         let (cases, trace) = match indices.as_slice() {
             [index] => {
@@ -324,7 +325,7 @@ impl Run<'_> {
 
 /// Runs these cases in one process, in this order, as far as the process can go on.
 pub fn run_in_order(cases: &[&Case], subject: &Subject) -> Trace {
-    let subject = Subject { confirms: true, ..fitted(subject, true) };
+    let subject = Subject { confirms: true, is_sole: cases.len() == 1, ..fitted(subject, true) };
     run_conversation(cases, 0, &subject, &ToTheEnd).0
 }
 

@@ -76,13 +76,14 @@ fn by_size(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Ve
         group.sort_by_key(|&index| place(&cases[index]));
         let parts = (group.len() / WORTH_A_START).clamp(1, jobs.max(1));
         let (usual, late) = group.split_at(group.partition_point(|&index| !is_late(&cases[index])));
-        // The first results of a run are those of the few cases that cover most. Those with long commands come after
-        // the quick ones, which show whether it is worth waiting for a command.
-        let covering = covering(cases, usual, &HashSet::new());
+        // The first results of a run are those of the few cases that cover most, the most first. Those with long commands
+        // come after the quick ones, which show whether it is worth waiting for a command.
+        let covering = covering(cases, usual, &[]);
         let mut usual = usual.to_vec();
+        let place = |index| covering.iter().position(|&covers| covers == index).unwrap_or(covering.len());
         usual.sort_by_key(|&index| {
-            let case = &cases[index];
-            (!writes_as_usual(case), !covering.contains(&index), runs_long_command(case))
+            let (case, place) = (&cases[index], place(index));
+            (!writes_as_usual(case), place == covering.len(), runs_long_command(case), place)
         });
         let leads = |&index: &usize| writes_as_usual(&cases[index]) && covering.contains(&index);
         let (first, mut others) = usual.split_at(usual.partition_point(leads));
@@ -103,9 +104,9 @@ fn by_size(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Ve
 }
 
 /// Returns a few of these cases that together are for every MUST for which any of them is, apart from those of the
-/// cases `before`.
-fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet<usize> {
-    let mut chosen = HashSet::new();
+/// cases `before`, with those for the most first.
+fn covering(cases: &[Case], among: &[usize], before: &[usize]) -> Vec<usize> {
+    let mut chosen = Vec::new();
     let mut covered: HashSet<&String> = before.iter().flat_map(|&index| &cases[index].requirements).collect();
     // The case with the most further requirements comes next; of equal ones the first, which `max_by_key` would pass
     // over.
@@ -113,7 +114,7 @@ fn covering(cases: &[Case], among: &[usize], before: &HashSet<usize>) -> HashSet
         && further_musts_of(cases, next, &covered) > 0
     {
         covered.extend(&cases[next].requirements);
-        chosen.insert(next);
+        chosen.push(next);
     }
     chosen
 }
@@ -173,7 +174,7 @@ pub fn quick_cases(cases: &[Case]) -> Vec<usize> {
     let mut conversations = conversations(cases, 1, |_| false).into_iter();
     let mut quick = conversations.next().unwrap_or_default();
     quick.retain(|&index| cases[index].context.is_none());
-    let chosen = covering(cases, &quick, &HashSet::new());
+    let chosen = covering(cases, &quick, &[]);
     quick.retain(|index| chosen.contains(index));
     // Agents most often break a MUST in their answer to `initialize`.
     let mut short: Vec<usize> = conversations.flatten().filter(|&index| only_initializes(&cases[index])).collect();
@@ -190,7 +191,7 @@ pub fn quick_cases_of_client(cases: &[Case], shares: bool, can_run: impl Fn(&Cas
     let is_candidate = |index: &usize| cases[*index].context.is_none() && can_run(&cases[*index]);
     let largest = if shares { conversations(cases, 1, |_| false).into_iter().next() } else { None };
     let mut quick: Vec<usize> = largest.unwrap_or_default().into_iter().filter(is_candidate).collect();
-    let chosen = covering(cases, &quick, &HashSet::new());
+    let chosen = covering(cases, &quick, &[]);
     quick.retain(|index| chosen.contains(index));
     let area = |index: usize| cases[index].id.split('/').nth(2).unwrap_or_default();
     let mut areas: HashSet<&str> = quick.iter().map(|&index| area(index)).collect();

@@ -75,6 +75,8 @@ pub struct Subject {
     pub is_first_start: bool,
     /// Whether its next run is to confirm a failure.
     pub confirms: bool,
+    /// Whether the case is the only one of its conversation, so that a failure counts without another run.
+    pub is_sole: bool,
     /// How it takes `initialize`, as observed in the run.
     pub openings: KnownOpenings,
     /// Where it leaves requests unanswered, as observed in the run.
@@ -113,6 +115,7 @@ impl Subject {
             exact_edition: false,
             is_first_start: false,
             confirms: false,
+            is_sole: true,
             openings: KnownOpenings::default(),
             hangs: KnownHangs::default(),
             servers: KnownServers::default(),

@@ -9,7 +9,7 @@ mod person;
 
 use super::login;
 use crate::case::ACTS;
-use crate::case::model::{Act, AgentProcess, Body, Outgoing, UserPermission};
+use crate::case::model::{Act, Action, AgentProcess, Body, Outgoing, Step, UserPermission};
 use crate::profile::places::Places;
 use crate::profile::{Means, person as words, places};
 use crate::requirement::Party;
@@ -50,9 +50,21 @@ pub(in crate::run) fn begin<C: Channel>(running: &mut RunningCase<'_, C>) -> Res
     attempt(running, &act)
 }
 
+/// Whether the client answers a fence after the last message of these steps. Otherwise its user may act on what was
+/// there before that message.
+pub(in crate::run) fn end_with_fence(steps: &[Step]) -> bool {
+    let last = steps.iter().rev().map(|step| &step.action).find_map(|action| match action {
+        Action::Fence => Some(true),
+        Action::Send(_) | Action::Expect { .. } | Action::AnyOrder(_) => Some(false),
+        _ => None,
+    });
+    last != Some(false)
+}
+
 /// Makes the user of the client do something.
 pub(super) async fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> StepResult {
-    if running.subject.confirms {
+    let is_fenced = || end_with_fence(&running.case.steps[..running.current]);
+    if running.subject.confirms || running.subject.is_sole && !is_fenced() {
         running.pass_time(Instant::now() + BEFORE_ACT).await;
     }
     match attempt(running, act) {

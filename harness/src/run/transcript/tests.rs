@@ -16,6 +16,7 @@ use crate::run::case::RunningCase;
 use crate::run::channel::{Channel, ConnectionState, Message, Order, State};
 use crate::run::environment::{CaseEnv, Sandbox, Start, bindings};
 use crate::run::recorder::Recorder;
+use crate::run::step::act::end_with_fence;
 use crate::run::tester::Writing;
 use crate::run::timing::AT_REST;
 use crate::trace::{Difference, Exit, Observed, Outcome, StepEvent, SubjectEnd, What};
@@ -278,4 +279,14 @@ async fn an_optional_line_is_not_awaited_long_once_the_agent_waits_for_a_later_o
     let whole = Subject::agent(Vec::new(), ".".into()).limits.turn;
     assert!(is_silent.waited > whole - AT_REST, "{:?}", is_silent.waited);
     assert!(asks.waited <= AT_REST, "{:?}", asks.waited);
+}
+
+#[test]
+fn act_right_after_a_message_is_not_fenced() {
+    let answer = "agent: { id: init, result: { protocolVersion: 1 }, decides: init.respond }";
+    let ends = |steps: &[&str]| end_with_fence(&case("", steps).steps);
+    assert!(ends(&[INITIALIZE, answer, "fence: {}"]));
+    assert!(ends(&[INITIALIZE, answer, "fence: {}", "file: { path: <cwd>/a, absent: true }"]));
+    assert!(!ends(&[INITIALIZE, answer, "fence: {}", "client: { method: $/cancel_request, params: { requestId: 9 } }"]));
+    assert!(!ends(&[INITIALIZE, answer]));
 }
