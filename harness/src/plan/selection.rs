@@ -60,7 +60,9 @@ pub fn select(options: &RunOptions, mut cases: Vec<Case>, party: Party) -> Resul
     let known: BTreeSet<String> = cases.iter().flat_map(|case| case.requirements.iter().cloned()).collect();
     let chosen = all_matches("", patterns.iter().copied(), party, &ids)?;
     let required = all_matches("--requirement ", &options.requirements, party, &known)?;
-    let skipped = all_matches("--skip ", &options.skipped, party, &ids)?;
+    // A run of several versions has one option for all of them.
+    let skipped = options.skipped.iter().filter(|pattern| !is_of_other_version(pattern, &ids));
+    let skipped = all_matches("--skip ", skipped, party, &ids)?;
     cases.retain(|case| {
         let is_chosen = patterns.is_empty() || chosen.contains(case.id.as_str());
         let is_required = options.requirements.is_empty()
@@ -72,6 +74,15 @@ pub fn select(options: &RunOptions, mut cases: Vec<Case>, party: Party) -> Resul
         return Err(PlanError::new("the selection leaves no case; `acp-conformance list` shows the cases"));
     }
     Ok(cases)
+}
+
+/// Whether the pattern begins with the folder of another version of the protocol than that of these ids.
+fn is_of_other_version(pattern: &str, ids: &BTreeSet<String>) -> bool {
+    let version = |id: &str| {
+        let folder = id.split_once('/')?.0.to_owned();
+        folder.strip_prefix('v')?.parse::<u16>().is_ok().then_some(folder)
+    };
+    version(pattern).is_some_and(|wanted| ids.iter().all(|id| version(id).as_ref() != Some(&wanted)))
 }
 
 /// Returns the ids that match any of the patterns.
@@ -164,6 +175,15 @@ mod tests {
         assert_eq!(found("x").len(), 3);
         // Each asterisk may stand for much; this must not take longer than the others.
         assert_eq!(found(&"*e".repeat(200)), [""; 0]);
+    }
+
+    #[test]
+    fn pattern_of_another_version_is_recognised() {
+        let ids = IDS.map(str::to_owned).into();
+        assert!(is_of_other_version("v2/agent/*", &ids) && is_of_other_version("v2/agent/fs/read", &ids));
+        assert!(
+            !["v1/agent/zzz", "fs/read", "vx/agent/*", "v2"].iter().any(|pattern| is_of_other_version(pattern, &ids))
+        );
     }
 
     #[test]
