@@ -75,7 +75,9 @@ impl Damage {
         let (lost, found) = (&from[begin..from.len() - end], &to[begin..to.len() - end]);
         match (lost, found) {
             _ if begin < EDGE || end < EDGE => None,
-            (lost, []) if is_plain(lost) && is_rare(lost) => Some(Self::Missing(part(lost))),
+            (lost, []) if is_plain(lost) && (is_rare(lost) || is_word(&from, begin..from.len() - end)) => {
+                Some(Self::Missing(part(lost)))
+            }
             ([], found) if is_plain(found) && begin >= found.len() + EDGE => {
                 let size = found.len();
                 let is_neighbour = from[begin - size..begin] == *found;
@@ -116,6 +118,12 @@ impl fmt::Display for Damage {
 fn is_plain(part: &[char]) -> bool {
     let is_usual = |c: &char| c.is_alphanumeric() || ".,:!?'\"-/".contains(*c);
     part.iter().all(is_usual) && part.iter().filter(|c| c.is_alphanumeric()).count() >= LETTERS
+}
+
+/// Whether a part is as short as a word, and does not stand next to itself, as in a loop.
+fn is_word(from: &[char], part: Range<usize>) -> bool {
+    let (size, word) = (part.len(), &from[part.clone()]);
+    size < SHORTEST && !from[..part.start].ends_with(word) && !from[part.end..].starts_with(word)
 }
 
 /// Returns the two parts of a range that stand there in the other order. The range may be too short, since the parts
@@ -218,6 +226,14 @@ fn split(original: &str, text: &str) -> Option<Damage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_counts_that_the_text_has_often_and_a_loop_does_not() {
+        let fruit = "The fig and the date and the pear and the plum are ripe.";
+        assert_eq!(Damage::of(fruit, &fruit.replace("pear and", "pear")), Some(Damage::Missing("and".to_owned())));
+        let praise = "This is very very very very good.";
+        assert_eq!(Damage::of(praise, &praise.replacen("very ", "", 1)), None);
+    }
 
     #[test]
     fn sees_damage_and_allows_other_forms() {

@@ -15,7 +15,8 @@ use crate::trace::ModelRequest;
 /// Correct but unusual: an agent that passes no history to its model at all, or only a summary of it, in another
 /// message, in the instructions, or after a request of its own to the model. So this fails only if the agent passed an
 /// earlier prompt to its model in a session that was not opened again, and a request after the load is no longer than
-/// that of the session's first prompt. A failed turn, a compaction and a slash command excuse a gap.
+/// that of the session's first prompt, or if the requests hold an earlier prompt and not the last one, since an agent
+/// that shortens its history keeps the latest turns. A failed turn, a compaction and a slash command excuse a gap.
 pub(super) fn decide_remembers(ctx: &CheckContext<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.turn.after == Some(after)) else { return };
     if leave_redacted(ctx, finish.exchange.n, ruling) {
@@ -37,6 +38,16 @@ pub(super) fn decide_remembers(ctx: &CheckContext<'_>, answer: &Answer<'_>, afte
             "history-not-in-model-request",
             "the agent asked its model without the earlier prompts of the session after {method}; expected them, as \
             without {method}",
+            method = after.method();
+            prompts = earlier.len()
+        ));
+    }
+    let done: Vec<&IntentPrompt> = earlier.iter().filter(|prompt| prompt.completed.is_some()).collect();
+    if lack_latest(log, &done) {
+        return ruling.proved_by(&[log.requests[0].n, log.whole.unwrap_or(contrast)]).fail(fact!(
+            "latest-turn-not-in-model-request",
+            "the agent asked its model without the latest prompt before {method}, but with an earlier one; expected \
+            both, as without {method}",
             method = after.method();
             prompts = earlier.len()
         ));
@@ -64,7 +75,13 @@ pub(super) fn decide_context(ctx: &CheckContext<'_>, session: &Session, ruling: 
         let history = asked.event.request.as_ref().map(history_of).unwrap_or_default();
         done.iter().any(|earlier| history.contains(&earlier.intent.as_str()))
     };
-    if log.requests.iter().any(holds) {
+    if lack_latest(log, &done) {
+        ruling.proved_by(&[log.requests[0].n, log.whole.unwrap_or(contrast)]).fail_in_case(fact!(
+            "latest-turn-not-in-model-request",
+            "the agent asked its model without the latest of the earlier prompts, but with another one; expected both";
+            prompts = done.len()
+        ));
+    } else if log.requests.iter().any(holds) {
         ruling.pass();
     } else if lack(log, &done) {
         ruling.proved_by(&[log.requests[0].n, contrast]).fail_in_case(fact!(
@@ -93,6 +110,21 @@ fn lack(log: &ModelLog, earlier: &[&IntentPrompt]) -> bool {
         is_as_short && request.tools.len() == tools && !request.cut && !earlier.iter().any(holds)
     };
     !earlier.is_empty() && !log.requests.is_empty() && log.requests.iter().all(lacks_history)
+}
+
+/// Whether each request for the last prompt holds one of these earlier ones, but not the last of them, although the
+/// session had passed all its prompts in order before.
+fn lack_latest(log: &ModelLog, earlier: &[&IntentPrompt]) -> bool {
+    let Some((latest, older)) = earlier.split_last() else { return false };
+    let lacks_latest = |asked: &ModelAsked| {
+        let Some(request) = asked.event.request.as_ref().filter(|request| !request.cut) else { return false };
+        let history = history_of(request);
+        let holds =
+            |prompt: &&IntentPrompt| prompt.intent != latest.intent && history.contains(&prompt.intent.as_str());
+        !history.contains(&latest.intent.as_str()) && older.iter().any(holds)
+    };
+    let is_same = log.prompts.last().is_some_and(|prompt| prompt.intent == latest.intent);
+    log.whole.is_some() && !is_same && !log.requests.is_empty() && log.requests.iter().all(lacks_latest)
 }
 
 /// Returns a request with the earlier prompts in another order, or with all of them several times.

@@ -366,6 +366,9 @@ impl Conversation {
         if let Some(turn) = session.turn.as_mut() {
             turn.note_permission(n, decision);
         }
+        if matches!(decision, Decision::Allowed | Decision::Rejected) {
+            session.selected.get_or_insert(n);
+        }
         let id = exchange.params.member("toolCall").and_then(|call| call.text("toolCallId"));
         let Some(tool) = id.and_then(|id| session.tools.get_mut(id)) else { return };
         if let Some(permission) = tool.permissions.iter_mut().find(|permission| permission.n == exchange.n) {

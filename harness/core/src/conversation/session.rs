@@ -89,6 +89,8 @@ pub struct Session {
     pub dropped: BTreeMap<(String, Option<String>), usize>,
     /// Whether the client answered a request for permission with anything but an option that allows.
     pub has_denied: bool,
+    /// The event of the first answer of the client that selected an option of a request for permission.
+    pub selected: Option<usize>,
     /// The user of each message id: id, with update variant and number of the prompt.
     pub message_ids: HashMap<String, (String, usize)>,
     /// The variant and message id of the last chunk.

@@ -91,6 +91,9 @@ pub struct TurnLog {
     /// A permission request that the client answered as cancelled directly after its cancel of another session: the
     /// events of that cancel and of the answer.
     pub swept: Option<(usize, usize)>,
+    /// A permission request that the client answered as cancelled at once, although the client cancelled only the turn
+    /// before: the events of that cancel and of the answer. Before that, its user selected an option in the session.
+    pub still_cancelled: Option<(usize, usize)>,
 }
 
 /// The turn before a turn.
@@ -309,17 +312,27 @@ impl Conversation {
         }
     }
 
-    /// Records that a permission request was answered as cancelled, too soon after the cancel of another session for a
-    /// user.
+    /// Records that a permission request was answered as cancelled, too soon for a user after the cancel of another
+    /// session, or after the request in a turn that follows a cancelled one.
     fn log_sweep(&mut self, (n, us): (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
         let Some(id) = exchange.session() else { return };
+        if Decision::of(&exchange.params, outcome) != Decision::Cancelled {
+            return;
+        }
+        let is_at_once = exchange.turn_cancelled.is_none() && between(exchange.us, us) < CANCEL_SWEEP;
+        let session = self.session(id).filter(|_| is_at_once);
+        let cancel = session.and_then(|session| {
+            let cancel = session.ended.as_ref()?.cancelled?;
+            session.selected.is_some_and(|selected| selected < cancel).then_some(cancel)
+        });
+        if let (Some(cancel), Some(log)) = (cancel, self.log_of(Some(id))) {
+            log.still_cancelled = log.still_cancelled.or(Some((cancel, n)));
+        }
         // The cancel of a session ends the work of its children as well.
         let others = self.turn_logs().filter(|(other, _)| *other != id && !self.is_below(id, other));
         let is_meant = |at: &&AtCancel| at.n > exchange.n && between(at.us, us) < CANCEL_SWEEP;
         let meant = others.filter_map(|(_, log)| log.at_cancel.as_ref()).find(is_meant).map(|at| at.n);
-        if let (Some(cancel), Some(log)) = (meant, self.log_of(Some(id)))
-            && Decision::of(&exchange.params, outcome) == Decision::Cancelled
-        {
+        if let (Some(cancel), Some(log)) = (meant, self.log_of(Some(id))) {
             log.swept = log.swept.or(Some((cancel, n)));
         }
     }

@@ -53,6 +53,8 @@ pub(crate) const LAYERS: &[Layered] = &[
     messages("asks-model-without-links", || AsksModel::with(Lapse::Links)),
     messages("asks-model-without-other-attachments", || AsksModel::with(Lapse::OtherAttachments)),
     messages("asks-model-newest-first-after-load", || AsksModel::with(Lapse::NewestFirstAfter("session/load"))),
+    messages("asks-model-without-newest-before-load", || AsksModel::with(Lapse::NewestBefore("session/load"))),
+    messages("asks-model-without-newest-before-resume", || AsksModel::with(Lapse::NewestBefore("session/resume"))),
     messages("asks-model-without-history-after-cancel", || AsksModel::with(Lapse::HistoryAfter("session/cancel"))),
     messages("asks-model-without-history-after-load", || AsksModel::with(Lapse::HistoryAfter("session/load"))),
     messages("asks-model-without-history-after-resume", || AsksModel::with(Lapse::HistoryAfter("session/resume"))),

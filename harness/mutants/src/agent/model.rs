@@ -31,6 +31,8 @@ pub(super) enum Lapse {
     HistoryAfter(&'static str),
     /// It passes the newest message first once this request opened the session again.
     NewestFirstAfter(&'static str),
+    /// It passes no more the newest turn from before this request, which opened the session again.
+    NewestBefore(&'static str),
     /// All sessions have one history.
     OneHistory,
     /// All sessions have the system prompt that was given last.
@@ -85,6 +87,11 @@ impl Layer for AsksModel {
         let id = if self.lapse == Lapse::OneHistory { "all" } else { id };
         if matches!(self.lapse, Lapse::HistoryAfter(opening) if message::calls(&message, opening)) {
             histories.0.remove(id);
+            histories.write();
+        }
+        if matches!(self.lapse, Lapse::NewestBefore(opening) if message::calls(&message, opening)) {
+            let history = histories.0.entry(id.to_owned()).or_default();
+            history.truncate(history.len().saturating_sub(2));
             histories.write();
         }
         if matches!(self.lapse, Lapse::NewestFirstAfter(opening) if message::calls(&message, opening)) {

@@ -19,6 +19,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 const CREATE: &str = "elicitation/create";
+const FORM: &str = "CreateElicitationRequest";
 const MODES: [&str; 2] = ["form", "url"];
 
 /// Returns the request and its mode.
@@ -27,9 +28,11 @@ fn asked<'m>(answer: &Answer<'m>) -> Option<(&'m Exchange, &'m str)> {
     Some((request, request.text("mode")?))
 }
 
-/// The client serves an advertised mode; errors other than -32601 may be caused by the request.
+/// The client serves an advertised mode; errors other than -32601 may be caused by the request. Invalid params are not
+/// the cause if the schema defines all of a form.
 ///
-/// Correct but unusual: a client that refuses a form with unknown types, or a URL that it does not trust.
+/// Correct but unusual: a client that refuses a form with unknown types, formats or patterns, one for a session that it
+/// does not know, or a URL that it does not trust.
 fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some((request, mode)) = asked(answer).filter(|(request, _)| !request.deliberate) else { return };
     if !MODES.contains(&mode) || !ctx.conversation.client_has(Feature::Elicitation(mode)) {
@@ -44,12 +47,61 @@ fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
             method = CREATE, mode;
             code = NO_METHOD
         )),
+        (_, Some(BAD_PARAMS)) if is_plain_form(ctx, request) => ruling.proved_by(&[request.n]).fail_in_case(fact!(
+            "valid-form-refused",
+            "the client answered a valid form with error -32602 (Invalid params); expected a result";
+            method = CREATE, code = BAD_PARAMS
+        )),
         (_, code) => ruling.proved_by(&[request.n]).inconclusive(fact!(
             "error-response",
             "the client answered {method} with {answer}, which may have its reason in the request",
             method = CREATE, answer = answer.outcome.describe(); code = code
         )),
     }
+}
+
+/// Whether the request is a form that the schema defines in all of its parts, for an open session or for a request of
+/// the client. Patterns and formats are left out, since a client may not know all of them.
+fn is_plain_form(ctx: &CheckContext<'_>, request: &Exchange) -> bool {
+    const MEMBERS: [&str; 16] = [
+        "type",
+        "title",
+        "description",
+        "default",
+        "enum",
+        "oneOf",
+        "anyOf",
+        "const",
+        "items",
+        "minItems",
+        "maxItems",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "required",
+    ];
+    const TYPES: [&str; 6] = ["object", "string", "number", "integer", "boolean", "array"];
+    fn is_plain(schema: &Value) -> bool {
+        match schema {
+            Value::Object(members) => members.iter().all(|(name, value)| match name.as_str() {
+                "properties" => value.as_object().is_some_and(|properties| properties.values().all(is_plain)),
+                "type" => value.as_str().is_some_and(|name| TYPES.contains(&name)),
+                "default" | "required" => true,
+                name => MEMBERS.contains(&name) && is_plain(value),
+            }),
+            Value::Array(items) => items.iter().all(is_plain),
+            _ => true,
+        }
+    }
+    let is_known = match request.session() {
+        Some(id) => ctx.conversation.session(id).is_some_and(|session| session.closed.is_none()),
+        None => request.params.member("requestId").is_some_and(|id| !id.is_null()),
+    };
+    is_known
+        && request.text("mode") == Some("form")
+        && ctx.conversation.edition.stable.problems(FORM, &request.params).is_empty()
+        && request.params.member("requestedSchema").is_some_and(is_plain)
 }
 
 /// "Requests using a mode the Client has not advertised produce JSON-RPC -32602." A client that advertises no mode may

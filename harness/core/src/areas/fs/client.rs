@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::agent::{READ, WRITE};
-use crate::areas::common::{NO_METHOD, decide_refused, proper};
+use crate::areas::common::{BAD_PARAMS, NO_METHOD, decide_refused, proper};
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, Outcome};
 use crate::fact;
@@ -18,6 +18,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("fs.read.unadvertised", On::Response(with!(refused, READ))).only(&[READ]),
     Check::client("fs.read.limit", On::Response(read_limit)).only(&[READ]),
     Check::client("fs.write.implemented", On::Response(with!(served, WRITE))).only(&[WRITE]),
+    Check::client("fs.write.implemented", On::Response(valid_write_refused)).only(&[WRITE]),
     Check::client("fs.write.unadvertised", On::Response(with!(refused, WRITE))).only(&[WRITE]),
     Check::client("fs.capability-honest", On::Response(with!(served, READ))).only(&[READ]),
     Check::client("fs.capability-honest", On::Response(with!(served, WRITE))).only(&[WRITE]),
@@ -27,7 +28,7 @@ pub(super) const CHECKS: &[Check] = &[
 ///
 /// Correct but unusual: the client refuses this file with another error, as without the user's consent, or sends an
 /// empty text; the result of writing is null or an object. These do not fail: only -32601 proves that the client serves
-/// no files.
+/// no files; see [`valid_write_refused`].
 fn served(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &mut Ruling<'_>) {
     if proper(answer, method).is_none() || !ctx.conversation.client_has(Feature::Method(method)) {
         return;
@@ -44,6 +45,31 @@ fn served(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &mu
             code = NO_METHOD
         )),
         _ => {}
+    }
+}
+
+/// Params that the schema defines are not invalid: -32602 for a text in a file directly in the working directory of an
+/// open session, whose plain name with an extension is hardly that of a directory.
+///
+/// Correct but unusual: another error, as without the user's consent, and a client that takes a recorded directory for
+/// another one by now.
+fn valid_write_refused(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(exchange) = proper(answer, WRITE).filter(|_| ctx.conversation.client_has(Feature::Method(WRITE))) else {
+        return;
+    };
+    let Some(session) = exchange.session().and_then(|id| ctx.conversation.session(id)) else { return };
+    let Some((folder, name)) = exchange.text("path").and_then(|path| path.rsplit_once('/')) else { return };
+    let is_plain_name =
+        name.contains('.') && name.chars().all(|letter| letter.is_ascii_alphanumeric() || ".-_".contains(letter));
+    let is_plain =
+        session.closed.is_none() && folder == session.cwd && exchange.text("content").is_some() && is_plain_name;
+    if is_plain && answer.outcome.error_code() == Some(BAD_PARAMS) {
+        ruling.proved_by(&[exchange.n]).fail_in_case(fact!(
+            "valid-write-refused",
+            "the client answered {method} for a file in the session's directory with error -32602 (Invalid params); \
+            expected a result",
+            method = WRITE; code = BAD_PARAMS
+        ));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Area `load`: the request, what comes before and after its response, and the turns after it.
 
-use super::{LOAD, USER};
+use super::{AGENT, LOAD, USER};
 use crate::areas::common::{decide_continues, decide_implemented, is_history, note_null, plain, repeats_history};
 use crate::areas::remembered::decide_remembers;
 use crate::areas::{Check, CheckContext, On};
@@ -130,16 +130,27 @@ fn replay_valid(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruli
 }
 
 /// "each `messageId` is an opaque, unique identifier for the replayed message": a user's and an agent's message never
-/// share one.
+/// share one, nor do the answers to two messages of the user.
 ///
 /// Correct but unusual: the replay uses the ids of the live turns again, gives a thought the id of its message, or
-/// gives no ids. Only an id that a user's and an agent's message of one replay share fails.
-fn message_ids_unique(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+/// gives no ids; the agent went on with its message after a second prompt during its turn. So only an id that a user's
+/// and an agent's message of one replay share fails, and in a case one that comes again after a message of the user.
+fn message_ids_unique(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = update.known.filter(|session| session.loading.is_some() && session.turn.is_none());
     let Some(session) = session.filter(|_| update.variant.ends_with("_chunk") && is_history(update.variant)) else {
         return;
     };
     let Some(id) = update.body.text("messageId") else { return };
+    let last = session.loading.and_then(|load| ctx.areas.load.replayed_id(update.session, load, id));
+    let follows_user = |place: usize| session.replay[place..].iter().any(|(variant, _)| variant == USER);
+    if let Some((_, n)) = last.filter(|(place, _)| update.variant == AGENT && follows_user(*place) && !session.uneven) {
+        return ruling.proved_by(&[n]).fail_in_case(fact!(
+            "id-of-two-messages",
+            "the agent replayed the messageId `{message_id}` again after a message of the user; expected one message \
+            per id",
+            message_id = id; pointer = "/params/update/messageId"
+        ));
+    }
     match session.message_ids.get(id) {
         Some((variant, _)) if (variant == USER) != (update.variant == USER) => ruling.fail(fact!(
             "id-of-two-kinds",

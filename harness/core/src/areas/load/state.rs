@@ -24,6 +24,16 @@ pub struct State {
     notices: BySession<BTreeSet<String>>,
     tools: BySession<ToolReports>,
     attachments: BySession<Attachments>,
+    replayed_ids: BySession<ReplayedIds>,
+}
+
+/// The message ids of the agent's messages in a replay.
+#[derive(Debug, Clone, Default)]
+struct ReplayedIds {
+    /// The event of the `session/load`.
+    load: Option<usize>,
+    /// The number of pieces of content before the last chunk with each id, with the event of that chunk.
+    last: BTreeMap<String, (usize, usize)>,
 }
 
 /// How the agent reported the tool calls of a session.
@@ -124,6 +134,13 @@ impl State {
         reports.map_or(&[], |reports| reports.again.as_slice())
     }
 
+    /// Returns the last chunk with this id of a message of the agent in a replay, and the number of pieces of content
+    /// before it.
+    pub(super) fn replayed_id(&self, session: &str, load: usize, id: &str) -> Option<(usize, usize)> {
+        let known = self.replayed_ids.get(session).filter(|known| known.load == Some(load))?;
+        known.last.get(id).copied()
+    }
+
     pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
         let Some(id) = call.text("sessionId").filter(|_| event.from == Party::Client && call.id.is_some()) else {
             return;
@@ -143,6 +160,7 @@ impl State {
         match update.variant {
             "notice" => self.learn_notice(session, update),
             "user_message_chunk" => self.learn_attachment(session, update),
+            "agent_message_chunk" => self.learn_id(event.n, session, update),
             "tool_call" | "tool_call_update" => {
                 let Some(id) = update.body.text("toolCallId") else { return };
                 let reports = self.tools.entry(update.session);
@@ -180,7 +198,19 @@ impl State {
         known.replayed.extend(attached.filter(|_| known.replayed.len() < MOST));
     }
 
+    fn learn_id(&mut self, n: usize, session: &Session, update: &UpdateSeen<'_>) {
+        let Some((load, id)) = session.loading.zip(update.body.text("messageId")) else { return };
+        let known = self.replayed_ids.entry(update.session);
+        if known.load != Some(load) {
+            *known = ReplayedIds { load: Some(load), last: BTreeMap::new() };
+        }
+        if known.last.len() < MOST || known.last.contains_key(id) {
+            known.last.insert(id.to_owned(), (session.replay.len(), n));
+        }
+    }
+
     pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
+        self.replayed_ids.forget(conversation, memory);
         self.notices.forget(conversation, memory);
         self.tools.forget(conversation, memory);
         self.attachments.forget(conversation, memory);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::areas::common::{BAD_PARAMS, NO_METHOD, is_passed_over, proper};
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::timing::{LATER_TURN_OVER, USER_CROSSING, between, millis};
-use crate::conversation::{Answer, CallSeen, Conversation, Decision, Exchange, Outcome};
+use crate::conversation::{Answer, CallSeen, Conversation, Decision, Exchange, Outcome, TurnLog};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
@@ -25,6 +25,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::client("permission.other-session", On::Response(kept_for_other_session)).only(&[ASK]),
     Check::client("permission.other-session", On::Call(swept_before_prompt)).only(&["session/prompt"]),
     Check::client("permission.other-session", On::End(swept_before_fence)),
+    Check::client("permission.cancel-not-sticky", On::Response(decided_after_cancel)).only(&[ASK]),
+    Check::client("permission.cancel-not-sticky", On::Call(cancelled_before_prompt)).only(&["session/prompt"]),
+    Check::client("permission.cancel-not-sticky", On::End(cancelled_before_fence)),
 ];
 
 const ASK: &str = "session/request_permission";
@@ -283,7 +286,58 @@ fn kept_for_other_session(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &
     }
 }
 
-/// As above. A user may dismiss a question at any time, so only an answer right after the cancel of another session
+/// "If the current prompt turn gets cancelled": a question in a later turn is for the user again.
+fn decided_after_cancel(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some(request) = proper(answer, ASK).filter(|request| request.turn_cancelled.is_none()) else { return };
+    let session = request.session().and_then(|id| ctx.conversation.session(id));
+    let follows_cancel =
+        session.and_then(|session| session.ended.as_ref()).is_some_and(|ended| ended.cancelled.is_some());
+    if chosen(answer.outcome).is_some() && follows_cancel {
+        ruling.pass();
+    }
+}
+
+/// As above. A user may dismiss a question at any time, and a client may decline all of them. So only an answer at once
+/// counts, in a session whose user selected an option before the cancel, and without a cancel of this turn.
+fn cancelled_before_prompt(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
+    if let Some(id) = call.text_of("session/prompt", "sessionId") {
+        decide_still_cancelled(ctx.conversation, id, ctx.n, ruling);
+    }
+}
+
+/// As above, until a later request was answered.
+fn cancelled_before_fence(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let Some(fence) = ctx.conversation.fence else { return };
+    for id in ctx.conversation.sessions.keys() {
+        decide_still_cancelled(ctx.conversation, id, fence, ruling);
+    }
+}
+
+/// Fails a turn that ended before the event `now` without a cancel although its permission request was answered as
+/// cancelled, like one of the turn before.
+fn decide_still_cancelled(conversation: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'_>) {
+    let Some(turn) = spared_turn(conversation, id, now) else { return };
+    if let Some((cancel, answer)) = turn.still_cancelled {
+        let fact = fact!(
+            "later-turn-swept",
+            "the client answered a permission request as cancelled at once, although it had cancelled only an earlier \
+            turn; expected the decision of its user";
+            session_id = id, pointer = "/result/outcome"
+        );
+        ruling.proved_by(&[answer, cancel]).fail_if(conversation.whole, fact);
+    }
+}
+
+/// Returns the last turn of a session, if it ended before the event `now` and nothing cancelled it.
+fn spared_turn<'c>(conversation: &'c Conversation, id: &str, now: usize) -> Option<&'c TurnLog> {
+    let session =
+        conversation.session(id).filter(|session| session.closed.is_none() && session.idle_cancel.is_none())?;
+    let turn = session.log.as_ref()?;
+    let spared = turn.at_cancel.is_none() && turn.disturbed.is_none() && !turn.cancel_requested;
+    (spared && turn.ended.is_some_and(|(ended, _)| ended < now)).then_some(turn)
+}
+
+/// As [`kept_for_other_session`]. A user may dismiss a question at any time, so only an answer right after the cancel of another session
 /// counts, without a cancel of its own session until the client continues there.
 fn swept_before_prompt(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.text_of("session/prompt", "sessionId") {
@@ -305,11 +359,8 @@ fn swept_before_fence(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// Correct but unusual: a user who stops everything, and whose client answers the open requests before it cancels each
 /// session; a turn may be over by then. A case knows the acts of its user; a recording does not.
 fn decide_sweep(conversation: &Conversation, id: &str, now: usize, ruling: &mut Ruling<'_>) {
-    let session = conversation.session(id).filter(|session| session.closed.is_none() && session.idle_cancel.is_none());
-    let Some(turn) = session.and_then(|session| session.log.as_ref()) else { return };
-    let spared = turn.at_cancel.is_none() && turn.disturbed.is_none() && !turn.cancel_requested;
-    let over = turn.ended.is_some_and(|(ended, _)| ended < now);
-    if let Some((cancel, answer)) = turn.swept.filter(|_| spared && over) {
+    let Some(turn) = spared_turn(conversation, id, now) else { return };
+    if let Some((cancel, answer)) = turn.swept {
         let fact = fact!(
             "other-session-swept",
             "the client answered a permission request of `{session_id}` as cancelled when it cancelled another session",
