@@ -2,6 +2,8 @@
 
 mod state;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 pub use self::state::State;
@@ -38,7 +40,8 @@ const POINTER: &str = "/params/update/entries";
 /// proves nothing: only one does that contains entries missing in the previous list, and lacks those in it.
 ///
 /// Correct but unusual: the agent removes entries, drops the whole plan, replaces it by another one, or restores an
-/// entry that it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive.
+/// entry that it had removed. Only a case fails, whose plan has entries that stay; a recording is inconclusive. See
+/// also [`left_out`].
 fn complete(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     if update.known.is_some() && update.variant == "plan" {
         compare(ctx, (update.session, ""), entries(update.body), POINTER, ruling);
@@ -110,12 +113,61 @@ fn compare(ctx: &CheckContext<'_>, (session, id): (&str, &str), now: &[Value], p
             "the agent dropped the entry `{entry}` from the plan and sent it again",
             entry = text; pointer = pointer
         )),
+        None if now.is_subset(&before)
+            && let Some((n, entry)) = left_out(ctx, session, &plan.entries, &now) =>
+        {
+            ruling.proved_by(&[n]).fail_in_case(fact!(
+                "entry-left-out",
+                "the agent sent a plan without the entry `{entry}`, which its model has in the plan; expected all entries",
+                entry; pointer = pointer
+            ));
+        }
         None if now.is_subset(&before) && now.len() < before.len() => ruling.inconclusive(fact!(
             "shorter-plan",
             "the agent sent a plan with {actual} of the {before} entries of the last one",
             actual = now.len(), before = before.len(); pointer = pointer
         )),
         None => ruling.pass(),
+    }
+}
+
+/// Returns an entry that a plan lacks although each list of the model with entries of the plan has it, in this turn;
+/// with the event of such a list.
+///
+/// Correct but unusual: an agent that removes entries which are completed.
+fn left_out<'p>(
+    ctx: &CheckContext<'_>,
+    session: &str,
+    before: &'p [Value],
+    now: &BTreeSet<String>,
+) -> Option<(usize, &'p str)> {
+    let model = &ctx.conversation.session(session)?.model;
+    let mut lists: Vec<(usize, BTreeSet<String>)> = Vec::new();
+    for asked in &model.requests {
+        for call in asked.event.answer.iter().flat_map(|answer| &answer.calls) {
+            let arguments = call.arguments.text.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+            lists.extend(arguments.iter().flat_map(texts_of_lists).map(|list| (asked.n, list)));
+        }
+    }
+    lists.retain(|(_, list)| now.iter().any(|entry| list.contains(entry)));
+    let (n, _) = lists.last().filter(|_| !model.is_uncertain)?;
+    let is_open = |entry: &&Value| entry.text("status") != Some("completed");
+    let mut open = before.iter().filter(is_open).filter_map(|entry| entry.text("content"));
+    let entry = open.find(|entry| !now.contains(*entry) && lists.iter().all(|(_, list)| list.contains(*entry)))?;
+    Some((*n, entry))
+}
+
+/// Returns the texts of the items of each list in a value, one set for each list.
+fn texts_of_lists(value: &Value) -> Vec<BTreeSet<String>> {
+    let texts_of = |item: &Value| match item {
+        Value::String(text) => vec![text.clone()],
+        Value::Object(members) => members.values().filter_map(|value| value.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    };
+    match value {
+        Value::Array(items) => vec![items.iter().flat_map(texts_of).collect()],
+        Value::Object(members) => members.values().flat_map(texts_of_lists).collect(),
+        _ => Vec::new(),
     }
 }
 

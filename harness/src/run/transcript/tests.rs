@@ -287,6 +287,11 @@ fn act_right_after_a_message_is_not_fenced() {
     let ends = |steps: &[&str]| end_with_fence(&case("", steps).steps);
     assert!(ends(&[INITIALIZE, answer, "fence: {}"]));
     assert!(ends(&[INITIALIZE, answer, "fence: {}", "file: { path: <cwd>/a, absent: true }"]));
-    assert!(!ends(&[INITIALIZE, answer, "fence: {}", "client: { method: $/cancel_request, params: { requestId: 9 } }"]));
+    assert!(!ends(&[
+        INITIALIZE,
+        answer,
+        "fence: {}",
+        "client: { method: $/cancel_request, params: { requestId: 9 } }"
+    ]));
     assert!(!ends(&[INITIALIZE, answer]));
 }
