@@ -23,8 +23,8 @@ const WORTH_A_START: usize = 12;
 /// Returns the conversations of a run: the positions of their cases, in the order of running.
 ///
 /// A run may end at a time limit, so the parts of the large conversation that cover most MUSTs come first, then short
-/// ones for further MUSTs, and the others by their size. MUSTs about what only the tester offers do not count, since few
-/// programs use all of that.
+/// ones for further MUSTs, and the others by their size. MUSTs about what only the tester offers do not count, since
+/// few programs use all of that.
 pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Vec<usize>> {
     let mut planned = by_size(cases, jobs, alone);
     let begins = |conversation: &[usize]| opening(&cases[conversation[0]]);
@@ -76,8 +76,8 @@ fn by_size(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Ve
         group.sort_by_key(|&index| place(&cases[index]));
         let parts = (group.len() / WORTH_A_START).clamp(1, jobs.max(1));
         let (usual, late) = group.split_at(group.partition_point(|&index| !is_late(&cases[index])));
-        // The first results of a run are those of the few cases that cover most, the most first. Those with long commands
-        // come after the quick ones, which show whether it is worth waiting for a command.
+        // The first results of a run are those of the few cases that cover most, the most first. Those with long
+        // commands come after the quick ones, which show whether it is worth waiting for a command.
         let covering = covering(cases, usual, &[]);
         let mut usual = usual.to_vec();
         let place = |index| covering.iter().position(|&covers| covers == index).unwrap_or(covering.len());

@@ -132,7 +132,7 @@ fn compare(ctx: &CheckContext<'_>, (session, id): (&str, &str), now: &[Value], p
 }
 
 /// Returns an entry that a plan lacks although each list of the model with entries of the plan has it, in this turn;
-/// with the event of such a list.
+/// with the event of the last list.
 ///
 /// Correct but unusual: an agent that removes entries which are completed.
 fn left_out<'p>(

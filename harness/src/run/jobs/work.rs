@@ -33,7 +33,7 @@ pub(super) struct WorkState {
     /// Whether no further conversation begins.
     closed: bool,
     /// The running conversations of several cases, by their numbers.
-    going: BTreeMap<usize, Going>,
+    conversations: BTreeMap<usize, Started>,
 }
 
 impl WorkState {
@@ -44,14 +44,14 @@ impl WorkState {
 
     /// Moves cases of the conversation that has been in its current case for the longest, to those that wait.
     pub(super) fn take_from_stuck(&mut self, now: Instant) {
-        let stuck = self.going.values_mut().filter(|going| going.is_stuck(now));
-        let Some(longest) = stuck.min_by_key(|going| going.since) else { return };
+        let stuck = self.conversations.values_mut().filter(|started| started.is_stuck(now));
+        let Some(longest) = stuck.min_by_key(|started| started.since) else { return };
         self.waiting.push_back(Planned { cases: longest.give(), mode: RunMode::Shared });
     }
 }
 
 /// A running conversation of several cases.
-struct Going {
+struct Started {
     /// The positions of its cases, without those that other jobs took.
     cases: Vec<usize>,
     /// The number of those that have begun.
@@ -67,7 +67,7 @@ struct Going {
 /// second, those that await an answer which never comes 20 to 60 s, and the first one may be one of these.
 const STUCK: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(20)];
 
-impl Going {
+impl Started {
     /// Whether other cases wait for the current one longer than a further process would take to begin with them.
     fn is_stuck(&self, now: Instant) -> bool {
         let in_case = now.saturating_duration_since(self.since);
@@ -179,8 +179,8 @@ impl Work {
     /// Notes that a conversation of several cases begins with the first one.
     pub(super) fn begin(&self, number: usize, cases: &[usize]) {
         let now = Instant::now();
-        let going = Going { cases: cases.to_vec(), begun: 1, start: now, first: None, since: now };
-        self.lock().going.insert(number, going);
+        let started = Started { cases: cases.to_vec(), begun: 1, start: now, first: None, since: now };
+        self.lock().conversations.insert(number, started);
     }
 
     /// Notes that all cases of a conversation that have begun are over, and gives some of the others to a job that has
@@ -188,13 +188,13 @@ impl Work {
     pub(super) fn next_case(&self, number: usize, is_useless: impl Fn(usize) -> bool) -> Option<usize> {
         let mut state = self.lock();
         let is_wanted = state.is_wanted();
-        let going = state.going.get_mut(&number)?;
-        going.are_over(Instant::now());
+        let started = state.conversations.get_mut(&number)?;
+        started.are_over(Instant::now());
         // The next job skips the cases that would hang, and goes on with the others.
-        let next = going.cases.get(going.begun).copied().filter(|&next| !is_useless(next))?;
-        let shares = is_wanted && going.is_worth_sharing();
-        going.begun += 1;
-        let given = if shares { going.give() } else { Vec::new() };
+        let next = started.cases.get(started.begun).copied().filter(|&next| !is_useless(next))?;
+        let shares = is_wanted && started.is_worth_sharing();
+        started.begun += 1;
+        let given = if shares { started.give() } else { Vec::new() };
         if !given.is_empty() && !state.closed {
             state.waiting.push_front(Planned { cases: given, mode: RunMode::Shared });
             self.changed.notify_one();
@@ -204,8 +204,8 @@ impl Work {
 
     /// Notes that a conversation has ended after this many cases, and returns the others that no job took.
     pub(super) fn end(&self, number: usize, done: usize) -> Vec<usize> {
-        let going = self.lock().going.remove(&number);
-        going.and_then(|going| going.cases.get(done..).map(<[usize]>::to_vec)).unwrap_or_default()
+        let started = self.lock().conversations.remove(&number);
+        started.and_then(|started| started.cases.get(done..).map(<[usize]>::to_vec)).unwrap_or_default()
     }
 }
 

@@ -99,6 +99,7 @@ fn is_plain_form(ctx: &CheckContext<'_>, request: &Exchange) -> bool {
         None => request.params.member("requestId").is_some_and(|id| !id.is_null()),
     };
     is_known
+        && !ctx.conversation.is_redacted
         && request.text("mode") == Some("form")
         && ctx.conversation.edition.stable.problems(FORM, &request.params).is_empty()
         && request.params.member("requestedSchema").is_some_and(is_plain)

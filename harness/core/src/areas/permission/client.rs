@@ -337,8 +337,8 @@ fn spared_turn<'c>(conversation: &'c Conversation, id: &str, now: usize) -> Opti
     (spared && turn.ended.is_some_and(|(ended, _)| ended < now)).then_some(turn)
 }
 
-/// As [`kept_for_other_session`]. A user may dismiss a question at any time, so only an answer right after the cancel of another session
-/// counts, without a cancel of its own session until the client continues there.
+/// As [`kept_for_other_session`]. A user may dismiss a question at any time, so only an answer right after the cancel
+/// of another session counts, without a cancel of its own session until the client continues there.
 fn swept_before_prompt(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     if let Some(id) = call.text_of("session/prompt", "sessionId") {
         decide_sweep(ctx.conversation, id, ctx.n, ruling);
