@@ -16,6 +16,15 @@ pub fn option_id(option: &Value) -> Option<&str> {
     option.text("id").or(option.text("configId"))
 }
 
+/// Whether a value is one of an option: of its list, or a boolean.
+fn offers(option: &Value, value: &Value) -> bool {
+    match value {
+        Value::String(text) => option_values(option).any(|offered| offered == text),
+        Value::Bool(_) => option.text("type") == Some("boolean"),
+        _ => false,
+    }
+}
+
 /// Returns the values that a select offers, flat or in groups.
 pub fn option_values(option: &Value) -> impl Iterator<Item = &str> {
     entries(option).filter_map(|entry| entry.text("value"))
@@ -74,8 +83,8 @@ impl Session {
             "session/set_config_option" => {
                 let mut meant =
                     self.options.iter().flatten().filter(|option| option_id(option) == exchange.text("configId"));
-                let value = exchange.text("value");
-                value.is_some() && meant.any(|option| option_values(option).any(|offered| Some(offered) == value))
+                let value = exchange.params.member("value");
+                value.is_some_and(|value| meant.any(|option| offers(option, value)))
             }
             _ => false,
         }

@@ -153,11 +153,12 @@ pub(in crate::areas) fn decide_listed_refused(
         trials.contrast(|trial| trial.exchange.params.member(member) == value, is_refused, alike)
     });
     if let Some((trial, events)) = proof {
+        let value = trial.exchange.params.member(member).unwrap_or(&Value::Null);
         ruling.proved_by(&events).fail(fact!(
             "listed-value-refused",
             "the agent called each {method} with the listed value `{actual}` invalid, and none with another one; \
             expected it to accept every listed value",
-            method, actual = trial.exchange.text(member);
+            method, actual = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             code = trial.error
         ));
     }
