@@ -146,6 +146,10 @@ fn found(program: Program, fault: &str, requirements: &str) -> Result<(), Failed
         ];
         args.extend(alone.iter().flat_map(|case| ["--skip", *case]));
     }
+    if program == V2_OF_CLIENT {
+        // It asks after a cancel, so it finds what the client answers wrongly then.
+        args.extend(["--skip", "v2/client/permission/after-stopped-work"]);
+    }
     let output = explore_mutant(folder.path(), program, &mutant, &args)?;
     let report: RunReport = serde_json::from_slice(&fs::read(folder.path().join("report.json"))?)?;
     let failed = report.cases.iter().find(|case| case.verdict == Verdict::Fail);

@@ -162,9 +162,10 @@ pub(crate) fn is_own_value(value: &str) -> bool {
 /// The first turn of a session that was opened again must succeed.
 ///
 /// Correct but unusual: the agent refuses the prompt since the session was closed or deleted meanwhile, the user has
-/// not chosen a model or logged in, or the agent does not take this kind of content; or the agent accepts the prompt,
-/// works on it, and then ends the turn with an error. A refusal fails only where the agent did nothing in the turn, an
-/// earlier turn on this connection ended with a stop reason without a choice of the client, and no such cause exists.
+/// not chosen a model or logged in, or the agent takes no empty prompt or not this kind of content; or the agent
+/// accepts the prompt, works on it, and then ends the turn with an error. A refusal fails only where the agent did
+/// nothing in the turn, an earlier turn on this connection ended with a stop reason without a choice of the client, and
+/// no such cause exists.
 pub(crate) fn decide_continues(ctx: &CheckContext<'_>, answer: &Answer<'_>, after: Opening, ruling: &mut Ruling<'_>) {
     /// Refusals of the prompt itself: the message is not understood, or the session does not exist.
     const REFUSALS: [i64; 4] = [-32600, NO_METHOD, BAD_PARAMS, -32002];
@@ -174,10 +175,9 @@ pub(crate) fn decide_continues(ctx: &CheckContext<'_>, answer: &Answer<'_>, afte
     if turn.n != exchange.n || turn.after != Some(after) || session.is_some_and(|session| session.deleted) {
         return;
     }
-    // Content of other kinds may be refused because of the kind.
-    let blocks = exchange.params.member("prompt").and_then(Value::as_array);
-    let plain =
-        blocks.is_some_and(|blocks| blocks.iter().all(|block| block.member("text").is_some_and(Value::is_string)));
+    // Content of other kinds may be refused because of the kind, and a prompt without text because it is empty.
+    let texts: Option<Vec<&str>> = exchange.params.list("prompt").iter().map(|block| block.text("text")).collect();
+    let plain = texts.is_some_and(|texts| texts.iter().any(|text| !text.trim().is_empty()));
     let gone = session.is_some_and(|session| session.closed.is_some())
         || turn.closed.is_some()
         || exchange.session().is_some_and(|id| ctx.conversation.deleted.contains_key(id));
