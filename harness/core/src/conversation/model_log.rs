@@ -88,11 +88,20 @@ pub struct Reported {
     pub text: String,
     /// Whether a part of the answer is or may be something else, such as a thought or a link.
     pub is_mixed: bool,
+    /// The message of the last text.
     message: Option<String>,
+    /// The bytes before that message.
+    start: usize,
+    /// The ids of the messages before that one.
+    earlier: Vec<String>,
 }
 
 /// The most prompts of a session, and the most requests for one prompt.
 const MOST: usize = 64;
+
+/// The updates that hold a part of an answer, which may be something else than text. In version 2 no update is content
+/// of a turn.
+const OF_ANSWER: [&str; 4] = ["agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk"];
 
 /// The bytes of the longest text that is remembered.
 const MOST_TEXT: usize = 256 << 10;
@@ -255,18 +264,26 @@ impl ModelLog {
         let text = match update.variant {
             "user_message" | "user_message_chunk" | "tool_call" | "tool_call_update" | "plan" => return,
             "agent_message_chunk" => update.text().map(str::to_owned),
-            // It replaces what came before.
-            "agent_message" if id.is_some() && id != reported.message.as_deref() => sole_texts(update.body),
+            // Without content, it changes other members.
+            "agent_message" if update.body.member("content").is_none() => return,
+            "agent_message" if id.is_some() => sole_texts(update.body),
             _ => None,
         };
         let Some(text) = text.filter(|text| reported.text.len() + text.len() <= MOST_TEXT) else {
-            reported.is_mixed |= is_content;
+            reported.is_mixed |= is_content || OF_ANSWER.contains(&update.variant);
             return;
         };
-        if reported.message.as_deref() != id && !reported.text.is_empty() {
-            reported.text.push('\n');
+        if reported.message.as_deref() != id {
+            reported.is_mixed |= id.is_some_and(|id| reported.earlier.iter().any(|earlier| earlier == id));
+            if !reported.text.is_empty() {
+                reported.text.push('\n');
+            }
+            let before = std::mem::replace(&mut reported.message, id.map(str::to_owned));
+            reported.earlier.extend(before);
+            reported.start = reported.text.len();
+        } else if update.variant == "agent_message" {
+            reported.text.truncate(reported.start);
         }
-        reported.message = id.map(str::to_owned);
         reported.text.push_str(&text);
     }
 
