@@ -118,7 +118,8 @@ fn compare(ctx: &CheckContext<'_>, (session, id): (&str, &str), now: &[Value], p
         {
             ruling.proved_by(&[n]).fail_in_case(fact!(
                 "entry-left-out",
-                "the agent sent a plan without the entry `{entry}`, which its model has in the plan; expected all entries",
+                "the agent sent a plan without the entry `{entry}`, which its model has in the plan; expected all \
+                entries",
                 entry; pointer = pointer
             ));
         }
