@@ -119,8 +119,8 @@ fn without_tools(reason: &ReasonReport, wants_model: bool, asked_model: bool, fi
         }
         None if asked_model => {
             format!(
-                "{cases} an agent that does what the scripted model answers, mostly by calls of tools; -v lists what the \
-                 model was asked"
+                "{cases} an agent that does what the scripted model answers, mostly by calls of tools; -v lists what \
+                 the model was asked"
             )
         }
         None if wants_model => {

@@ -51,8 +51,8 @@ fn served(ctx: &CheckContext<'_>, answer: &Answer<'_>, method: &str, ruling: &mu
 /// Params that the schema defines are not invalid: -32602 for a text in a file directly in the working directory of an
 /// open session, whose plain name with an extension is hardly that of a directory.
 ///
-/// Correct but unusual: another error, as without the user's consent, and a client that takes a recorded directory for
-/// another one by now.
+/// Correct but unusual: another error, as without the user's consent. A recording does not fail, since its directory
+/// may not have been there.
 fn valid_write_refused(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = proper(answer, WRITE).filter(|_| ctx.conversation.client_has(Feature::Method(WRITE))) else {
         return;
