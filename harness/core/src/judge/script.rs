@@ -57,7 +57,9 @@ pub(in crate::judge) fn judge_step(
             Outcome::Ended if conversation.initialized.is_some() && ended_unexplained(step, subject) => {
                 ruling.proved_by(&with_cause_of_exit(conversation, step)).fail(step_fact(step, subject));
             }
-            Outcome::TimedOut if was_passed_over(conversation, step, has(Flag::AnyRequest)) => {
+            Outcome::TimedOut
+                if was_passed_over(conversation, step, has(Flag::AnyRequest)) || was_left_out(conversation, step) =>
+            {
                 ruling.proved_by(&step.events).fail(fact!(
                     "unanswered-before-later",
                     "{step}, but answered a later request",
@@ -107,6 +109,19 @@ fn was_passed_over(conversation: &Conversation, step: &StepEvent, of_any: bool) 
     let passed = |open: &Exchange| alone(&open.method) && usual(open) && conversation.fence.is_some_and(|n| n > open.n);
     // Only the tester's requests are awaited, whichever party it is.
     conversation.open.values().any(|open| waited_for(open) && passed(open))
+}
+
+/// Whether the step waited for the answer to a question of the agent, and the client answered such questions of the
+/// case that came before and after it. The user has answered each, or the case would not require the answer.
+fn was_left_out(conversation: &Conversation, step: &StepEvent) -> bool {
+    let Some(open) = conversation.open_of(Party::Agent).find(|open| step.events.contains(&open.n)) else {
+        return false;
+    };
+    let answered = || {
+        let of_case = conversation.trials.of(Party::Agent).map(|trial| &trial.exchange);
+        of_case.filter(|other| other.method == open.method && conversation.is_of_case(other.n))
+    };
+    answered().any(|other| other.n < open.n) && answered().any(|other| other.n > open.n)
 }
 
 /// Whether the subject sent nothing after the awaited request, although it answered a fence before. Then it is not a
