@@ -32,8 +32,8 @@ fn patches<'p>(payload: &'p Payload<'p>) -> impl Iterator<Item = (String, &'p Va
 /// "One or more `diff --git` sections … every path MUST be absolute … and MUST NOT have a prefix … Surrounding commit
 /// metadata and email envelopes MUST NOT be included."
 ///
-/// Correct but unusual: quoted paths, paths of Windows, `/dev/null`, empty lines at the start, and sections without
-/// hunks, such as a change of a mode.
+/// Correct but unusual: quoted paths, paths of Windows, `/dev/null`, empty lines at the start, sections without hunks,
+/// such as a change of a mode, and hunks whose empty lines have lost their blank.
 fn patch_format(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (pointer, _, text) in patches(payload) {
         let Some(first) = text.lines().find(|line| !line.trim().is_empty()) else { continue };
@@ -49,6 +49,12 @@ fn patch_format(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling
                 "patch-path-relative",
                 "the agent sent a git_patch with the path `{path}`; expected an absolute one without a prefix",
                 path; method = payload.method, pointer = pointer
+            )
+        } else if let Some(header) = hunk_of_other_length(text) {
+            fact!(
+                "patch-hunk-length",
+                "the agent sent a git_patch with a hunk of another length than its header `{actual}` says",
+                actual = header; method = payload.method, pointer = pointer
             )
         } else {
             ruling.pass();
@@ -123,6 +129,39 @@ fn is_modification(patch: &str) -> bool {
     is_plain && parts.peek().is_some() && parts.all(has_both)
 }
 
+/// Returns the header of the first hunk that has fewer or more lines than it says.
+fn hunk_of_other_length(patch: &str) -> Option<&str> {
+    let mut lines = patch.lines().peekable();
+    while let Some(header) = lines.next() {
+        let Some((mut before, mut after)) = hunk_lengths(header) else { continue };
+        while let Some(line) =
+            lines.next_if(|line| matches!(line.as_bytes().first(), None | Some(b' ' | b'-' | b'+' | b'\\')))
+        {
+            let (old, new) = match line.as_bytes().first() {
+                Some(b'-') => (1, 0),
+                Some(b'+') => (0, 1),
+                Some(b'\\') => (0, 0),
+                // Empty lines after the hunk belong to no line of the file.
+                None if (before, after) == (0, 0) => (0, 0),
+                _ => (1, 1),
+            };
+            (before, after) = (before - old, after - new);
+        }
+        if (before, after) != (0, 0) {
+            return Some(header);
+        }
+    }
+    None
+}
+
+/// Returns the numbers of lines before and after the change that the header of a hunk says.
+fn hunk_lengths(header: &str) -> Option<(i64, i64)> {
+    let (ranges, _) = header.strip_prefix("@@ -")?.split_once(" @@")?;
+    let (before, after) = ranges.split_once(" +")?;
+    let length = |range: &str| range.split_once(',').map_or(Some(1), |(_, length)| length.parse().ok());
+    Some((length(before)?, length(after)?))
+}
+
 /// Returns the unquoted paths in the headers of a patch. A header with different paths, or with blanks in them, has no
 /// unique reading; the lines below it name them again.
 fn paths(patch: &str) -> Vec<String> {
@@ -154,7 +193,7 @@ fn paths(patch: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::paths;
+    use super::{hunk_of_other_length, paths};
 
     #[test]
     fn reads_paths_with_blanks_and_renames() {
@@ -162,5 +201,20 @@ mod tests {
             diff --git /c /d\nsimilarity index 100%\nrename from /c\nrename to /d\n";
         assert_eq!(paths(text), ["/a b", "/dev/null", "/a b", "/c", "/d", "/c", "/d"]);
         assert_eq!(paths("diff --git \"/\\303\\244\" \"/\\303\\244\"\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn counts_the_lines_of_hunks() {
+        let patch = |header: &str| {
+            format!("diff --git /a /a\n--- /a\n+++ /a\n{header}\n x\n-y\n+z\n\\ No newline at end of file\n\n")
+        };
+        for right in ["@@ -1,2 +1,2 @@", "@@ -1,2 +1,2 @@ fn x()", "@@ -one,two +1,2 @@", "@@@ -1,2 -1,2 +1,9 @@@"] {
+            assert_eq!(hunk_of_other_length(&patch(right)), None, "{right}");
+        }
+        for wrong in ["@@ -1 +1,2 @@", "@@ -1,2 +1,3 @@", "@@ -1,2 +1 @@"] {
+            assert_eq!(hunk_of_other_length(&patch(wrong)), Some(wrong));
+        }
+        let two = "@@ -1 +1 @@\n-a\n+b\n@@ -9,2 +9,2 @@\n\n-c\n+d\ndiff --git /b /b\n";
+        assert_eq!(hunk_of_other_length(two), None, "an empty line in a hunk has lost its blank");
     }
 }
