@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::areas::state::STATE;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{UpdateSeen, Work};
+use crate::conversation::{Activity, UpdateSeen, Work};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::wire::Members;
@@ -13,6 +13,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("background.every-update", On::Update(every_update)).only(&[STATE]),
     Check::agent("background.announced-first", On::Update(announced_first)).only(&[STATE]),
     Check::agent("background.final-before-removal", On::Update(final_before_removal)).only(&[STATE]),
+    Check::agent("background.only-live", On::Update(only_live)).only(&[STATE]),
     Check::agent("background.listed-once", On::Update(listed_once)).alone().only(&[STATE]),
 ];
 
@@ -35,10 +36,15 @@ pub(super) fn item(item: &Value) -> Option<(&str, &str)> {
     Some((kind, id?.as_str()?))
 }
 
-/// Returns whether the reported tool call or terminal has ended; `None` if the agent did not report it.
-fn is_over(work: &Work, (kind, id): (&str, &str)) -> Option<bool> {
+/// Returns what the agent reported of a tool call or a terminal.
+fn reported<'w>(work: &'w Work, (kind, id): (&str, &str)) -> Option<&'w Activity> {
     let map = if kind == "terminal" { &work.terminals } else { &work.tools };
-    map.get(id).map(|activity| activity.is_over)
+    map.get(id)
+}
+
+/// Returns whether the reported tool call or terminal has ended; `None` if the agent did not report it.
+fn is_over(work: &Work, item: (&str, &str)) -> Option<bool> {
+    reported(work, item).map(|activity| activity.is_over)
 }
 
 /// Whether the agent reported the item, a subagent by its announcement.
@@ -51,8 +57,8 @@ fn is_announced(ctx: &CheckContext<'_>, work: &Work, (kind, id): (&str, &str)) -
 
 /// "An Agent that reports background work MUST include it on every state update for the session."
 ///
-/// Correct but unusual: an agent that reported an empty list only, or that reported work before the session was
-/// resumed. Neither fails.
+/// Correct but unusual: an agent that reported an empty list only, or whose work ended when the session was closed.
+/// Neither fails.
 fn every_update(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let known = update.known.filter(|_| update.variant == STATE);
     let Some((n, before)) = known.and_then(|session| session.work.background.as_ref()) else { return };
@@ -119,6 +125,30 @@ fn final_before_removal(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &
             Some(false) if is_idle && now.is_empty() => ruling.proved_by(&[*n]).fail(fact()),
             _ => ruling.proved_by(&[*n]).inconclusive(fact()),
         }
+    }
+}
+
+/// A terminal is "live until its `terminal_update` reports `exitStatus`", and the list is "a complete snapshot" of what
+/// runs.
+///
+/// Correct but unusual: an agent whose list was made before the end and sent after it. So this fails only if the agent
+/// had sent another state since the end.
+fn only_live(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
+    let (Some(session), Some(list)) = (update.known, list(update)) else { return };
+    let work = &session.work;
+    for named in list.iter().filter_map(item) {
+        let Some(ended) = reported(work, named).filter(|it| it.is_over).and_then(|it| it.ended) else { continue };
+        let fact = fact!(
+            "ended-work-listed",
+            "the agent listed the {kind} `{id}` as background work after it had reported its end",
+            kind = named.0, id = named.1; pointer = POINTER
+        );
+        ruling.proved_by(&[ended]).fail_if(ended < work.state_at, fact);
+    }
+    let before = work.background.iter().flat_map(|(_, before)| before).filter_map(item);
+    let left: Vec<_> = list.iter().filter_map(item).collect();
+    if before.into_iter().any(|gone| !left.contains(&gone) && is_over(work, gone) == Some(true)) {
+        ruling.pass();
     }
 }
 

@@ -187,9 +187,9 @@ impl Conversation {
         }
         // An answered close ends no work on a later prompt.
         known.work.was_ended_early &= known.closed.is_none();
+        known.work.begin_resume(known.closed.is_none() && !known.was_ended);
         (known.closed, known.closed_us) = (None, None);
         known.tools.values_mut().for_each(|tool| tool.reported = false);
-        known.work.begin_resume();
         if opening == Opening::Load && !during_load {
             // The replay repeats the whole history, so its tool calls are checked from the start.
             let tools = std::mem::take(&mut known.tools);

@@ -142,6 +142,7 @@ impl Work {
                     update.body.text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown));
                 if let (Some(tool), Some(status)) = (tool, update.body.member("status")) {
                     tool.is_over = matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
+                    tool.ended = tool.is_over.then_some(n);
                     tool.has_begun = status.as_str().is_some_and(|status| status != "pending");
                 }
             }
@@ -284,12 +285,12 @@ impl Work {
         }
     }
 
-    /// Processes a request to resume the session.
-    pub(super) fn begin_resume(&mut self) {
+    /// Processes a request to resume the session, which may be active.
+    pub(super) fn begin_resume(&mut self, is_active: bool) {
         self.history.begin_prompt();
         self.ending = None;
-        // What an agent reports after a resume need not go on with what it reported before.
-        self.background = None;
+        // Closing ends the background work.
+        self.background = self.background.take().filter(|_| is_active);
     }
 }
 
