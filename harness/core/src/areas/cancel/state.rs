@@ -18,8 +18,8 @@ const MOST: (usize, usize) = (8, 1024);
 pub struct State {
     /// The last `session/cancel` for a session that the client does not know.
     pub(super) stray: Option<usize>,
-    /// The questions that were open at a cancel, of work that has ended since: each with the event of the cancel and
-    /// of the end.
+    /// The questions that were open when the client cancelled or closed, of work that has ended since: each with the
+    /// event of that message and of the end.
     left_open: BySession<Vec<(usize, usize, usize)>>,
     /// The last prompts of each session: event and text.
     prompts: BySession<VecDeque<(usize, String)>>,
@@ -27,8 +27,8 @@ pub struct State {
     /// an error, an answer that allows or accepts nothing, and any act but to send a prompt and to open or list
     /// sessions.
     pub(in crate::areas) discouraged: Option<usize>,
-    /// The last `session/cancel` or `session/close`, with its session.
-    ended: Option<(usize, String, EndedBy)>,
+    /// The last `session/cancel` or `session/close`, with its event and time, and its session.
+    ended: Option<((usize, u64), String, EndedBy)>,
     /// As `discouraged`, for the other messages.
     discouraged_otherwise: Option<usize>,
 }
@@ -44,7 +44,7 @@ impl State {
             _ => None,
         };
         if let Some((by, id)) = ended.zip(call.text("sessionId")) {
-            self.ended = Some((event.n, id.to_owned(), by));
+            self.ended = Some(((event.n, event.us), id.to_owned(), by));
             self.discouraged = Some(event.n);
         } else if !matches!(call.method, "initialize" | "session/new" | "session/list" | "session/prompt") {
             self.discourage(event.n);
@@ -69,7 +69,7 @@ impl State {
         let is_v2 = !event.conversation.edition.adapter.response_ends_turn();
         let ending = update.known.filter(|_| is_v2).and_then(|session| session.work.ending.as_ref());
         let is_idle = update.variant == "state_update" && update.body.member("state").is_some_and(|it| it == "idle");
-        if let Some(ending) = ending.filter(|ending| is_idle && ending.by == EndedBy::Cancel) {
+        if let Some(ending) = ending.filter(|_| is_idle) {
             let left = ending.questions.iter().map(|question| (*question, ending.n, event.n));
             self.left_open.entry(update.session).extend(left);
         }
@@ -92,14 +92,18 @@ impl State {
         (self.discouraged, self.discouraged_otherwise) = (Some(n), Some(n));
     }
 
-    /// Returns the last request to end another session, and that session, if only such requests have come since an
-    /// event, of the messages after which an agent may give up work.
-    pub(in crate::areas) fn end_of_another(&self, session: &str, since: usize) -> Option<(usize, EndedBy, &str)> {
-        let (n, other, by) = self.ended.as_ref().filter(|(n, id, _)| *n > since && id != session)?;
-        self.discouraged_otherwise.is_none_or(|other| other < since).then_some((*n, *by, other.as_str()))
+    /// Returns the last request to end another session, with its event and time, and that session, if only such
+    /// requests have come since an event, of the messages after which an agent may give up work.
+    pub(in crate::areas) fn end_of_another(
+        &self,
+        session: &str,
+        since: usize,
+    ) -> Option<((usize, u64), EndedBy, &str)> {
+        let (at, other, by) = self.ended.as_ref().filter(|((n, _), id, _)| *n > since && id != session)?;
+        self.discouraged_otherwise.is_none_or(|other| other < since).then_some((*at, *by, other.as_str()))
     }
 
-    /// Returns the questions of cancelled work of a session that were open when it ended.
+    /// Returns the questions of cancelled or closed work of a session that were open when it ended.
     pub(super) fn left_open(&self, session: &str) -> impl Iterator<Item = (usize, usize, usize)> {
         self.left_open.get(session).into_iter().flatten().copied()
     }

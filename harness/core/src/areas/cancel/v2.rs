@@ -4,8 +4,10 @@ use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::{DISTINCTIVE, STATE, end_of, idle, served, watched};
 use crate::areas::toolcancel::CANCEL_ONE;
 use crate::areas::{Check, CheckContext, On, background, with};
-use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, millis};
-use crate::conversation::{Answer, CallSeen, EndedBy, Ending, Session, UpdateSeen, message_of, text_of_content};
+use crate::conversation::timing::{CANCEL_CROSSING, CANCEL_LIMIT, WRONG_CANCEL, between, millis};
+use crate::conversation::{
+    Answer, CallSeen, EndedBy, Ending, Exchange, Session, UpdateSeen, message_of, text_of_content,
+};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
@@ -18,8 +20,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("cancel.idle-cancelled", On::Update(with!(reason, EndedBy::Cancel))).only(&[STATE]),
     Check::agent("cancel.permissions-released", On::End(|ctx, ruling| goes_on(ctx, true, ruling))),
     Check::agent("cancel.permissions-cancelled", On::End(|ctx, ruling| left_open(ctx, ASK, ruling))),
-    Check::agent("cancel.elicitations-cancelled", On::Call(withdrawn)).only(&["$/cancel_request"]),
+    Check::agent("cancel.elicitations-cancelled", On::Call(withdrawn)).only(&[WITHDRAW]),
     Check::agent("cancel.elicitations-cancelled", On::End(|ctx, ruling| left_open(ctx, ELICIT, ruling))),
+    Check::agent("cancel.scope", On::Call(with!(withdrawn_elsewhere, EndedBy::Cancel))).only(&[WITHDRAW]),
+    Check::agent("close.other-sessions-unaffected", On::Call(with!(withdrawn_elsewhere, EndedBy::Close)))
+        .only(&[WITHDRAW]),
     Check::agent("cancel.idle-before-new-work", On::Update(new_work_first)).only(SAID),
     Check::agent("cancel.idle-before-new-work", On::Update(idle_before_new_work)).only(&[STATE]),
     Check::agent("cancel.later-submissions", On::Update(later_work_cancelled)).only(&[STATE]),
@@ -33,6 +38,8 @@ const REASON: &str = "/params/update/stopReason";
 const ASK: &str = "session/request_permission";
 
 const ELICIT: &str = "elicitation/create";
+
+const WITHDRAW: &str = "$/cancel_request";
 
 /// The updates with the text of the agent.
 const SAID: &[&str] = &["agent_message", "agent_message_chunk"];
@@ -136,13 +143,16 @@ pub(in crate::areas) fn goes_on(ctx: &CheckContext<'_>, asked: bool, ruling: &mu
 }
 
 /// "It MUST cancel each of them with `$/cancel_request`": the questions of work that was cancelled, of this method.
+/// Closing does so "as if `session/cancel` was called".
 ///
 /// Correct but unusual: a client that answers the question by itself as soon as it cancels. "Scope alone does not
 /// establish" that an elicitation belongs to the cancelled work, so one without a cancelled tool call is inconclusive.
 fn left_open(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
-    for (id, session) in watched(ctx) {
+    let conversation = ctx.conversation;
+    let known = conversation.sessions.iter().filter(|(_, session)| !conversation.may_miss_work(session));
+    for (id, session) in known.filter(|_| conversation.whole) {
         for (question, cancel, end) in ctx.areas.cancel.left_open(id) {
-            let open = ctx.conversation.open_of(Party::Agent).find(|open| open.n == question);
+            let open = conversation.open_of(Party::Agent).find(|open| open.n == question);
             let Some(open) = open.filter(|open| open.method == method && open.cancel_requested.is_none()) else {
                 continue;
             };
@@ -162,12 +172,36 @@ fn left_open(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
     }
 }
 
+/// Returns the open question that the agent withdraws with `$/cancel_request`.
+fn question_of<'m>(ctx: &CheckContext<'m>, call: &CallSeen<'_>) -> Option<&'m Exchange> {
+    let id = RpcId::new(call.params?.member("requestId")?);
+    let open: &Exchange = ctx.conversation.open.get(&(Party::Agent, id))?;
+    [ASK, ELICIT].contains(&open.method.as_str()).then_some(open)
+}
+
+/// "Cancels the named session's active foreground work": a question of another session stays with the user.
+///
+/// Correct but unusual: an agent that gives up a question for reasons of its own. So this fails only just after the
+/// client ended the other session, if that is its only act since the question after which an agent may give up work.
+fn withdrawn_elsewhere(ctx: &CheckContext<'_>, call: &CallSeen<'_>, by: EndedBy, ruling: &mut Ruling<'_>) {
+    let Some(asked) = question_of(ctx, call).filter(|asked| asked.turn_cancelled.is_none()) else { return };
+    let Some((id, session)) = asked.session().and_then(|id| Some((id, ctx.conversation.session(id)?))) else { return };
+    let Some(((act, us), ended, other)) = ctx.areas.cancel.end_of_another(id, asked.n) else { return };
+    let is_child = |id: &str| ctx.conversation.children.contains_key(id);
+    let is_ended = session.work.may_be_ended() || session.closed.is_some() || is_child(id) || is_child(other);
+    if ended != by || is_ended || between(us, ctx.us) > WRONG_CANCEL {
+        return;
+    }
+    ruling.proved_by(&[asked.n, act]).fail_in_case(fact!(
+        "question-of-other-session-withdrawn",
+        "the agent withdrew its question after the client ended another session; expected it to stay open";
+        session_id = id, pointer = "/params/requestId"
+    ));
+}
+
 /// Passes an elicitation that the agent cancels after the client cancelled the work of its session.
 fn withdrawn(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
-    let params = call.params.filter(|_| call.method == "$/cancel_request");
-    let Some(id) = params.and_then(|params| params.member("requestId")).map(RpcId::new) else { return };
-    let asked = ctx.conversation.open.get(&(Party::Agent, id)).filter(|open| open.method == ELICIT);
-    let Some(asked) = asked else { return };
+    let Some(asked) = question_of(ctx, call).filter(|open| open.method == ELICIT) else { return };
     let is_of_cancelled = asked.session().is_some_and(|id| {
         let ending = ctx.conversation.session(id).and_then(|session| session.work.ending.as_ref());
         let is_of_ending = ending.is_some_and(|ending| ending.questions.contains(&asked.n));

@@ -121,7 +121,7 @@ fn others_go_on(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, by: EndedBy, ru
     let Some(begun) = uncancelled(ctx, update.session, session) else { return };
     let mut prompts = ctx.areas.cancel.prompts(update.session).filter(|(n, _)| *n > session.work.history.idle);
     let (Some((prompt, _)), None) = (prompts.next(), prompts.next()) else { return };
-    let Some((act, ended, other)) = ctx.areas.cancel.end_of_another(update.session, prompt) else { return };
+    let Some(((act, _), ended, other)) = ctx.areas.cancel.end_of_another(update.session, prompt) else { return };
     let is_child = |id: &str| ctx.conversation.children.contains_key(id);
     if ended != by || is_child(update.session) || is_child(other) {
         return;

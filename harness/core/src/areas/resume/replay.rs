@@ -6,7 +6,7 @@ use super::state::{MessageText, Messages, Replay, Replayed};
 use crate::areas::common::proper;
 use crate::areas::state::DISTINCTIVE;
 use crate::areas::{Check, CheckContext, On};
-use crate::conversation::{Answer, UpdateSeen, asks_replay, is_final};
+use crate::conversation::{Answer, UpdateSeen, Work, asks_replay, is_final};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::wire::Members;
@@ -20,6 +20,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("resume.replay-start", On::Response(left_out_before)).only(&[RESUME]),
     Check::agent("resume.replay-start", On::Response(of_other_party)).only(&[RESUME]),
     Check::agent("resume.replay-start", On::Update(ended_otherwise)).only(&["tool_call_update"]),
+    Check::agent("resume.replay-start", On::Response(left_unfinished)).only(&[RESUME]),
+    Check::agent("resume.replay-start", On::Response(with_other_content)).only(&[RESUME]),
     Check::agent("resume.chunks-after-reset", On::Response(doubled)).only(&[RESUME]),
     Check::agent("session.new.independent", On::Response(replayed_elsewhere)).only(&[RESUME]),
 ];
@@ -294,6 +296,51 @@ fn ended_otherwise(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
             "the agent replayed the tool call `{tool_call_id}` as {actual}; expected {expected}, as it ended",
             tool_call_id = id, actual, expected; pointer = "/params/update/status"
         ));
+    }
+}
+
+/// As above: a tool call that has ended is not still to be done, or in progress, after the replay.
+///
+/// Correct but unusual: a replay that shows each status that the call had, and one that leaves the status out. So only
+/// the last status counts, of a call that ended before the session was resumed at rest.
+fn left_unfinished(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let Some((session, history)) = replayed(ctx, answer).filter(|(_, history)| !history.resumed_at_work) else {
+        return;
+    };
+    let is_idle = |work: &Work| work.state.as_deref() == Some("idle");
+    if !ctx.conversation.session(session).is_some_and(|session| is_idle(&session.work)) {
+        return;
+    }
+    for tool in &history.replayed_tools {
+        let ended = history.tools.get(&tool.id).and_then(|live| live.end.as_ref());
+        let (Some((live, expected)), Some((n, actual))) = (ended, &tool.status) else { continue };
+        if matches!(actual.as_str(), "pending" | "in_progress") {
+            return ruling.proved_by(&[*live, *n]).fail_in_case(fact!(
+                "tool-call-left-unfinished",
+                "the agent replayed the tool call `{tool_call_id}` as {actual}; expected {expected}, as it ended",
+                tool_call_id = tool.id, actual, expected; session_id = session
+            ));
+        }
+    }
+}
+
+/// As for messages: a tool call has its own content.
+///
+/// Correct but unusual: calls with the same content, and a replay that shortens contents or leaves them out. So only a
+/// call fails whose text is exactly that of another one, and was a different one before.
+fn with_other_content(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    // Redacted texts are alike.
+    let Some((session, history)) = replayed(ctx, answer).filter(|_| !ctx.conversation.is_redacted) else { return };
+    for tool in history.replayed_tools.iter().filter(|tool| is_distinctive(&tool.text)) {
+        let own = history.tools.get(&tool.id).filter(|live| is_distinctive(&live.text) && live.text != tool.text);
+        let other = history.tools.iter().find(|(id, live)| **id != tool.id && live.text == tool.text);
+        if let (Some(_), Some((other, _))) = (own, other) {
+            return ruling.proved_by(&[tool.n]).fail_in_case(fact!(
+                "content-of-other-tool-call",
+                "the agent replayed the tool call `{tool_call_id}` with the content of `{other}`; expected its own",
+                tool_call_id = tool.id, other; session_id = session
+            ));
+        }
     }
 }
 

@@ -46,6 +46,8 @@ pub(in crate::areas) struct LiveTool {
     pub prompt: Option<String>,
     /// The event in which it ended, and its status.
     pub end: Option<(usize, String)>,
+    /// The text of its content.
+    pub text: MessageText,
 }
 
 /// A tool call in a replay.
@@ -57,6 +59,10 @@ pub(in crate::areas) struct ReplayedTool {
     pub id: String,
     /// The id of the user message before it.
     pub prompt: Option<String>,
+    /// The event of its last status, and that status.
+    pub status: Option<(usize, String)>,
+    /// The text of its content.
+    pub text: MessageText,
 }
 
 /// A replay that ended with a result.
@@ -89,6 +95,9 @@ pub(in crate::areas) struct Replayed {
     /// Its text.
     pub text: MessageText,
 }
+
+/// The updates of a tool call.
+const TOOL: [&str; 2] = ["tool_call_update", "tool_call_content_chunk"];
 
 /// The most messages that are remembered with their texts.
 const MOST: usize = 256;
@@ -133,10 +142,10 @@ impl State {
             let markers = &mut self.0.entry(update.session).markers;
             markers.extend((markers.len() < MOST).then_some(event.n));
         }
-        if let Some(id) = update.body.text("toolCallId").filter(|_| update.variant == "tool_call_update") {
+        if let Some(id) = update.body.text("toolCallId").filter(|_| TOOL.contains(&update.variant)) {
             let messages = self.0.entry(update.session);
             match session.resuming {
-                Some(_) => messages.learn_replayed_tool(event.n, id),
+                Some(_) => messages.learn_replayed_tool(event.n, id, update),
                 None => messages.learn_tool(event.n, id, session, update),
             }
         }
@@ -181,9 +190,22 @@ impl MessageText {
         if !update.variant.ends_with("_chunk") {
             *self = Self::default();
         }
-        let text = text_of_content(content);
+        self.push(&text_of_content(content));
+    }
+
+    /// Reads the content of a tool call in the same way: its texts, and not its diffs and terminals.
+    fn learn_tool(&mut self, update: &UpdateSeen<'_>) {
+        let Some(content) = update.body.member("content") else { return };
+        if !update.variant.ends_with("_chunk") {
+            *self = Self::default();
+        }
+        let items = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
+        items.iter().filter_map(|item| item.member("content")).for_each(|block| self.push(&text_of_content(block)));
+    }
+
+    fn push(&mut self, text: &str) {
         if self.text.len() + text.len() <= MOST_TEXT {
-            self.text.push_str(&text);
+            self.text.push_str(text);
         } else {
             self.is_cut = true;
         }
@@ -210,14 +232,25 @@ impl Messages {
         if let Some(status) = update.body.text("status") {
             tool.end = is_final(status).then(|| (n, status.to_owned()));
         }
+        tool.text.learn_tool(update);
     }
 
-    fn learn_replayed_tool(&mut self, n: usize, id: &str) {
-        if self.replayed_tools.len() < MOST && self.replayed_tools.iter().all(|tool| tool.id != id) {
+    fn learn_replayed_tool(&mut self, n: usize, id: &str, update: &UpdateSeen<'_>) {
+        let at = self.replayed_tools.iter().position(|tool| tool.id == id).unwrap_or(self.replayed_tools.len());
+        if at == MOST {
+            return;
+        }
+        if at == self.replayed_tools.len() {
             let before = self.replayed.iter().rfind(|message| message.kind == "user_message");
             let prompt = before.map(|message| message.id.clone());
-            self.replayed_tools.push(ReplayedTool { n, id: id.to_owned(), prompt });
+            let (id, text) = (id.to_owned(), MessageText::default());
+            self.replayed_tools.push(ReplayedTool { n, id, prompt, status: None, text });
         }
+        let tool = &mut self.replayed_tools[at];
+        if let Some(status) = update.body.text("status") {
+            tool.status = Some((n, status.to_owned()));
+        }
+        tool.text.learn_tool(update);
     }
 
     fn learn_replay(&mut self, asked: usize) {
