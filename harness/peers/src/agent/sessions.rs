@@ -117,7 +117,10 @@ impl Sessions {
         if let Some(session) = open {
             session.end().await;
         }
-        Ok(self.start(client, record, setup).await)
+        let session = self.start(client, record, setup).await;
+        // A list shows the directories of this request.
+        self.save(&session);
+        Ok(session)
     }
 
     /// Finds an open session.

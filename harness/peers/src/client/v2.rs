@@ -79,6 +79,9 @@ impl Version for V2 {
     async fn answer(client: &Client, request: AgentRequest) -> Result<Value, Error> {
         match request {
             AgentRequest::RequestPermissionRequest(request) => {
+                if let Some(sdk::RequestPermissionSubject::ToolCall(subject)) = &request.subject {
+                    update_tool(client, &request.session_id.0, &subject.tool_call);
+                }
                 question::ask_permission(client, &request.session_id.0, json!(request.options)).await
             }
             AgentRequest::CreateElicitationRequest(request) => question::elicit(client, json!(request)).await,
@@ -109,12 +112,8 @@ impl Version for V2 {
                     print(client, &content);
                 }
             }
+            SessionUpdate::ToolCallUpdate(update) => update_tool(client, id, &update),
             // An update without capabilities leaves them as they are.
-            SessionUpdate::ToolCallUpdate(update) => {
-                let Some(capabilities) = update.capabilities.as_opt_ref() else { return };
-                let can_cancel = capabilities.is_some_and(|capabilities| capabilities.cancel.is_some());
-                sessions.change(id, |session| offer(&mut session.tools, &update.tool_call_id.0, can_cancel));
-            }
             SessionUpdate::TerminalUpdate(update) => {
                 let Some(capabilities) = update.capabilities.as_opt_ref() else { return };
                 let can_cancel = capabilities.is_some_and(|capabilities| capabilities.cancel.is_some());
@@ -130,6 +129,13 @@ impl Version for V2 {
             _ => {}
         }
     }
+}
+
+/// Reads an update of a tool call; one without capabilities leaves them as they are.
+fn update_tool(client: &Client, session: &str, update: &sdk::ToolCallUpdate) {
+    let Some(capabilities) = update.capabilities.as_opt_ref() else { return };
+    let can_cancel = capabilities.is_some_and(|capabilities| capabilities.cancel.is_some());
+    client.sessions.change(session, |session| offer(&mut session.tools, &update.tool_call_id.0, can_cancel));
 }
 
 /// Notes whether the user can cancel a tool call or a terminal.
