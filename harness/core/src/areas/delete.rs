@@ -38,20 +38,23 @@ fn gone_from_list(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
     let Some((exchange, page)) = answer.result_of("session/list") else { return };
     let conversation = ctx.conversation;
     let deleted = |id: &str| conversation.deleted.get(id).filter(|&&answered| exchange.n > answered);
-    let mut listed = entries(page).filter_map(|(id, _)| Some((id, *deleted(id)?)));
+    let mut listed = entries(page).filter_map(|(id, _)| Some((id, *deleted(id)?))).peekable();
     let is_active =
         |id: &str| conversation.session(id).is_some_and(|session| session.closed.is_none() && session.is_introduced());
     let begun_before = |answered: usize| {
         exchange.text("cursor").is_some() && ctx.areas.list.walk.as_ref().is_none_or(|walk| walk.n < answered)
     };
-    if let Some((id, answered)) = listed.next() {
+    let may_stay = |id: &str, answered: usize| is_active(id) || begun_before(answered);
+    let first = listed.peek().copied();
+    // One that had to go may come after others that may stay.
+    if let Some((id, answered)) = listed.find(|(id, answered)| !may_stay(id, *answered)).or(first) {
         let fact = fact!(
             "deleted-session-listed",
             "the agent listed the deleted session `{session_id}`; expected it to be gone",
             session_id = id; method = "session/list", pointer = "/result/sessions"
         );
         let has_holes = conversation.holes.anywhere || conversation.holes.sessions;
-        ruling.proved_by(&[answered]).fail_unless(is_active(id) || begun_before(answered) || has_holes, fact);
+        ruling.proved_by(&[answered]).fail_unless(may_stay(id, answered) || has_holes, fact);
     } else if page.member("nextCursor").is_none_or(serde_json::Value::is_null)
         && conversation.deleted.keys().any(|id| ctx.areas.list.listed.contains(id) && deleted(id).is_some())
     {
