@@ -290,7 +290,7 @@ fn ended_otherwise(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut
     let ended = update.body.text("toolCallId").and_then(|id| Some((id, messages.tools.get(id)?.end.as_ref()?)));
     let actual = update.body.text("status").filter(|status| is_final(status));
     let (Some((id, (live, expected))), Some(actual)) = (ended, actual) else { return };
-    if actual != expected {
+    if actual != expected && is_final(expected) {
         ruling.proved_by(&[*live]).fail_in_case(fact!(
             "tool-call-ended-otherwise",
             "the agent replayed the tool call `{tool_call_id}` as {actual}; expected {expected}, as it ended",

@@ -230,7 +230,8 @@ impl Messages {
             tool.prompt = work.user_messages.iter().max_by_key(|(_, seen)| **seen).map(|(id, _)| id.clone());
         }
         if let Some(status) = update.body.text("status") {
-            tool.end = is_final(status).then(|| (n, status.to_owned()));
+            let is_over = is_final(status) || status == "cancelled";
+            tool.end = is_over.then(|| (n, status.to_owned()));
         }
         tool.text.learn_tool(update);
     }
