@@ -42,8 +42,9 @@ fn closed_at_work(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
 
 /// "After the close response, the Agent sends no other messages for the session on that connection."
 ///
-/// Correct but unusual: answers to prompts, which have no session, and a session that the client opens again. The last
-/// updates of work that the agent had not ended before the response fail `close.updates-before-response`.
+/// Correct but unusual: answers to prompts, which have no session, and a session that the client opens again, or
+/// prompts in spite of the close. The last updates of work that the agent had not ended before the response fail
+/// `close.updates-before-response`.
 fn call_after_close(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let session = call.text("sessionId").and_then(|id| ctx.conversation.session(id));
     let Some(session) =
@@ -51,7 +52,9 @@ fn call_after_close(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
     else {
         return;
     };
-    if let Some(closed) = session.closed {
+    let id = call.text("sessionId").unwrap_or_default();
+    let is_prompted = |closed: &usize| ctx.areas.cancel.prompts(id).any(|(n, _)| n > *closed);
+    if let Some(closed) = session.closed.filter(|closed| !is_prompted(closed)) {
         ruling.proved_by(&[closed]).fail_in_case(fact!(
             "message-after-close",
             "the agent sent {method} for a session after it had answered session/close; expected no message",
