@@ -33,6 +33,7 @@ impl Areas {
                 self.system_prompt.call(event, call);
                 self.terminal.call(event, call);
                 self.tool.call(event, call);
+                self.toolcancel.call(event, call);
             }
             Seen::Update(update) => {
                 self.cancel.update(event, update);

@@ -1,6 +1,7 @@
 //! The requests that open, list, close and delete sessions.
 
 use std::{
+    collections::HashSet,
     env,
     path::{Path, PathBuf},
     sync::Arc,
@@ -183,7 +184,7 @@ fn build_opening(client: &Client, start: Start, place: Place) -> (&'static str, 
     (method, params)
 }
 
-/// Describes the surroundings of a session, without what the agent does not take.
+/// Describes the surroundings of a session, without what the agent does not take. Servers of one name get numbers.
 fn place(client: &Client, cwd: PathBuf, directories: &[PathBuf]) -> Place {
     let takes = &client.agent().takes;
     let fitting = |server: &McpServer| match server {
@@ -193,7 +194,20 @@ fn place(client: &Client, cwd: PathBuf, directories: &[PathBuf]) -> Place {
         McpServer::Stdio(server) => located(server.clone()),
         server => Some(server.clone()),
     };
-    let servers = client.options.mcp_servers.0.iter().filter_map(fitting).collect();
+    let mut names = HashSet::new();
+    let servers = client.options.mcp_servers.0.iter().filter_map(fitting).map(|mut server| {
+        if let Some(name) = name_of(&mut server) {
+            let given = name.clone();
+            for number in 2.. {
+                if names.insert(name.clone()) {
+                    break;
+                }
+                *name = format!("{given}-{number}");
+            }
+        }
+        server
+    });
+    let servers = servers.collect();
     let directories = if takes.additional_directories || directories.is_empty() {
         directories.to_vec()
     } else {
@@ -201,6 +215,15 @@ fn place(client: &Client, cwd: PathBuf, directories: &[PathBuf]) -> Place {
         Vec::new()
     };
     Place { cwd, directories, servers }
+}
+
+fn name_of(server: &mut McpServer) -> Option<&mut String> {
+    match server {
+        McpServer::Http(server) => Some(&mut server.name),
+        McpServer::Sse(server) => Some(&mut server.name),
+        McpServer::Stdio(server) => Some(&mut server.name),
+        _ => None,
+    }
 }
 
 /// Makes the command of a server absolute, as the user's shell would find it.

@@ -37,8 +37,9 @@ const MUTATIONS: [(&str, &str); 6] = [
 /// other.
 ///
 /// Correct but unusual: a client that asks its user in the view of the parent, or shows no child at all; one that
-/// refuses a file or a command of a child. Only an error to a permission request fails, in a case whose client answered
-/// another one well, and an error that names the session as unknown.
+/// refuses a file or a command of a child; an error for a question that the agent withdraws. Only an error to a
+/// permission request fails, in a case whose client answered another one well, and an error that names the session as
+/// unknown.
 fn answers_for_child(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(exchange) = answer.exchange.filter(|it| it.from == Party::Agent && !it.deliberate) else { return };
     let Some(id) = exchange.session().filter(|_| is_supported(ctx)) else { return };
@@ -50,11 +51,13 @@ fn answers_for_child(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut R
     let refuses = exchange.method == ASK && ctx.conversation.served.contains(ASK);
     match answer.outcome {
         Outcome::Result(_) => ruling.pass(),
-        Outcome::Error(_) if is_unknown || refuses => ruling.proved_by(&[exchange.n]).fail_in_case(fact!(
-            "child-not-served",
-            "the client answered {method} for the subagent `{session_id}` with an error; expected a result",
-            method = exchange.method, session_id = id; code = answer.outcome.error_code()
-        )),
+        Outcome::Error(_) if (is_unknown || refuses) && exchange.cancel_requested.is_none() => {
+            ruling.proved_by(&[exchange.n]).fail_in_case(fact!(
+                "child-not-served",
+                "the client answered {method} for the subagent `{session_id}` with an error; expected a result",
+                method = exchange.method, session_id = id; code = answer.outcome.error_code()
+            ))
+        }
         Outcome::Error(_) => {}
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::areas::Event;
 use crate::areas::by_session::BySession;
-use crate::conversation::{Answer, Conversation, Memory, UpdateSeen, message_of};
+use crate::conversation::{Answer, CallSeen, Conversation, Memory, UpdateSeen, message_of};
 use crate::requirement::Party;
 use crate::wire::Members;
 
@@ -71,14 +71,22 @@ impl State {
             "terminal_update" => (&mut cancels.terminals, "terminalId"),
             _ => return,
         };
-        // Null and an object without `cancel` withdraw the offer.
-        let (Some(id), Some(offers)) = (update.body.text(name), update.body.member("capabilities")) else {
+        if let Some(id) = update.body.text(name) {
+            learn(known, id, update.body);
+        }
+    }
+
+    /// Reads the tool call that a permission request is about, which updates it.
+    pub(in crate::areas) fn call(&mut self, event: &Event<'_>, call: &CallSeen<'_>) {
+        if event.from != Party::Agent || call.method != "session/request_permission" {
             return;
-        };
-        if known.len() < MOST || known.contains_key(id) {
-            let cancel = known.entry(id.to_owned()).or_default();
-            cancel.is_offered = offers.member("cancel").is_some_and(Value::is_object);
-            cancel.was_offered |= cancel.is_offered;
+        }
+        let tool = call.params.and_then(|params| params.member("subject")?.member("toolCall"));
+        let id = call.text("sessionId").filter(|id| event.conversation.knows_session(id));
+        if let (Some(session), Some(tool)) = (id, tool)
+            && let Some(id) = tool.text("toolCallId")
+        {
+            learn(&mut self.0.entry(session).tools, id, tool);
         }
     }
 
@@ -102,5 +110,15 @@ impl State {
 
     pub(in crate::areas) fn forget(&mut self, conversation: &Conversation, memory: Memory) {
         self.0.forget(conversation, memory);
+    }
+}
+
+/// Reads the capabilities of a tool call or a terminal; null and an object without `cancel` withdraw the offer.
+fn learn(known: &mut BTreeMap<String, Cancellable>, id: &str, body: &Value) {
+    let Some(offers) = body.member("capabilities") else { return };
+    if known.len() < MOST || known.contains_key(id) {
+        let cancel = known.entry(id.to_owned()).or_default();
+        cancel.is_offered = offers.member("cancel").is_some_and(Value::is_object);
+        cancel.was_offered |= cancel.is_offered;
     }
 }
