@@ -143,6 +143,9 @@ fn found(program: Program, fault: &str, requirements: &str) -> Result<(), Failed
             "v2/agent/close/other-session",
             "v2/agent/resume/tools",
             "v2/agent/resume/new-process",
+            "v2/agent/cancel/idle-then-resume",
+            "v2/agent/resume/cancelled-tool",
+            "v2/agent/prompt/retry-after-plain-resume",
         ];
         args.extend(alone.iter().flat_map(|case| ["--skip", *case]));
     }

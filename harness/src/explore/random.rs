@@ -1,6 +1,6 @@
 //! Random walks. The same seed, cases and verdicts give the same walks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 
@@ -17,11 +17,17 @@ const TRIES: usize = 24;
 /// The cases of which walks are made.
 pub struct Candidates<'c> {
     cases: &'c [Case],
-    /// Those in their first use come first.
-    fragments: Vec<Fragment<'c>>,
-    first_uses: usize,
+    /// The cases of each file, those in their first use first. A file with many shapes is as likely as any other.
+    files: Vec<File<'c>>,
     places: Vec<Place>,
     can_cancel: bool,
+}
+
+/// The cases of a file.
+#[derive(Default)]
+struct File<'c> {
+    fragments: Vec<Fragment<'c>>,
+    first_uses: usize,
 }
 
 impl<'c> Candidates<'c> {
@@ -34,10 +40,16 @@ impl<'c> Candidates<'c> {
             };
             cases.iter().filter(fits).filter_map(Fragment::of)
         };
-        let mut fragments: Vec<_> = of(true).collect();
-        let first_uses = fragments.len();
-        fragments.extend(of(false));
-        let is_agent = fragments.first().is_some_and(|first| first.case.subject == Party::Agent);
+        let mut files: BTreeMap<&str, File<'c>> = BTreeMap::new();
+        for is_first in [true, false] {
+            for fragment in of(is_first) {
+                let file = files.entry(Case::file_of(&fragment.case.id)).or_default();
+                file.first_uses += usize::from(is_first);
+                file.fragments.push(fragment);
+            }
+        }
+        let files: Vec<File<'c>> = files.into_values().collect();
+        let is_agent = files.first().is_some_and(|file| file.fragments[0].case.subject == Party::Agent);
         let can = |act: &str| is_agent || can(act);
         let mut places = vec![if is_agent { Place::SameSession } else { Place::SameTurn }];
         if can("prompt") {
@@ -46,14 +58,15 @@ impl<'c> Candidates<'c> {
         if can("prompt") && can("new-session") {
             places.push(Place::NewSession);
         }
-        Self { cases, fragments, first_uses, places, can_cancel: can("cancel") }
+        Self { cases, files, places, can_cancel: can("cancel") }
     }
 
     /// Chooses a move and the case of it.
     fn choose(&self, rng: &mut Rng, is_first: bool) -> Option<(Fragment<'c>, Move)> {
+        let file = (!self.files.is_empty()).then(|| &self.files[rng.usize(..self.files.len())])?;
         // A context is a few moves itself.
-        let among = if rng.u8(..3) == 0 { self.fragments.len() } else { self.first_uses };
-        let fragment = (among > 0).then(|| self.fragments[rng.usize(..among)])?;
+        let is_any = file.first_uses == 0 || rng.u8(..3) == 0;
+        let fragment = file.fragments[rng.usize(..if is_any { file.fragments.len() } else { file.first_uses })];
         let place = if is_first { Place::NewSession } else { self.places[rng.usize(..self.places.len())] };
         let cancels = if self.can_cancel && rng.u8(..6) == 0 { fragment.cancels() } else { Vec::new() };
         let cancel_after = (!cancels.is_empty()).then(|| cancels[rng.usize(..cancels.len())]);
