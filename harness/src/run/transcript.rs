@@ -25,6 +25,11 @@ enum Next {
 pub(super) async fn run<C: Channel>(running: &mut RunningCase<'_, C>) {
     let case = running.case;
     let mut whole = true;
+    // A process that served another case has shown what it advertises. Without this, the session that the user of a
+    // client opens for this case could come during the next one.
+    if running.needs_unmet() {
+        return record_nevers(running, false);
+    }
     if let Err(why) = act::begin(running) {
         running.channel.record(What::Step(cannot_act(why)));
         return;
