@@ -131,8 +131,9 @@ fn final_before_removal(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &
 /// A terminal is "live until its `terminal_update` reports `exitStatus`", and the list is "a complete snapshot" of what
 /// runs.
 ///
-/// Correct but unusual: an agent whose list was made before the end and sent after it. So this fails only if the agent
-/// had sent another state since the end.
+/// Correct but unusual: an agent whose list was made before the end and sent after it, and a tool call with a final
+/// status whose work goes on, such as a watcher. So only a terminal fails, and only if the agent had sent another state
+/// since the end.
 fn only_live(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(list)) = (update.known, list(update)) else { return };
     let work = &session.work;
@@ -143,7 +144,7 @@ fn only_live(_: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<
             "the agent listed the {kind} `{id}` as background work after it had reported its end",
             kind = named.0, id = named.1; pointer = POINTER
         );
-        ruling.proved_by(&[ended]).fail_if(ended < work.state_at, fact);
+        ruling.proved_by(&[ended]).fail_if(named.0 == "terminal" && ended < work.state_at, fact);
     }
     let before = work.background.iter().flat_map(|(_, before)| before).filter_map(item);
     let left: Vec<_> = list.iter().filter_map(item).collect();
