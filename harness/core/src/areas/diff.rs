@@ -33,7 +33,8 @@ fn patches<'p>(payload: &'p Payload<'p>) -> impl Iterator<Item = (String, &'p Va
 /// metadata and email envelopes MUST NOT be included."
 ///
 /// Correct but unusual: quoted paths, paths of Windows, `/dev/null`, empty lines at the start, sections without hunks,
-/// such as a change of a mode, and hunks whose empty lines have lost their blank.
+/// such as a change of a mode, and hunks whose empty lines have lost their blank, or are missing at the end of the
+/// text.
 fn patch_format(_: &CheckContext<'_>, payload: &Payload<'_>, ruling: &mut Ruling<'_>) {
     for (pointer, _, text) in patches(payload) {
         let Some(first) = text.lines().find(|line| !line.trim().is_empty()) else { continue };
@@ -147,7 +148,9 @@ fn hunk_of_other_length(patch: &str) -> Option<&str> {
             };
             (before, after) = (before - old, after - new);
         }
-        if (before, after) != (0, 0) {
+        // An agent may trim its text, with empty lines of the file at the end.
+        let is_trimmed = lines.peek().is_none() && before == after && before > 0;
+        if (before, after) != (0, 0) && !is_trimmed {
             return Some(header);
         }
     }
@@ -216,5 +219,8 @@ mod tests {
         }
         let two = "@@ -1 +1 @@\n-a\n+b\n@@ -9,2 +9,2 @@\n\n-c\n+d\ndiff --git /b /b\n";
         assert_eq!(hunk_of_other_length(two), None, "an empty line in a hunk has lost its blank");
+        assert_eq!(hunk_of_other_length("@@ -1,3 +1,3 @@\n-a\n+b\n x"), None, "an empty line at the end is missing");
+        let inside = "@@ -1,3 +1,3 @@\n-a\n+b\n x\ndiff --git /b /b\n";
+        assert_eq!(hunk_of_other_length(inside), Some("@@ -1,3 +1,3 @@"));
     }
 }
