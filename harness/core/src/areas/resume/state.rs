@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use crate::areas::Event;
 use crate::areas::by_session::BySession;
 use crate::conversation::{
@@ -186,21 +188,25 @@ fn is_covered(conversation: &Conversation) -> bool {
 impl MessageText {
     /// Reads a chunk, or the content of a whole message, which replaces what was before.
     fn learn(&mut self, update: &UpdateSeen<'_>) {
-        let Some(content) = update.body.member("content") else { return };
-        if !update.variant.ends_with("_chunk") {
-            *self = Self::default();
+        if let Some(content) = self.content_of(update) {
+            self.push(&text_of_content(content));
         }
-        self.push(&text_of_content(content));
     }
 
     /// Reads the content of a tool call in the same way: its texts, and not its diffs and terminals.
     fn learn_tool(&mut self, update: &UpdateSeen<'_>) {
-        let Some(content) = update.body.member("content") else { return };
+        let Some(content) = self.content_of(update) else { return };
+        let items = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
+        items.iter().filter_map(|item| item.member("content")).for_each(|block| self.push(&text_of_content(block)));
+    }
+
+    /// Returns the content of an update, for which a whole one makes room.
+    fn content_of<'m>(&mut self, update: &UpdateSeen<'m>) -> Option<&'m Value> {
+        let content = update.body.member("content")?;
         if !update.variant.ends_with("_chunk") {
             *self = Self::default();
         }
-        let items = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
-        items.iter().filter_map(|item| item.member("content")).for_each(|block| self.push(&text_of_content(block)));
+        Some(content)
     }
 
     fn push(&mut self, text: &str) {
