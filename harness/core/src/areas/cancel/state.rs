@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde_json::Value;
+
 use crate::areas::Event;
 use crate::areas::by_session::BySession;
 use crate::conversation::{
@@ -13,14 +15,26 @@ use crate::wire::Members;
 /// The most prompts of a session that are remembered, and the bytes of the longest one.
 const MOST: (usize, usize) = (8, 1024);
 
+/// A question that was open when the client cancelled or closed the work of its session, and when that work ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LeftOpen {
+    /// The event of the question.
+    pub(super) question: usize,
+    /// The event of the cancel or close.
+    pub(super) cancel: usize,
+    /// The event of the update that reported the end.
+    pub(super) end: usize,
+    /// Whether the agent asked during the work that ended, and its end left no work in the background.
+    pub(super) is_of_work: bool,
+}
+
 /// The cancels that no turn shows, and the last prompts.
 #[derive(Debug, Default)]
 pub struct State {
     /// The last `session/cancel` for a session that the client does not know.
     pub(super) stray: Option<usize>,
-    /// The questions that were open when the client cancelled or closed, of work that has ended since: each with the
-    /// event of that message and of the end.
-    left_open: BySession<Vec<(usize, usize, usize)>>,
+    /// The questions that were open when the client cancelled or closed, of work that has ended since.
+    left_open: BySession<Vec<LeftOpen>>,
     /// The last prompts of each session: event and text.
     prompts: BySession<VecDeque<(usize, String)>>,
     /// The last message of the client, in any session, after which an agent may give up work that was not cancelled:
@@ -67,12 +81,21 @@ impl State {
 
     pub(in crate::areas) fn update(&mut self, event: &Event<'_>, update: &UpdateSeen<'_>) {
         let is_v2 = !event.conversation.edition.adapter.response_ends_turn();
-        let ending = update.known.filter(|_| is_v2).and_then(|session| session.work.ending.as_ref());
+        let work = update.known.filter(|_| is_v2).map(|session| &session.work);
         let is_idle = update.variant == "state_update" && update.body.member("state").is_some_and(|it| it == "idle");
-        if let Some(ending) = ending.filter(|_| is_idle) {
-            let left = ending.questions.iter().map(|question| (*question, ending.n, event.n));
-            self.left_open.entry(update.session).extend(left);
-        }
+        let Some((work, ending)) = work.filter(|_| is_idle).and_then(|work| Some((work, work.ending.as_ref()?))) else {
+            return;
+        };
+        let list = update.body.member("background").and_then(Value::as_array);
+        let is_last_work =
+            list.map_or_else(|| work.background.as_ref().is_some_and(|(_, list)| list.is_empty()), Vec::is_empty);
+        let left = ending.questions.iter().map(|&question| LeftOpen {
+            question,
+            cancel: ending.n,
+            end: event.n,
+            is_of_work: is_last_work && work.begun.is_some_and(|(begun, _)| begun < question),
+        });
+        self.left_open.entry(update.session).extend(left);
     }
 
     pub(in crate::areas) fn response(&mut self, event: &Event<'_>, answer: &Answer<'_>) {
@@ -104,7 +127,7 @@ impl State {
     }
 
     /// Returns the questions of cancelled or closed work of a session that were open when it ended.
-    pub(super) fn left_open(&self, session: &str) -> impl Iterator<Item = (usize, usize, usize)> {
+    pub(super) fn left_open(&self, session: &str) -> impl Iterator<Item = LeftOpen> {
         self.left_open.get(session).into_iter().flatten().copied()
     }
 
