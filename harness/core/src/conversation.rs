@@ -44,7 +44,7 @@ pub use self::seen::{Answer, CallSeen, LineSeen, Payload, UpdateSeen};
 pub use self::session::{Ended, Opening, Refusal, Session, ToolCall, Turn, is_final};
 pub use self::terminal::{Terminal, TerminalExit};
 pub use self::trials::{StoppedBy, Trial, Trials, has_entries};
-pub use self::turn_log::{After, AtCancel, CancelRequest, Login, Refused, SideEffect, TurnLog};
+pub use self::turn_log::{After, AtCancel, CancelRequest, Login, Refused, SideEffect, Target, TurnLog};
 pub use self::work::{Activity, EndedBy, Ending, Work, asks_replay};
 use crate::conversation::timing::{CLEAN_UP, between};
 use crate::protocol::{Capability, Edition, Feature};

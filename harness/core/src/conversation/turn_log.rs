@@ -131,8 +131,32 @@ pub struct AtCancel {
 pub struct SideEffect {
     /// The event of the request.
     pub n: usize,
-    /// The path of the file; `None` for a command.
-    pub path: Option<String>,
+    /// What it changes.
+    pub target: Target,
+}
+
+/// What a request of the agent to the client changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The file with this path.
+    File(String),
+    /// What a command changes, which has this last argument; a command without arguments has itself here.
+    Command(String),
+}
+
+impl Target {
+    /// Returns the target of a request; `None` if it changes nothing, or does not say what.
+    pub fn of(method: &str, params: &Value) -> Option<Self> {
+        match method {
+            "fs/write_text_file" => Some(Self::File(params.text("path")?.to_owned())),
+            "terminal/create" => {
+                let arguments = params.list("args").iter().filter_map(Value::as_str);
+                let mut command = params.text("command").into_iter().chain(arguments);
+                Some(Self::Command(command.rfind(|word| !word.is_empty())?.to_owned()))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The longest lists of one turn and of one conversation.
@@ -189,9 +213,10 @@ impl Conversation {
             (Party::Client, "session/cancel") if call.id.is_some() => self.disturb(n, session),
             (Party::Client, "session/cancel") => self.log_cancel(now, session.unwrap_or_default()),
             (_, "$/cancel_request") => self.log_cancel_request(now, from, params),
-            (Party::Agent, "fs/write_text_file" | "terminal/create") => {
-                if let Some(log) = self.log_of(session).filter(|log| log.side_effects.len() < MOST_NOTED) {
-                    log.side_effects.push(SideEffect { n, path: params.text("path").map(str::to_owned) });
+            (Party::Agent, method @ ("fs/write_text_file" | "terminal/create")) => {
+                let log = self.log_of(session).filter(|log| log.side_effects.len() < MOST_NOTED);
+                if let Some((log, target)) = log.zip(Target::of(method, params)) {
+                    log.side_effects.push(SideEffect { n, target });
                 }
             }
             (Party::Agent, "session/update") => {

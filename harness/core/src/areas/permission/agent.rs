@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::areas::support::Finish;
 use crate::areas::{Check, CheckContext, On, with};
-use crate::conversation::{Answer, CallSeen, Decision, Exchange, Session, ToolCall, UpdateSeen};
+use crate::conversation::{Answer, CallSeen, Decision, Exchange, Session, SideEffect, Target, ToolCall, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::requirement::Party;
@@ -54,31 +54,26 @@ fn option_ids_unique(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rul
 /// A file that is about to be written, or a command that is about to run, with the facts about its session.
 struct Act<'m> {
     session: &'m Session,
-    /// None for a command.
-    path: Option<&'m str>,
+    target: Target,
 }
 
 impl<'m> Act<'m> {
     fn of(ctx: &CheckContext<'m>, call: &CallSeen<'m>) -> Option<Self> {
-        let path = match call.method {
-            "fs/write_text_file" => Some(call.text("path")?),
-            "terminal/create" => None,
-            _ => return None,
-        };
+        let target = Target::of(call.method, call.params?)?;
         let id = call.text("sessionId")?;
-        Some(Self { session: ctx.conversation.session(id)?, path })
+        Some(Self { session: ctx.conversation.session(id)?, target })
     }
 
     /// Whether this can belong to the tool call and to no other of the running turn.
     fn belongs_to(&self, id: &str) -> bool {
-        fits(self.session, id, self.path)
+        fits(self.session, id, &self.target)
     }
 
     /// Fails a file that was written. A command may differ from that of the tool call, unless a case asked for it.
     fn decide(&self, fact: Fact, n: usize, ruling: &mut Ruling<'_>) {
-        match self.path {
-            Some(_) => ruling.proved_by(&[n]).fail(fact),
-            None => ruling.proved_by(&[n]).fail_in_case(fact),
+        match self.target {
+            Target::File(_) => ruling.proved_by(&[n]).fail(fact),
+            Target::Command(_) => ruling.proved_by(&[n]).fail_in_case(fact),
         }
     }
 }
@@ -91,17 +86,17 @@ enum State {
     Refused,
 }
 
-/// Whether a write to `path` (or a command, without one) can belong to this tool call and to no other that the turn
-/// has.
-fn fits(session: &Session, id: &str, path: Option<&str>) -> bool {
-    let could = |tool: &ToolCall| match path {
-        Some(path) => tool.paths.contains(path),
-        None => tool.kind.as_deref() == Some("execute"),
+/// Whether a write or a command can belong to this tool call and to no other that the turn has. An agent runs commands
+/// of its own, such as `git status`, so the title of the tool call has to name what the command is about.
+fn fits(session: &Session, id: &str, target: &Target) -> bool {
+    let could = |tool: &ToolCall| match target {
+        Target::File(path) => tool.paths.contains(path),
+        Target::Command(word) => tool.kind.as_deref() == Some("execute") && tool.title.contains(word.as_str()),
     };
     // A tool call without a path might write any file, and one without a kind might run any command.
-    let silent = |tool: &ToolCall| match path {
-        Some(_) => tool.paths.is_empty(),
-        None => tool.kind.is_none(),
+    let silent = |tool: &ToolCall| match target {
+        Target::File(_) => tool.paths.is_empty(),
+        Target::Command(_) => tool.kind.is_none(),
     };
     let others = session.tools.iter().filter(|(other, tool)| other.as_str() != id && tool.turn == session.prompts);
     let mine = session.tools.get(id).is_some_and(|tool| tool.turn == session.prompts && could(tool));
@@ -110,38 +105,38 @@ fn fits(session: &Session, id: &str, path: Option<&str>) -> bool {
     alone && mine && !others.into_iter().any(|(_, tool)| could(tool) || silent(tool))
 }
 
-/// Returns the fact of a write to `path`, or of a command without one, for a tool call in this state of its permission.
-fn acted(kind: State, tool_call_id: &str, path: Option<&str>) -> Fact {
-    match (kind, path) {
-        (State::Asked, Some(path)) => fact!(
+/// Returns the fact of a write or a command for a tool call in this state of its permission.
+fn acted(kind: State, tool_call_id: &str, target: &Target) -> Fact {
+    match (kind, target) {
+        (State::Asked, Target::File(path)) => fact!(
             "act-while-asking",
             "the agent wrote `{path}` for `{tool_call_id}` before the client answered its permission request",
             path,
             tool_call_id
         ),
-        (State::Asked, None) => fact!(
+        (State::Asked, Target::Command(_)) => fact!(
             "act-while-asking",
             "the agent ran a command for `{tool_call_id}` before the client answered its permission request",
             tool_call_id
         ),
-        (State::NotAsked, Some(path)) => fact!(
+        (State::NotAsked, Target::File(path)) => fact!(
             "act-before-asking",
             "the agent wrote `{path}` for `{tool_call_id}` before it requested the permission",
             path,
             tool_call_id
         ),
-        (State::NotAsked, None) => fact!(
+        (State::NotAsked, Target::Command(_)) => fact!(
             "act-before-asking",
             "the agent ran a command for `{tool_call_id}` before it requested the permission",
             tool_call_id
         ),
-        (State::Refused, Some(path)) => fact!(
+        (State::Refused, Target::File(path)) => fact!(
             "act-after-refusal",
             "the agent wrote `{path}` for `{tool_call_id}` although the client refused the permission",
             path,
             tool_call_id
         ),
-        (State::Refused, None) => fact!(
+        (State::Refused, Target::Command(_)) => fact!(
             "act-after-refusal",
             "the agent ran a command for `{tool_call_id}` although the client refused the permission",
             tool_call_id
@@ -160,12 +155,12 @@ fn asking<'m>(ctx: &CheckContext<'m>, session: &str) -> Vec<(&'m str, usize)> {
 ///
 /// Correct but unusual: an agent that continues with other tool calls meanwhile, or runs a command of its own, such as
 /// `git status`, without reporting a tool call. Only a write or a command that can belong to no other call of the turn
-/// counts, and a command in a recording is inconclusive.
+/// counts, a command only if the title of the call names its last argument, and one in a recording is inconclusive.
 fn act_while_asking(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(act) = Act::of(ctx, call) else { return };
     let asking = asking(ctx, call.text("sessionId").unwrap_or_default());
     if let Some((id, n)) = asking.into_iter().find(|(id, _)| act.belongs_to(id)) {
-        act.decide(acted(State::Asked, id, act.path), n, ruling);
+        act.decide(acted(State::Asked, id, &act.target), n, ruling);
     }
 }
 
@@ -181,9 +176,9 @@ fn asked_afterwards(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
     let Some((tool, turn)) = session.tools.get(id).zip(session.log.as_ref()) else { return };
     let side_effects =
         turn.side_effects.iter().filter(|side_effect| side_effect.n > tool.n && tool.permissions.is_empty());
-    let mut early = side_effects.filter(|side_effect| fits(session, id, side_effect.path.as_deref()));
+    let mut early = side_effects.filter(|side_effect| fits(session, id, &side_effect.target));
     if let Some(side_effect) = early.next() {
-        let fact = acted(State::NotAsked, id, side_effect.path.as_deref());
+        let fact = acted(State::NotAsked, id, &side_effect.target);
         ruling.proved_by(&[side_effect.n, tool.n]).fail_in_case(fact);
     }
 }
@@ -222,14 +217,17 @@ fn act_in_spite_of(ctx: &CheckContext<'_>, call: &CallSeen<'_>, refusal: Decisio
     let Some(act) = Act::of(ctx, call).filter(|act| act.session.has_denied) else { return };
     let refused = act.session.tools.iter().filter_map(|(id, tool)| Some((id, refused(tool, refusal)?)));
     for (id, n) in refused.filter(|(id, _)| act.belongs_to(id)) {
-        act.decide(acted(State::Refused, id, act.path), n, ruling);
+        act.decide(acted(State::Refused, id, &act.target), n, ruling);
     }
 }
 
-/// Exercised by a turn with a refused permission that ended without the act.
+/// Exercised by a turn with a refused permission that ended without the act, and without a command that may be it.
 fn respected(ctx: &CheckContext<'_>, answer: &Answer<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.session.has_denied) else { return };
-    if finish.session.tools_of_prompt().any(|(_, tool)| refused(tool, refusal).is_some()) {
+    let refused = finish.session.tools_of_prompt().find_map(|(_, tool)| refused(tool, refusal));
+    let Some(refused) = refused else { return };
+    let is_command = |effect: &SideEffect| effect.n > refused && matches!(effect.target, Target::Command(_));
+    if !finish.log.side_effects.iter().any(is_command) {
         ruling.pass();
     }
 }
