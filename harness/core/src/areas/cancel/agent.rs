@@ -309,7 +309,8 @@ fn answered_soon(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rulin
 
 /// As above, for a turn that did not end, or that waits for the client.
 ///
-/// Correct but unusual: an agent that reads the cancel before it has begun the turn.
+/// Correct but unusual: an agent that reads the cancel before it has begun the turn; and one that cancels its request
+/// to the client and waits "for the response from the remote side", which is inconclusive.
 fn never_answered(ctx: &CheckContext<'_>, waits_for_client: bool, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
     let until = conversation.closed_us.unwrap_or(ctx.us);
@@ -326,6 +327,14 @@ fn never_answered(ctx: &CheckContext<'_>, waits_for_client: bool, ruling: &mut R
         let waiting = waits.find(|open| open.n < at.n && open.method != "session/request_permission");
         let served = conversation.fence.is_some_and(|fence| fence > at.n);
         match waiting {
+            Some(open) if waits_for_client && long && open.cancel_requested.is_some() => {
+                ruling.proved_by(&[open.n, at.n]).inconclusive(fact!(
+                    "awaits-withdrawn-request",
+                    "the agent did not end the cancelled turn while it waited for the answer to {method}, which it had \
+                    cancelled",
+                    method = open.method; session_id = session
+                ));
+            }
             Some(open) if waits_for_client && long => ruling.proved_by(&[open.n, at.n]).fail(fact!(
                 "waits-for-client",
                 "the agent did not end the cancelled turn while it waited for {method}; expected it within \

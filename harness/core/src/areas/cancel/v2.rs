@@ -1,5 +1,6 @@
 //! Area `cancel`: the end of cancelled work in version 2.
 
+use super::state::LeftOpen;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::{DISTINCTIVE, STATE, end_of, idle, served, watched};
 use crate::areas::toolcancel::CANCEL_ONE;
@@ -62,7 +63,10 @@ pub(in crate::areas) fn had_read(
     update: &UpdateSeen<'_>,
 ) -> bool {
     let late = ctx.conversation.in_between(ending.since, ctx.us) > CANCEL_CROSSING;
-    let asked = !ending.questions.is_empty();
+    let is_open = |question: &usize| ctx.conversation.open_of(Party::Agent).any(|open| open.n == *question);
+    // An agent may take the answer to its question before it takes a request that came earlier.
+    let withdrew = || ctx.conversation.cancel_requests_of(Party::Agent).any(|request| request.n > ending.n);
+    let asked = ending.questions.iter().any(|it| ending.by == EndedBy::Cancel || is_open(it) || withdrew());
     late || asked
         || marks_cancelled(ctx, session, ending, update)
         || ctx.conversation.whole && leaves_tool(session, update)
@@ -146,12 +150,13 @@ pub(in crate::areas) fn goes_on(ctx: &CheckContext<'_>, asked: bool, ruling: &mu
 /// Closing does so "as if `session/cancel` was called".
 ///
 /// Correct but unusual: a client that answers the question by itself as soon as it cancels. "Scope alone does not
-/// establish" that an elicitation belongs to the cancelled work, so one without a cancelled tool call is inconclusive.
+/// establish" that an elicitation belongs to the cancelled work, so one is inconclusive without a cancelled tool call,
+/// unless the agent sent it during that work, and reports that no other work goes on.
 fn left_open(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
     let known = conversation.sessions.iter().filter(|(_, session)| !conversation.may_miss_work(session));
     for (id, session) in known.filter(|_| conversation.whole) {
-        for (question, cancel, end) in ctx.areas.cancel.left_open(id) {
+        for LeftOpen { question, cancel, end, is_of_work } in ctx.areas.cancel.left_open(id) {
             let open = conversation.open_of(Party::Agent).find(|open| open.n == question);
             let Some(open) = open.filter(|open| open.method == method && open.cancel_requested.is_none()) else {
                 continue;
@@ -165,7 +170,7 @@ fn left_open(ctx: &CheckContext<'_>, method: &str, ruling: &mut Ruling<'_>) {
                     session_id = id
                 );
                 let tool = open.text("toolCallId").and_then(|id| session.tools.get(id));
-                let is_of_work = method == ASK || tool.is_some_and(|tool| tool.status == "cancelled");
+                let is_of_work = is_of_work || method == ASK || tool.is_some_and(|tool| tool.status == "cancelled");
                 ruling.proved_by(&[end, question, cancel]).fail_if(is_of_work, fact);
             }
         }
@@ -205,7 +210,7 @@ fn withdrawn(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_
     let is_of_cancelled = asked.session().is_some_and(|id| {
         let ending = ctx.conversation.session(id).and_then(|session| session.work.ending.as_ref());
         let is_of_ending = ending.is_some_and(|ending| ending.questions.contains(&asked.n));
-        is_of_ending || ctx.areas.cancel.left_open(id).any(|(question, ..)| question == asked.n)
+        is_of_ending || ctx.areas.cancel.left_open(id).any(|left| left.question == asked.n)
     });
     if is_of_cancelled {
         ruling.pass();
@@ -283,12 +288,16 @@ fn not_an_error(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 ///
 /// Correct but unusual: a later prompt that the agent refuses, a second cancel before the agent reported that it works
 /// on it, and work that the user ends in another way, such as by a permission option. So work is inconclusive in a
-/// session whose user ever denied something, or in which a request was withdrawn.
+/// session whose user ever denied something, or in which a request was withdrawn. Work that ends before the agent has
+/// answered the later prompt may be its own.
 fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(reason))) = (update.known, idle(update)) else { return };
     let work = &session.work;
     let Some((cancel, true)) = work.last_cancel.filter(|_| !work.may_be_ended() && work.is_active()) else { return };
     let Some((prompt, _)) = ctx.areas.cancel.prompts(update.session).find(|(n, _)| *n > cancel) else { return };
+    if ctx.conversation.open_of(Party::Client).any(|open| open.n == prompt) {
+        return;
+    }
     if reason != "cancelled" {
         return ruling.pass();
     }

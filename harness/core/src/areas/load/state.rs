@@ -199,7 +199,9 @@ impl State {
     }
 
     fn learn_id(&mut self, n: usize, session: &Session, update: &UpdateSeen<'_>) {
-        let Some((load, id)) = session.loading.zip(update.body.text("messageId")) else { return };
+        // While a turn runs, its messages are live.
+        let loading = session.loading.filter(|_| session.turn.is_none());
+        let Some((load, id)) = loading.zip(update.body.text("messageId")) else { return };
         let known = self.replayed_ids.entry(update.session);
         if known.load != Some(load) {
             *known = ReplayedIds { load: Some(load), last: BTreeMap::new() };
