@@ -176,23 +176,23 @@ fn unique(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
 
 /// "All chunks belonging to the same message share the same messageId": so either all of them have one or all lack it.
 ///
-/// Correct but unusual: an agent that adds a notice of its own without an id. So a chunk without an id fails only in a
-/// turn, after one with an id. Any other update between the two, and any answer about the session, may end a message,
-/// as the end of a replay does.
+/// Correct but unusual: an agent that adds a line of its own without an id. So of the chunks without an id that follow
+/// one with an id in a turn, only the second one fails. Any other update between the two, and any answer about the
+/// session, may end a message, as the end of a replay does.
 fn consistent(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let run = ctx.areas.content.runs.get(update.session);
-    let Some((_, before)) = run.filter(|(variant, _)| variant == update.variant) else { return };
-    match (*before, message_id(update).is_some()) {
-        (true, true) => ruling.pass(),
-        (false, false) => {}
+    let Some(run) = run.filter(|run| run.variant == update.variant) else { return };
+    match (run.has_id, message_id(update).is_some()) {
+        (true, true) if run.without == 0 => ruling.pass(),
+        (true, true) | (false, false) => {}
         (true, false) => {
             let fact = fact!(
                 "id-missing",
-                "the agent sent {update} without a messageId, although the one before has one; expected all or none",
+                "the agent sent {update} without a messageId, although one before has one; expected all or none",
                 update = update.variant; pointer = "/params/update/messageId"
             );
             let in_turn = ctx.conversation.session(update.session).is_some_and(|session| session.turn.is_some());
-            ruling.fail_if(in_turn, fact);
+            ruling.fail_if(in_turn && run.without > 0, fact);
         }
         (false, true) => ruling.inconclusive(fact!(
             "id-added",

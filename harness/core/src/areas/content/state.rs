@@ -9,8 +9,19 @@ use crate::wire::Members;
 /// The runs of chunks.
 #[derive(Debug, Default)]
 pub struct State {
-    /// The variant of the last chunk and whether it had a message id, as long as no other message came after it.
-    pub(super) runs: BySession<(String, bool)>,
+    /// The last chunks of each session, as long as no other message came after them.
+    pub(super) runs: BySession<Run>,
+}
+
+/// Chunks of one kind, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// Their variant.
+    pub(super) variant: String,
+    /// Whether one of them had a message id.
+    pub(super) has_id: bool,
+    /// The number of chunks without one since then.
+    pub(super) without: usize,
 }
 
 impl State {
@@ -35,8 +46,14 @@ impl State {
                 Some(run) => run,
                 None => self.runs.entry(update.session),
             };
-            update.variant.clone_into(&mut run.0);
-            run.1 = update.body.member("messageId").is_some_and(serde_json::Value::is_string);
+            if run.variant != update.variant {
+                *run = Run { variant: update.variant.to_owned(), ..Run::default() };
+            }
+            if update.body.member("messageId").is_some_and(serde_json::Value::is_string) {
+                (run.has_id, run.without) = (true, 0);
+            } else {
+                run.without += 1;
+            }
         } else {
             self.runs.remove(Some(update.session));
         }
