@@ -10,6 +10,9 @@ use crate::protocol::{Edition, Feature};
 use crate::requirement::Party;
 use crate::wire::{Envelope, RpcId, read_line};
 
+/// The member with the options of a session.
+const OPTIONS: &str = "configOptions";
+
 /// The agent side of all connections of one case.
 #[derive(Debug)]
 pub struct Agent {
@@ -75,7 +78,7 @@ impl Agent {
             }
             _ => return,
         };
-        if let (Some(session), Value::Array(options)) = (session, &shown["configOptions"]) {
+        if let (Some(session), Value::Array(options)) = (session, &shown[OPTIONS]) {
             // A transcript may show others on purpose. The tester does not repeat them.
             let is_sound = |option: &&Value| self.edition.stable.problems("SessionConfigOption", option).is_empty();
             self.options.shown.insert(session, options.iter().filter(is_sound).cloned().collect());
@@ -113,10 +116,10 @@ impl Agent {
                 result.extend(self.session.clone());
                 Answer::Result(Value::Object(result))
             }
-            "session/load" | "session/resume" => Answer::Result(Value::Object(self.session.clone())),
+            "session/load" | "session/resume" => Answer::Result(Value::Object(self.reopened(params))),
             "session/list" => Answer::Result(json!({ "sessions": [] })),
             "session/set_config_option" => {
-                self.choose(params).map(|options| Answer::Result(json!({ "configOptions": options }))).into()
+                self.choose(params).map(|options| Answer::Result(json!({ OPTIONS: options }))).into()
             }
             "authenticate" | "logout" | "auth/login" | "auth/logout" | "session/set_mode" | "session/close"
             | "session/delete" | "tool_call/cancel" | "terminal/cancel" => Answer::done(),
@@ -130,12 +133,26 @@ impl Agent {
         format!("Session-{}.aB", self.opened)
     }
 
+    /// Returns the members that a session shows when it is opened again: its options are those that it has now.
+    fn reopened(&self, params: &Value) -> Map<String, Value> {
+        let mut members = self.session.clone();
+        if let Some(options) = members.get_mut(OPTIONS) {
+            *options = json!(self.options_of(params));
+        }
+        members
+    }
+
+    /// Returns the options of a session as they were shown last; those of the setup before.
+    fn options_of(&self, params: &Value) -> Vec<Value> {
+        let shown = params["sessionId"].as_str().and_then(|session| self.options.shown.get(session));
+        let of_setup = || self.session.get(OPTIONS)?.as_array();
+        shown.or_else(of_setup).cloned().unwrap_or_default()
+    }
+
     /// Sets the value of an option of the session and returns all its options. The tester repeats no value that the
     /// option cannot have: that would be a mistake of its own.
     fn choose(&self, params: &Value) -> Result<Value, Refusal> {
-        let shown = params["sessionId"].as_str().and_then(|session| self.options.shown.get(session));
-        let of_setup = || self.session.get("configOptions")?.as_array();
-        let mut options = shown.or_else(of_setup).cloned().unwrap_or_default();
+        let mut options = self.options_of(params);
         let (wanted, value) = (params.get("configId"), params.get("value").unwrap_or(&Value::Null));
         let named = |option: &&mut Value| option.get("id").or(option.get("configId")) == wanted;
         for option in options.iter_mut().filter(named) {
@@ -193,6 +210,26 @@ mod tests {
             panic!("an answer")
         };
         assert_eq!(result["configOptions"][0]["currentValue"], true);
+    }
+
+    #[test]
+    fn reopened_session_has_the_options_that_it_showed_last() {
+        let option = |values: Value| json!([{ "configId": "x", "name": "X", "type": "select", "currentValue": "a", "options": values }]);
+        let (both, one) = (
+            option(json!([{ "value": "a", "name": "A" }, { "value": "b", "name": "B" }])),
+            option(json!([{ "value": "a", "name": "A" }])),
+        );
+        let mut agent = agent(&both);
+        let reopen = |agent: &mut Agent| match agent.answer("session/resume", &json!({ "sessionId": "s" })) {
+            Answer::Result(result) => result["configOptions"].clone(),
+            answer => panic!("{answer:?}"),
+        };
+        assert_eq!(reopen(&mut agent), both, "as in the setup before any update");
+        let update = json!({ "sessionUpdate": "config_option_update", "configOptions": one });
+        let update =
+            json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": "s", "update": update } });
+        agent.shown(0, update.to_string().as_bytes());
+        assert_eq!(reopen(&mut agent), one);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::form::{departure, required};
-use crate::areas::common::{BAD_PARAMS, NO_METHOD, proper};
+use crate::areas::common::{BAD_PARAMS, NO_METHOD, WITHDRAWN, proper};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Exchange, Outcome};
 use crate::fact;
@@ -52,6 +52,8 @@ fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
             "the client answered a valid form with error -32602 (Invalid params); expected a result";
             method = CREATE, code = BAD_PARAMS
         )),
+        // The agent wanted no answer any more.
+        (_, Some(WITHDRAWN)) if request.cancel_requested.is_some() => {}
         (_, code) => ruling.proved_by(&[request.n]).inconclusive(fact!(
             "error-response",
             "the client answered {method} with {answer}, which may have its reason in the request",
