@@ -104,10 +104,13 @@ pub(super) const INSTALLED_VERSION: Duration = Duration::from_secs(30);
 pub(super) const CHILDREN_END: Duration = Duration::from_secs(2);
 pub(super) const CHILDREN_POLL: Duration = Duration::from_millis(20);
 
-/// The time before an act in a run that confirms a failure, and before one without a fence in a case whose failure
-/// counts at once. A client whose reader answers a fence at once may show what
-/// it read a moment later, when its window is drawn again; until then, its user acts on what was there before.
+/// The time before an act without a fence in a case whose failure counts at once. A client may show what it read a
+/// moment later, when its window is drawn again; until then, its user acts on what was there before.
 pub(super) const BEFORE_ACT: Duration = Duration::from_millis(250);
+
+/// The same in a run that confirms a failure, also after a fence, which only the reader of the client may have
+/// answered. A page that asks for news twice a second shows everything by then.
+pub(super) const BEFORE_CONFIRMING_ACT: Duration = Duration::from_secs(1);
 
 /// The time in which a client shows a request for permission, and answers one that needs no user, such as in a
 /// cancelled turn.

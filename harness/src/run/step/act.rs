@@ -15,7 +15,7 @@ use crate::profile::{Means, person as words, places};
 use crate::requirement::Party;
 use crate::run::case::{RunningCase, StepResult};
 use crate::run::channel::{AgentOrder, Channel, Order};
-use crate::run::timing::{BEFORE_ACT, SHOWN};
+use crate::run::timing::{BEFORE_ACT, BEFORE_CONFIRMING_ACT, SHOWN};
 use crate::trace::{Observed, Outcome, StepKind};
 use crate::transport::process::{Launch, MergedProcess};
 
@@ -64,7 +64,9 @@ pub(in crate::run) fn end_with_fence(steps: &[Step]) -> bool {
 /// Makes the user of the client do something.
 pub(super) async fn perform<C: Channel>(running: &mut RunningCase<'_, C>, act: &Act) -> StepResult {
     let is_fenced = || end_with_fence(&running.case.steps[..running.current]);
-    if running.subject.confirms || running.subject.is_sole && !is_fenced() {
+    if running.subject.confirms {
+        running.pass_time(Instant::now() + BEFORE_CONFIRMING_ACT).await;
+    } else if running.subject.is_sole && !is_fenced() {
         running.pass_time(Instant::now() + BEFORE_ACT).await;
     }
     match attempt(running, act) {
