@@ -13,7 +13,7 @@ use crate::run::channel::{Channel, Order};
 use crate::run::environment::same_kind;
 use crate::run::step::rest::Rest;
 use crate::run::timing::{AT_REST, FENCE_AFTER_TIMEOUT, NEVER_SENT};
-use crate::trace::{Expected, Observed, Outcome, StepEvent, StepKind, What};
+use crate::trace::{Difference, Expected, Observed, Outcome, StepEvent, StepKind, What};
 use crate::wire::{Call, Envelope};
 
 /// The update that is a snapshot of the state of a session, in version 2.
@@ -77,7 +77,7 @@ impl<C: Channel> RunningCase<'_, C> {
 
     /// Waits for an optional line; gives up when the conversation has passed it.
     pub(super) async fn optional(&mut self, index: usize, line: &Incoming, within: Option<Duration>) -> StepResult {
-        let limit = self.limit_if_known(line, within);
+        let (limit, begin) = (self.limit_if_known(line, within), Instant::now());
         let mut deadline = self.begin_of_wait(line) + limit;
         let (mut examined, mut rest, mut overtaken) = (0, Rest::default(), None);
         loop {
@@ -111,7 +111,12 @@ impl<C: Channel> RunningCase<'_, C> {
             let until = overtaken.map_or(deadline, |end| deadline.min(end));
             if passed || self.nothing_more(line) || !self.next(rest.deadline(self, line, until)).await {
                 self.note_kind(line);
-                let observed = Some(if passed { Observed::Passed } else { Observed::Nothing });
+                let waited = begin.elapsed();
+                let observed = Some(match self.inbox.differing_request(line, &self.bindings) {
+                    _ if passed => Observed::Passed,
+                    None => Observed::Nothing,
+                    differing => self.timed_out(waited, differing),
+                });
                 let expected = Some(Expected::Message(self.inbox.describe(line)));
                 return StepResult { expected, observed, ..StepResult::new(StepKind::Optional, Outcome::Missed) };
             }
@@ -367,6 +372,16 @@ impl<C: Channel> RunningCase<'_, C> {
         self.channel.state().refused(request.connection, &request.id)
     }
 
+    /// Returns the observation that a line did not come in this time, with the message that came instead of it.
+    fn timed_out(&self, after: Duration, differing: Option<Difference>) -> Observed {
+        Observed::TimedOut {
+            after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+            connected: !self.channel.state().connections.is_empty(),
+            by_person: self.is_by_hand(),
+            differing,
+        }
+    }
+
     /// Returns the result for a line that did not come before the stream ended or the limit passed.
     async fn never_came(&mut self, line: &Incoming, limit: Duration) -> StepResult {
         let expected = Some(Expected::Message(self.inbox.describe(line)));
@@ -385,12 +400,7 @@ impl<C: Channel> RunningCase<'_, C> {
         if let Some(request) = request.filter(|_| self.unmet.is_none()) {
             self.subject.hangs.note_silence(self.case, &request.method);
         }
-        let observed = Some(Observed::TimedOut {
-            after_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
-            connected: !self.channel.state().connections.is_empty(),
-            by_person: self.is_by_hand(),
-            differing: self.inbox.differing_request(line, &self.bindings),
-        });
+        let observed = Some(self.timed_out(limit, self.inbox.differing_request(line, &self.bindings)));
         let result = StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::TimedOut) };
         // Before the handshake the subject cannot answer a fence.
         let initialized = match self.party() {
