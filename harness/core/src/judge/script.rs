@@ -2,7 +2,7 @@
 
 use crate::areas::common::NO_METHOD;
 use crate::areas::support::{asks_first, is_usually_answered, waits_for_others};
-use crate::conversation::{Conversation, Exchange};
+use crate::conversation::{Conversation, Exchange, Session};
 use crate::fact;
 use crate::finding::Fact;
 use crate::judge::step::{ended_unexplained, step_fact, step_text};
@@ -147,7 +147,8 @@ fn ended_accepted_turn(conversation: &Conversation, event: usize) -> bool {
     conversation.turn_logs().any(|(_, turn)| turn.acted && turn.ended.is_some_and(|(n, _)| n == event))
 }
 
-/// Returns an error that may not be the subject's own: a missing login, or an unreachable model.
+/// Returns an error that may not be the subject's own: a missing login, an unreachable model, or the sessions of
+/// earlier cases.
 fn outside_cause(conversation: &Conversation, step: &StepEvent) -> Option<Fact> {
     let (event, (method, code)) =
         step.events.iter().find_map(|event| Some((*event, conversation.errors.get(event)?)))?;
@@ -159,6 +160,16 @@ fn outside_cause(conversation: &Conversation, step: &StepEvent) -> Option<Fact> 
         return Some(fact!(
             "login-needed",
             "the agent answered {method} with error {code}, which asks for a login",
+            method,
+            code
+        ));
+    }
+    let is_of_earlier = |session: &Session| session.closed.is_none() && !conversation.is_of_case(session.known);
+    if method == "session/new" && conversation.sessions.values().any(is_of_earlier) {
+        return Some(fact!(
+            "refused-beside-others",
+            "the agent answered {method} with error {code} while sessions of earlier cases were open; it may have room \
+            for no other",
             method,
             code
         ));
