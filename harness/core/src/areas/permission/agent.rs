@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::areas::support::Finish;
 use crate::areas::{Check, CheckContext, On, with};
-use crate::conversation::{Answer, CallSeen, Decision, Exchange, Session, SideEffect, Target, ToolCall, UpdateSeen};
+use crate::conversation::{Answer, CallSeen, Decision, Exchange, Session, Target, ToolCall, UpdateSeen};
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::requirement::Party;
@@ -69,11 +69,13 @@ impl<'m> Act<'m> {
         fits(self.session, id, &self.target)
     }
 
-    /// Fails a file that was written. A command may differ from that of the tool call, unless a case asked for it.
-    fn decide(&self, fact: Fact, n: usize, ruling: &mut Ruling<'_>) {
+    /// Decides an act for this tool call. In a recording, a command may differ from that of the tool call.
+    fn decide(&self, id: &str, state: State, n: usize, ruling: &mut Ruling<'_>) {
+        let fact = acted(state, id, &self.target);
         match self.target {
             Target::File(_) => ruling.proved_by(&[n]).fail(fact),
-            Target::Command(_) => ruling.proved_by(&[n]).fail_in_case(fact),
+            Target::Command(_) if is_named(self.session, id, &self.target) => ruling.proved_by(&[n]).fail_in_case(fact),
+            Target::Command(_) => ruling.proved_by(&[n]).inconclusive(ran_another(state, id)),
         }
     }
 }
@@ -86,12 +88,20 @@ enum State {
     Refused,
 }
 
-/// Whether a write or a command can belong to this tool call and to no other that the turn has. An agent runs commands
-/// of its own, such as `git status`, so the title of the tool call has to name what the command is about.
+/// Whether the title of the tool call names what a command is about. An agent also runs commands of its own, such as
+/// `git status`.
+fn is_named(session: &Session, id: &str, target: &Target) -> bool {
+    match target {
+        Target::File(_) => true,
+        Target::Command(word) => session.tools.get(id).is_some_and(|tool| tool.title.contains(word.as_str())),
+    }
+}
+
+/// Whether a write or a command can belong to this tool call and to no other that the turn has.
 fn fits(session: &Session, id: &str, target: &Target) -> bool {
     let could = |tool: &ToolCall| match target {
         Target::File(path) => tool.paths.contains(path),
-        Target::Command(word) => tool.kind.as_deref() == Some("execute") && tool.title.contains(word.as_str()),
+        Target::Command(_) => tool.kind.as_deref() == Some("execute"),
     };
     // A tool call without a path might write any file, and one without a kind might run any command.
     let silent = |tool: &ToolCall| match target {
@@ -144,6 +154,21 @@ fn acted(kind: State, tool_call_id: &str, target: &Target) -> Fact {
     }
 }
 
+/// Returns the fact of a command that the title of the tool call does not name.
+fn ran_another(kind: State, tool_call_id: &str) -> Fact {
+    let when = match kind {
+        State::NotAsked => "before it requested the permission",
+        State::Asked => "before the client answered the permission request",
+        State::Refused => "after the client refused the permission",
+    };
+    fact!(
+        "another-command",
+        "the agent ran a command {when} for `{tool_call_id}`, perhaps one of its own",
+        when,
+        tool_call_id
+    )
+}
+
 /// Returns the tool calls of the session that wait for a permission: id and event of the request.
 fn asking<'m>(ctx: &CheckContext<'m>, session: &str) -> Vec<(&'m str, usize)> {
     let open = ctx.conversation.open_of(Party::Agent).filter(|open| open.method == "session/request_permission");
@@ -155,12 +180,12 @@ fn asking<'m>(ctx: &CheckContext<'m>, session: &str) -> Vec<(&'m str, usize)> {
 ///
 /// Correct but unusual: an agent that continues with other tool calls meanwhile, or runs a command of its own, such as
 /// `git status`, without reporting a tool call. Only a write or a command that can belong to no other call of the turn
-/// counts, a command only if the title of the call names its last argument, and one in a recording is inconclusive.
+/// counts. A command is inconclusive in a recording, and if the title of the call does not name its last argument.
 fn act_while_asking(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(act) = Act::of(ctx, call) else { return };
     let asking = asking(ctx, call.text("sessionId").unwrap_or_default());
     if let Some((id, n)) = asking.into_iter().find(|(id, _)| act.belongs_to(id)) {
-        act.decide(acted(State::Asked, id, &act.target), n, ruling);
+        act.decide(id, State::Asked, n, ruling);
     }
 }
 
@@ -178,8 +203,13 @@ fn asked_afterwards(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
         turn.side_effects.iter().filter(|side_effect| side_effect.n > tool.n && tool.permissions.is_empty());
     let mut early = side_effects.filter(|side_effect| fits(session, id, &side_effect.target));
     if let Some(side_effect) = early.next() {
-        let fact = acted(State::NotAsked, id, &side_effect.target);
-        ruling.proved_by(&[side_effect.n, tool.n]).fail_in_case(fact);
+        let events = [side_effect.n, tool.n];
+        let proved = ruling.proved_by(&events);
+        if is_named(session, id, &side_effect.target) {
+            proved.fail_in_case(acted(State::NotAsked, id, &side_effect.target));
+        } else {
+            proved.inconclusive(ran_another(State::NotAsked, id));
+        }
     }
 }
 
@@ -217,17 +247,14 @@ fn act_in_spite_of(ctx: &CheckContext<'_>, call: &CallSeen<'_>, refusal: Decisio
     let Some(act) = Act::of(ctx, call).filter(|act| act.session.has_denied) else { return };
     let refused = act.session.tools.iter().filter_map(|(id, tool)| Some((id, refused(tool, refusal)?)));
     for (id, n) in refused.filter(|(id, _)| act.belongs_to(id)) {
-        act.decide(acted(State::Refused, id, &act.target), n, ruling);
+        act.decide(id, State::Refused, n, ruling);
     }
 }
 
-/// Exercised by a turn with a refused permission that ended without the act, and without a command that may be it.
+/// Exercised by a turn with a refused permission that ended without the act.
 fn respected(ctx: &CheckContext<'_>, answer: &Answer<'_>, refusal: Decision, ruling: &mut Ruling<'_>) {
     let Some(finish) = Finish::of(ctx, answer).filter(|finish| finish.session.has_denied) else { return };
-    let refused = finish.session.tools_of_prompt().find_map(|(_, tool)| refused(tool, refusal));
-    let Some(refused) = refused else { return };
-    let is_command = |effect: &SideEffect| effect.n > refused && matches!(effect.target, Target::Command(_));
-    if !finish.log.side_effects.iter().any(is_command) {
+    if finish.session.tools_of_prompt().any(|(_, tool)| refused(tool, refusal).is_some()) {
         ruling.pass();
     }
 }
