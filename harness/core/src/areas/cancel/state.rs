@@ -86,9 +86,9 @@ impl State {
         let Some((work, ending)) = work.filter(|_| is_idle).and_then(|work| Some((work, work.ending.as_ref()?))) else {
             return;
         };
+        // A state without the list does not say that nothing is running.
         let list = update.body.member("background").and_then(Value::as_array);
-        let is_last_work =
-            list.map_or_else(|| work.background.as_ref().is_some_and(|(_, list)| list.is_empty()), Vec::is_empty);
+        let is_last_work = list.is_some_and(Vec::is_empty);
         let left = ending.questions.iter().map(|&question| LeftOpen {
             question,
             cancel: ending.n,
