@@ -381,6 +381,30 @@ mod tests {
     }
 
     #[test]
+    fn session_refused_beside_one_of_an_earlier_case_is_no_failure() {
+        let fails = |between: &str| {
+            let lines = [
+                r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","conversation":1,"subject":"agent"}"#,
+                r#"{"n":0,"us":0,"case":{"begins":{"id":"v1/agent/x/first"}}}"#,
+                r#"{"n":1,"us":1,"from":"client","line":"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}"}"#,
+                r#"{"n":2,"us":2,"from":"agent","line":"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":1}}"}"#,
+                r#"{"n":3,"us":3,"from":"client","line":"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/new\",\"params\":{\"cwd\":\"/w\",\"mcpServers\":[]}}"}"#,
+                r#"{"n":4,"us":4,"from":"agent","line":"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"sessionId\":\"s\"}}"}"#,
+                between,
+                r#"{"n":6,"us":6,"from":"client","line":"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"/w\",\"mcpServers\":[]}}"}"#,
+                r#"{"n":7,"us":7,"from":"agent","line":"{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32603,\"message\":\"Too many sessions\"}}"}"#,
+                r#"{"n":8,"us":8,"step":{"kind":"must","line":9,"text":"","outcome":"contradicted","events":[7],"decides":["session.new.returns-id"]}}"#,
+            ];
+            let trace = Trace::read(lines.join("\n").as_bytes()).expect("a trace");
+            let mut session = JudgingSession::new(&trace.header, v1());
+            trace.events.iter().for_each(|event| session.event(event));
+            session.failed().1.any(|(id, _)| id == "session.new.returns-id")
+        };
+        assert!(!fails(r#"{"n":5,"us":5,"case":{"begins":{"id":"v1/agent/x/second"}}}"#));
+        assert!(fails(r#"{"n":5,"us":5,"stderr":"the same case"}"#));
+    }
+
+    #[test]
     fn a_refused_prompt_explains_a_case_whose_lines_are_gone() {
         let lines = [
             r#"{"format":"acp-conformance-trace/2","suite":"0","edition":"v1@2026-11-20","subject":"agent","case":"v1/agent/x/y"}"#,
