@@ -214,11 +214,14 @@ mod tests {
 
     #[test]
     fn reopened_session_has_the_options_that_it_showed_last() {
-        let option = |values: Value| json!([{ "configId": "x", "name": "X", "type": "select", "currentValue": "a", "options": values }]);
-        let (both, one) = (
-            option(json!([{ "value": "a", "name": "A" }, { "value": "b", "name": "B" }])),
-            option(json!([{ "value": "a", "name": "A" }])),
-        );
+        let (a, b) = (json!({ "value": "a", "name": "A" }), json!({ "value": "b", "name": "B" }));
+        let option = json!({ "configId": "x", "name": "X", "type": "select", "currentValue": "a" });
+        let with = |values: &[&Value]| {
+            let mut option = option.clone();
+            option["options"] = json!(values);
+            json!([option])
+        };
+        let (both, one) = (with(&[&a, &b]), with(&[&a]));
         let mut agent = agent(&both);
         let reopen = |agent: &mut Agent| match agent.answer("session/resume", &json!({ "sessionId": "s" })) {
             Answer::Result(result) => result["configOptions"].clone(),
