@@ -7,7 +7,8 @@
 //! Cases of a client share one if they answer `initialize` in the same way and the client starts with the same
 //! settings.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
@@ -22,21 +23,22 @@ const WORTH_A_START: usize = 12;
 
 /// Returns the conversations of a run: the positions of their cases, in the order of running.
 ///
-/// A run may end at a time limit, so the parts of the large conversation that cover most MUSTs come first, then short
-/// ones for further MUSTs, and the others by their size. MUSTs about what only the tester offers do not count, since
-/// few programs use all of that.
+/// A run may end at a time limit, so the parts of the large conversation that are worth most come first, then short
+/// ones by what they add, and the others by their size. Requirements about what only the tester offers do not count
+/// for these, since few programs use all of that.
 pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Vec<usize>> {
     let mut planned = by_size(cases, jobs, alone);
     let begins = |conversation: &[usize]| opening(&cases[conversation[0]]);
-    let of_largest = planned.iter().take_while(|conversation| begins(conversation) == begins(&planned[0])).count();
+    let is_large = |conversation: &&Vec<usize>| conversation.len() >= WORTH_A_START;
+    let of_largest = planned.iter().filter(is_large).take_while(|part| begins(part) == begins(&planned[0])).count();
     let others = planned.split_off(leading(of_largest).min(planned.len()));
     let (mut short, long): (Vec<_>, Vec<_>) =
         others.into_iter().partition(|conversation| conversation.len() < WORTH_A_START);
     let mut covered: HashSet<&String> =
         planned.iter().flatten().flat_map(|&index| &cases[index].requirements).collect();
     let further = |conversation: &[usize], covered: &HashSet<&String>| {
-        further_musts(cases, conversation, covered, |case, must| {
-            !must.applies_when.condition.requires_offer(case.subject.other())
+        further_worth(cases, conversation, covered, |case, one| {
+            !one.applies_when.condition.requires_offer(case.subject.other())
         })
     };
     while let Some(next) = (0..short.len()).rev().max_by_key(|&at| further(&short[at], &covered))
@@ -71,23 +73,28 @@ fn by_size(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Ve
         }
     }
     groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.len()));
-    let mut conversations: Vec<Vec<usize>> = Vec::new();
+    let (mut conversations, mut apart): (Vec<Vec<usize>>, Vec<_>) = Default::default();
     for (_, mut group) in groups {
         group.sort_by_key(|&index| place(&cases[index]));
         let parts = (group.len() / WORTH_A_START).clamp(1, jobs.max(1));
         let (usual, late) = group.split_at(group.partition_point(|&index| !is_late(&cases[index])));
-        // The first results of a run are those of the few cases that cover most, the most first. Those with long
-        // commands come after the quick ones, which show whether it is worth waiting for a command.
+        // The first results of a run are those of the few cases that cover most, the most first. Before them come some
+        // with quick commands, which show whether it is worth waiting for a long one.
         let covering = covering(cases, usual, &[]);
         let mut usual = usual.to_vec();
+        let quick = covering.iter().filter(|&&index| runs_command(&cases[index], false)).take(2 * leading(parts));
+        let quick: HashSet<usize> = quick.copied().collect();
         let place = |index| covering.iter().position(|&covers| covers == index).unwrap_or(covering.len());
         usual.sort_by_key(|&index| {
             let (case, place) = (&cases[index], place(index));
-            (!writes_as_usual(case), place == covering.len(), runs_long_command(case), place)
+            let is_last = place == covering.len() && runs_command(case, true);
+            (!writes_as_usual(case), place == covering.len(), is_last, !quick.contains(&index), place)
         });
         let leads = |&index: &usize| writes_as_usual(&cases[index]) && covering.contains(&index);
         let (first, mut others) = usual.split_at(usual.partition_point(leads));
         let (size, leading) = (usual.len().div_ceil(parts), leading(parts));
+        let telling = if parts > 1 { telling(cases, late, &usual) } else { Vec::new() };
+        let late: Vec<usize> = late.iter().copied().filter(|index| !telling.contains(index)).collect();
         conversations.extend((0..parts).map(|part| {
             let first = if part < leading { first } else { &[] };
             let first: Vec<usize> = first.iter().skip(part).step_by(leading).copied().collect();
@@ -98,20 +105,31 @@ fn by_size(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Ve
             let late = late.iter().skip(part).step_by(parts);
             first.iter().chain(next).chain(late).copied().collect()
         }));
+        apart.extend(Some(telling).filter(|cases| !cases.is_empty()));
     }
+    conversations.extend(apart);
     conversations.extend(single);
     conversations
 }
 
-/// Returns a few of these cases that together are for every MUST for which any of them is, apart from those of the
-/// cases `before`, with those for the most first.
+/// Returns a few of the late cases that add most to the usual ones, for a short conversation of their own. Many programs
+/// make mistakes with lines that break the protocol, and these should not come at the end of a run.
+fn telling(cases: &[Case], late: &[usize], usual: &[usize]) -> Vec<usize> {
+    let alike = |index: &&usize| place(&cases[**index]) == (Some(Effect::None), true, false);
+    let late: Vec<usize> = late.iter().filter(alike).copied().collect();
+    let mut telling = covering(cases, &late, usual);
+    telling.truncate(WORTH_A_START - 1);
+    telling
+}
+
+/// Returns a few of these cases that together are for every MUST for which any of them is, and for every requirement
+/// that real programs break, apart from those of the cases `before`, with those that are worth most first.
 fn covering(cases: &[Case], among: &[usize], before: &[usize]) -> Vec<usize> {
     let mut chosen = Vec::new();
     let mut covered: HashSet<&String> = before.iter().flat_map(|&index| &cases[index].requirements).collect();
-    // The case with the most further requirements comes next; of equal ones the first, which `max_by_key` would pass
-    // over.
-    while let Some(&next) = among.iter().rev().max_by_key(|&&index| further_musts_of(cases, index, &covered))
-        && further_musts_of(cases, next, &covered) > 0
+    // The case that adds most comes next; of equal ones the first, which `max_by_key` would pass over.
+    while let Some(&next) = among.iter().rev().max_by_key(|&&index| further_worth_of(cases, index, &covered))
+        && further_worth_of(cases, next, &covered) > 0
     {
         covered.extend(&cases[next].requirements);
         chosen.push(next);
@@ -119,27 +137,43 @@ fn covering(cases: &[Case], among: &[usize], before: &[usize]) -> Vec<usize> {
     chosen
 }
 
-fn further_musts_of(cases: &[Case], at: usize, covered: &HashSet<&String>) -> usize {
-    further_musts(cases, &[at], covered, |_, _| true)
+fn further_worth_of(cases: &[Case], at: usize, covered: &HashSet<&String>) -> usize {
+    further_worth(cases, &[at], covered, |_, _| true)
 }
 
-/// Returns the number of MUSTs of the cases at these positions that are not among the covered ones, and count.
-fn further_musts(
+/// Returns what the requirements of the cases at these positions are worth that are not among the covered ones, and
+/// count.
+fn further_worth(
     cases: &[Case],
     at: &[usize],
     covered: &HashSet<&String>,
     counts: impl Fn(&Case, &Requirement) -> bool,
 ) -> usize {
-    let counts = &counts;
-    let of_cases = at.iter().map(|&index| &cases[index]).flat_map(|case| {
-        let is_must = |id: &str| {
-            let found = case.edition.catalogue.find(id);
-            found.is_some_and(|one| one.level == Level::Must && counts(case, one))
-        };
-        case.requirements.iter().filter(move |id| is_must(id))
-    });
-    of_cases.filter(|id| !covered.contains(id)).collect::<HashSet<_>>().len()
+    let of_cases =
+        at.iter().map(|&index| &cases[index]).flat_map(|case| case.requirements.iter().map(move |id| (id, case)));
+    let further: HashMap<&String, &Case> = of_cases.filter(|(id, _)| !covered.contains(id)).collect();
+    let worth = |(id, case): (&String, &Case)| {
+        let found = case.edition.catalogue.find(id).filter(|one| counts(case, one));
+        found.map_or(0, |one| usize::from(one.level == Level::Must) + programs_that_break(id))
+    };
+    further.into_iter().map(worth).sum()
 }
+
+/// Returns how many of the programs in docs/subjects.md were found to break the requirement. The mistakes of some are
+/// a good guess at those of others.
+fn programs_that_break(id: &str) -> usize {
+    static PROGRAMS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+        let line = |line: &'static str| {
+            let (id, programs) = line.split_once(' ').expect("`REQUIREMENT PROGRAMS`");
+            (id, programs.parse().expect("a number"))
+        };
+        BROKEN.lines().map(line).collect()
+    });
+    PROGRAMS.get(id).copied().unwrap_or(0)
+}
+
+/// The requirements that real programs break, each with the number of programs; `scripts/subjects` writes it.
+const BROKEN: &str = include_str!("plan/broken.txt");
 
 /// Returns the positions of cases that repeat others: the contexts of a case, and the shapes of a case that cost
 /// further starts.
@@ -184,7 +218,7 @@ pub fn quick_cases(cases: &[Case]) -> Vec<usize> {
     quick
 }
 
-/// Returns the positions of a few cases of a client: one of each area, that for the most further MUSTs. `can_run` says
+/// Returns the positions of a few cases of a client: one of each area, that adds most. `can_run` says
 /// of a case whether the client has all acts and settings for it; `shares` says whether it can share conversations.
 /// Then there are also the cases that together are for every MUST of the largest conversation.
 pub fn quick_cases_of_client(cases: &[Case], shares: bool, can_run: impl Fn(&Case) -> bool) -> Vec<usize> {
@@ -202,7 +236,7 @@ pub fn quick_cases_of_client(cases: &[Case], shares: bool, can_run: impl Fn(&Cas
             continue;
         }
         let of_area = candidates.iter().rev().filter(|&&index| area(index) == area(first));
-        if let Some(&best) = of_area.max_by_key(|&&index| further_musts_of(cases, index, &covered)) {
+        if let Some(&best) = of_area.max_by_key(|&&index| further_worth_of(cases, index, &covered)) {
             covered.extend(&cases[best].requirements);
             quick.push(best);
         }
@@ -358,12 +392,12 @@ fn writes_as_usual(case: &Case) -> bool {
     ids == Ids::Integer && !meta
 }
 
-/// Whether the case asks for a command that takes long. An agent that runs it without a terminal of the client makes
-/// the case wait for its end. If quick commands have shown that before, the wait is short.
-fn runs_long_command(case: &Case) -> bool {
+/// Whether the case asks for a command, a quick one or one that takes long. An agent that runs a long one without a
+/// terminal of the client makes the case wait for its end. If quick commands have shown that before, the wait is short.
+fn runs_command(case: &Case, long: bool) -> bool {
     case.sent().any(|line| match &line.body {
         Body::Request { params: Some(params), .. } => {
-            params.pointer("/prompt/command").is_some_and(|command| command == "sleep")
+            params.pointer("/prompt/command").is_some_and(|command| (command == "sleep") == long)
         }
         _ => false,
     })

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::{conversations, opening, quick_cases, quick_cases_of_client, repeated};
+use super::{
+    BROKEN, WORTH_A_START, conversations, opening, programs_that_break, quick_cases, quick_cases_of_client, repeated,
+};
 use crate::case::model::{Action, Case};
 use crate::case::{embedded_for, load_text};
-use crate::edition::V1;
+use crate::edition::{V1, V2};
 use crate::requirement::{Party, Transport};
 
 /// Builds a case of an agent with these lines above its transcript, and these steps.
@@ -133,9 +135,11 @@ fn quick_cases_cover_the_requirements_of_the_largest_conversation() {
     };
     let poor = case(&format!("{USUAL}\nclient: {{ capabilities: {{}} }}"), &["include: session"]);
     let [a, b, c, d] = ["prompt.stop-reason", "cancel.no-reply", "fs.read.params", "load.replay-order"];
-    let should = about(&["init.agent-info"]);
+    let should = about(&["init.silent-before"]);
     let cases = [poor, should, about(&[a]), about(&[b, c]), about(&[c]), about(&[a, d]), about(&[d])];
     assert_eq!(quick_cases(&cases), [3, 5]);
+    let broken = about(&["init.agent-info"]);
+    assert_eq!(quick_cases(&[&cases[..], &[broken]].concat()), [3, 5, 7], "real programs break this one");
 }
 
 #[test]
@@ -229,10 +233,35 @@ fn cases_that_cover_most_are_in_all_parts_but_the_last() {
     let cases: Vec<Case> = (0..32).map(|_| of("prompt.text")).chain(musts.map(of)).chain([of("tool.kind")]).collect();
     let planned = conversations(&cases, 3, |_| false);
     assert_eq!(planned.iter().map(Vec::len).collect::<Vec<_>>(), [13, 13, 11]);
-    assert_eq!((&planned[0][..3], &planned[1][..3]), ([0, 34, 36].as_slice(), [33, 35, 11].as_slice()));
+    assert!(programs_that_break("cancel.stop-reason") > 0, "so its case comes first");
+    assert_eq!((&planned[0][..3], &planned[1][..3]), ([35, 33, 36].as_slice(), [0, 34, 11].as_slice()));
     let mut all = planned.concat();
     all.sort_unstable();
     assert!(all.into_iter().eq(0..cases.len()));
+}
+
+#[test]
+fn what_real_programs_break_comes_first() {
+    let known = |id: &str| [&V1, &V2].iter().any(|bundle| bundle.catalogue().find(id).is_some());
+    let ids: Vec<&str> = BROKEN.lines().filter_map(|line| line.split(' ').next()).collect();
+    let unknown: Vec<&&str> = ids.iter().filter(|id| !known(id)).collect();
+    assert!(ids.len() > 50 && unknown.is_empty(), "run scripts/subjects again: {unknown:?}");
+    let of = |requirement: &str| case(&format!("requirements: [{requirement}]"), &["include: session", "fence: {}"]);
+    let cases = [of("prompt.stop-reason"), of("tool.location-absolute")];
+    assert!(programs_that_break("tool.location-absolute") > programs_that_break("prompt.stop-reason"));
+    assert_eq!(conversations(&cases, 1, |_| false), [[1, 0]]);
+}
+
+#[test]
+fn some_cases_that_break_the_protocol_come_early() {
+    let usual = || case(USUAL, &["include: session", "fence: {}"]);
+    let broken = || case("requirements: [jsonrpc.invalid-request.agent]", &["include: session", RAW]);
+    let mut cases: Vec<Case> = (0..2 * WORTH_A_START).map(|_| usual()).collect();
+    cases.extend([broken(), broken()]);
+    let planned = conversations(&cases, 2, |_| false);
+    let first = 2 * WORTH_A_START;
+    assert_eq!(planned[1], [first], "only what adds something is apart: {planned:?}");
+    assert!(planned.iter().any(|conversation| conversation.contains(&(first + 1))), "{planned:?}");
 }
 
 #[test]
