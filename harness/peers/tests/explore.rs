@@ -56,8 +56,7 @@ const FAULTS: [Planted; 10] = [
 ];
 
 /// The same for the client.
-const FAULTS_OF_CLIENT: [Planted; 3] = [
-    ("client-exit-code-one-after-cancel", "terminal.wait.exit-code"),
+const FAULTS_OF_CLIENT: [Planted; 2] = [
     ("client-limit-ignored-in-second-turn", "fs.read.limit"),
     ("client-permission-missing-after-load", "permission.implemented"),
 ];

@@ -13,6 +13,7 @@ use crate::output_file::write_file;
 use crate::plan::load_cases;
 use crate::record::record;
 use crate::report::SuiteEvent;
+use crate::requirement::Party;
 use crate::results::{Explored, Unconfirmed};
 use crate::run::{Jobs, stopped};
 use crate::trace::Trace;
@@ -21,8 +22,8 @@ use crate::trace::Trace;
 /// makes more conversations.
 const CASES: usize = 32;
 
-/// Runs the cases of the plan in several parts, and plays an equal number of its walks after each, over the cases that
-/// passed until then. Adds the shortest walks that break a requirement to the results.
+/// Runs the cases of the plan in several parts, and plays some of its walks after each, over the cases that passed until
+/// then: more each time, since there are more cases to combine. Adds the shortest walks that break a requirement to the results.
 pub(super) fn explore(plan: &RunPlan, running: &mut RunInProgress<'_>) -> anyhow::Result<Option<Explored>> {
     let RunOptions { explore: Some(count), seed: Some(seed), case_dir, limits, .. } = &plan.options else {
         return Ok(None);
@@ -34,17 +35,19 @@ pub(super) fn explore(plan: &RunPlan, running: &mut RunInProgress<'_>) -> anyhow
     let mut exploration = Exploration {
         plan,
         running,
-        explorer: Explorer { cases: &moves, subject: &plan.subject, jobs: Jobs::of(party, limits.jobs) },
+        // Walks of a client wait as much as those of an agent do, and what fails runs again.
+        explorer: Explorer { cases: &moves, subject: &plan.subject, jobs: Jobs::of(Party::Agent, limits.jobs) },
         known: Known::default(),
         unconfirmed: Vec::new(),
     };
     let parts = plan.cases.len().div_ceil(CASES).max(1);
+    let walks_until = |part: usize| count * part * part / (parts * parts);
     let mut walks = 0;
     for part in (0..parts).take_while(|_| stopped().is_none()) {
         // Each part has cases of all areas.
         let cases = plan.cases.iter().skip(part).step_by(parts);
         exploration.running.run_rest(plan, cases)?;
-        walks += exploration.walk(part * count / parts..(part + 1) * count / parts, seed)?;
+        walks += exploration.walk(walks_until(part)..walks_until(part + 1), seed)?;
     }
     if exploration.running.collector.passed().is_empty() {
         say("no case passed, so there is nothing to walk over");

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 
-use super::walk::{Fragment, Lowering, Move, Place, Walk};
+use super::walk::{Fragment, Left, Lowering, Move, Place, Walk};
 use crate::case::Case;
 use crate::requirement::Party;
 
 /// The largest number of moves.
 const MOST_MOVES: usize = 10;
 
-/// The number of cases to try for a move.
-const TRIES: usize = 24;
+/// The number of cases to try for a move. Most do not fit those before them.
+const TRIES: usize = 100;
 
 /// The cases of which walks are made.
 pub struct Candidates<'c> {
@@ -61,6 +61,11 @@ impl<'c> Candidates<'c> {
         Self { cases, files, places, can_cancel: can("cancel") }
     }
 
+    /// Whether other moves can follow this one.
+    fn goes_on(&self, fragment: &Fragment<'_>) -> bool {
+        fragment.leaves(self.cases) != Left::Nothing
+    }
+
     /// Chooses a move and the case of it.
     fn choose(&self, rng: &mut Rng, is_first: bool) -> Option<(Fragment<'c>, Move)> {
         let file = (!self.files.is_empty()).then(|| &self.files[rng.usize(..self.files.len())])?;
@@ -85,10 +90,14 @@ pub fn walk(candidates: &Candidates<'_>, seed: u64, number: usize) -> Option<Wal
     let mut moves = Vec::new();
     let mut lowering = Lowering::new(candidates.cases);
     while moves.len() < length {
-        let tries = std::iter::repeat_with(|| candidates.choose(&mut rng, moves.is_empty())).take(TRIES).flatten();
-        let Some((fragment, step)) = { tries }.find(|(fragment, step)| lowering.check(fragment, step).is_ok()) else {
-            break;
+        // Nothing can follow some cases, so they come last.
+        let is_last = moves.len() + 1 == length;
+        let fits = |(fragment, step): &(Fragment<'_>, Move)| {
+            lowering.check(fragment, step).is_ok()
+                && (is_last || step.cancel_after.is_some() || candidates.goes_on(fragment))
         };
+        let tries = std::iter::repeat_with(|| candidates.choose(&mut rng, moves.is_empty())).take(TRIES).flatten();
+        let Some((fragment, step)) = { tries }.find(fits) else { break };
         lowering.add(fragment, &step, false).ok()?;
         moves.push(step);
     }

@@ -11,7 +11,7 @@ mod turn;
 use std::fmt;
 use std::str::FromStr;
 
-pub use self::fragment::Fragment;
+pub use self::fragment::{Fragment, Left};
 pub use self::lowering::Lowering;
 use crate::case::model::{Case, WALK};
 

@@ -99,7 +99,7 @@ impl<'c> Fragment<'c> {
 
     /// Whether other moves can follow in the session, and which turns of a client are running then; `cases` are all
     /// cases.
-    pub(super) fn leaves(&self, cases: &[Case]) -> Left {
+    pub fn leaves(&self, cases: &[Case]) -> Left {
         let steps = &self.case.steps[self.initialized..];
         match self.case.subject {
             Party::Agent if is_in_context(self.case, AGAIN, cases) => Left::Session(Vec::new()),
@@ -117,7 +117,7 @@ impl<'c> Fragment<'c> {
 
 /// What a move leaves for those after it, each with the labels of a client's running turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Left {
+pub enum Left {
     /// Its session is ready for another move.
     Session(Vec<String>),
     /// Another move needs a session of its own.
