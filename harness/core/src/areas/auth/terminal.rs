@@ -19,11 +19,12 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// "The same configured Agent program and base launch configuration": the program is the agent's, since otherwise the
-/// trace has no login. Only the settings of the profile are known to belong to the configuration.
+/// trace has no login. Only the settings of the profile are known to belong to the configuration. Version 2 has one
+/// requirement for the program, its arguments and its variables.
 ///
 /// Correct but unusual: a client that adds variables and arguments of its terminal, or runs the program through a
 /// shell.
-fn same_program(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
+fn same_program(ctx: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<'_>) {
     let has = |names: &[String]| names.iter().any(|name| name == CONFIGURED);
     let kept = !has(&login.base.environment) || has(&login.start.environment);
     ruling.decide(kept, || {
@@ -33,6 +34,10 @@ fn same_program(_: &CheckContext<'_>, login: &LoginProcess, ruling: &mut Ruling<
             name = CONFIGURED
         )
     });
+    if ctx.conversation.edition.catalogue.find("auth.terminal.args-appended").is_none() {
+        args_appended(ctx, login, ruling);
+        env_override(ctx, login, ruling);
+    }
 }
 
 /// Quotes texts to make blanks visible.
