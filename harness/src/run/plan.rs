@@ -82,12 +82,12 @@ fn by_size(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Ve
         // with quick commands, which show whether it is worth waiting for a long one.
         let covering = covering(cases, usual, &[]);
         let mut usual = usual.to_vec();
-        let quick = covering.iter().filter(|&&index| runs_command(&cases[index], false)).take(2 * leading(parts));
+        let quick = covering.iter().filter(|&&index| runs_quick_command(&cases[index])).take(2 * leading(parts));
         let quick: HashSet<usize> = quick.copied().collect();
         let place = |index| covering.iter().position(|&covers| covers == index).unwrap_or(covering.len());
         usual.sort_by_key(|&index| {
             let (case, place) = (&cases[index], place(index));
-            let is_last = place == covering.len() && runs_command(case, true);
+            let is_last = place == covering.len() && commands(case).any(takes_long);
             (!writes_as_usual(case), place == covering.len(), is_last, !quick.contains(&index), place)
         });
         let leads = |&index: &usize| writes_as_usual(&cases[index]) && covering.contains(&index);
@@ -392,15 +392,25 @@ fn writes_as_usual(case: &Case) -> bool {
     ids == Ids::Integer && !meta
 }
 
-/// Whether the case asks for a command, a quick one or one that takes long. An agent that runs a long one without a
-/// terminal of the client makes the case wait for its end. If quick commands have shown that before, the wait is short.
-fn runs_command(case: &Case, long: bool) -> bool {
-    case.sent().any(|line| match &line.body {
-        Body::Request { params: Some(params), .. } => {
-            params.pointer("/prompt/command").is_some_and(|command| (command == "sleep") == long)
-        }
-        _ => false,
+/// The commands that the case asks for.
+fn commands(case: &Case) -> impl Iterator<Item = &Value> {
+    case.sent().filter_map(|line| match &line.body {
+        Body::Request { params: Some(params), .. } => params.pointer("/prompt/command"),
+        _ => None,
     })
+}
+
+/// Whether a command takes long. An agent that runs it without a terminal of the client makes the case wait for its
+/// end. If quick commands have shown that before, the wait is short.
+fn takes_long(command: &Value) -> bool {
+    command == "sleep"
+}
+
+/// Whether the case asks for quick commands and lets them end.
+fn runs_quick_command(case: &Case) -> bool {
+    let cancels =
+        |line: &Outgoing| matches!(&line.body, Body::Notification { method, .. } if method == "session/cancel");
+    commands(case).next().is_some() && !commands(case).any(takes_long) && !case.sent().any(cancels)
 }
 
 /// Whether the case sends lines that break the protocol.
