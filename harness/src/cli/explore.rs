@@ -22,8 +22,9 @@ use crate::trace::Trace;
 /// makes more conversations.
 const CASES: usize = 32;
 
-/// Runs the cases of the plan in several parts, and plays some of its walks after each, over the cases that passed until
-/// then: more each time, since there are more cases to combine. Adds the shortest walks that break a requirement to the results.
+/// Runs the cases of the plan in several parts, and plays some of its walks after each, over the cases that passed by
+/// then: more each time, since there are more cases to combine. Adds the shortest walks that break a requirement to the
+/// results.
 pub(super) fn explore(plan: &RunPlan, running: &mut RunInProgress<'_>) -> anyhow::Result<Option<Explored>> {
     let RunOptions { explore: Some(count), seed: Some(seed), case_dir, limits, .. } = &plan.options else {
         return Ok(None);

@@ -34,8 +34,9 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
     let others = planned.split_off(leading(of_largest).min(planned.len()));
     let (mut short, long): (Vec<_>, Vec<_>) =
         others.into_iter().partition(|conversation| conversation.len() < WORTH_A_START);
-    let mut covered: HashSet<&String> =
-        planned.iter().flatten().flat_map(|&index| &cases[index].requirements).collect();
+    // What comes late in a large conversation is not covered soon.
+    let soon = planned.iter().flatten().map(|&index| &cases[index]).filter(|case| !is_late(case));
+    let mut covered: HashSet<&String> = soon.flat_map(|case| &case.requirements).collect();
     let further = |conversation: &[usize], covered: &HashSet<&String>| {
         further_worth(cases, conversation, covered, |case, one| {
             !one.applies_when.condition.requires_offer(case.subject.other())
@@ -112,8 +113,8 @@ fn by_size(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -> bool) -> Vec<Ve
     conversations
 }
 
-/// Returns a few of the late cases that add most to the usual ones, for a short conversation of their own. Many programs
-/// make mistakes with lines that break the protocol, and these should not come at the end of a run.
+/// Returns a few of the late cases that add most to the usual ones, for a short conversation of their own. Many
+/// programs make mistakes with lines that break the protocol, and these should not come at the end of a run.
 fn telling(cases: &[Case], late: &[usize], usual: &[usize]) -> Vec<usize> {
     let alike = |index: &&usize| place(&cases[**index]) == (Some(Effect::None), true, false);
     let late: Vec<usize> = late.iter().filter(alike).copied().collect();
