@@ -143,7 +143,8 @@ fn reports_illegal(survey: &Survey, seeds: Range<u64>) -> Result<(), Failed> {
     };
     let sites = story.split_once("at the sites [").and_then(|(_, rest)| rest.split_once(']')).map(|(sites, _)| sites);
     let single = sites.is_some_and(|sites| sites.parse::<usize>().is_ok());
-    if single && story.contains("ext.no-custom-root-fields.agent") && story.contains("\"vendor\":true") {
+    // The message itself may be too long to be shown whole.
+    if single && story.contains("ext.no-custom-root-fields.agent") && story.contains("/vendor in the") {
         Ok(())
     } else {
         Err(format!("told otherwise: {story}").into())
