@@ -306,10 +306,10 @@ impl Conversation {
             }
             ("session/request_permission", outcome) => {
                 self.apply_permission_answer(n, &exchange, outcome);
-                self.note_question_answer(n, &exchange);
+                self.note_question_answer(n, &exchange, outcome);
             }
             ("elicitation/create", outcome) => {
-                self.note_question_answer(n, &exchange);
+                self.note_question_answer(n, &exchange, outcome);
                 self.note_form_answer(n, &exchange, outcome);
             }
             ("terminal/create", Outcome::Result(result)) => self.apply_terminal(n, &exchange, result),

@@ -248,8 +248,8 @@ impl Work {
     pub(super) fn learn_answer(&mut self, n: usize, question: &Value, still_open: bool) {
         if self.state.as_deref() == Some("requires_action") && !still_open {
             let subject = question.member("subject");
-            let call = subject.and_then(|subject| subject.member("toolCall").or(Some(subject)));
-            let id = call.and_then(|call| call.text("toolCallId"));
+            let call = subject.map_or(question, |subject| subject.member("toolCall").unwrap_or(subject));
+            let id = call.text("toolCallId");
             (self.settled, self.settled_tool, self.resumed) = (Some(n), id.map(str::to_owned), None);
             self.output = None;
         }
@@ -312,11 +312,16 @@ impl Conversation {
     }
 
     /// Records an answer of the client to a question of the agent.
-    pub(super) fn note_question_answer(&mut self, n: usize, exchange: &Exchange) {
+    pub(super) fn note_question_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
         let Some(id) = exchange.session().filter(|_| is_question(&exchange.method)) else { return };
         let still_open = self.open_of(Party::Agent).any(|open| open.session() == Some(id) && is_question(&open.method));
         if let Some(session) = self.sessions.get_mut(id) {
             session.work.learn_answer(n, &exchange.params, still_open);
+            // A tool that asks by a form is completed without more work if the user does not fill it in.
+            let is_filled_in = matches!(outcome, Outcome::Result(result) if result.text("action") == Some("accept"));
+            if exchange.method != "session/request_permission" && !is_filled_in {
+                session.work.settled_tool = None;
+            }
         }
     }
 }

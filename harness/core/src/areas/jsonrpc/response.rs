@@ -14,6 +14,7 @@ use crate::wire::{Envelope, Members, RpcId};
 
 pub(in crate::areas) const CHECKS: &[Check] = &[
     Check::agent("jsonrpc.response-always.agent", On::End(prompt_lost)),
+    Check::agent("jsonrpc.response-always.agent", On::End(receipt_lost)),
     Check::agent("jsonrpc.response-always.agent", On::End(prompt_unanswered)),
 ];
 
@@ -171,6 +172,34 @@ fn prompt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         );
         let served = conversation.fence.is_some_and(|fence| fence > later);
         ruling.proved_by(&[open.n, later, limit]).fail_if(silent && !waits && !busy && served, fact);
+    }
+}
+
+/// As above in version 2, where the agent reported the end of work after the prompt came.
+///
+/// Correct but unusual: an agent that holds a prompt until its work is over, and then needs long to begin. It does not
+/// need longer than a model that pauses.
+fn receipt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let prompts = conversation.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
+    for open in prompts {
+        let Some(id) = open.session() else { continue };
+        let Some(session) = conversation.session(id).filter(|session| session.closed.is_none()) else { continue };
+        let work = &session.work;
+        let Some((idle, _)) = work.history.stopped.as_ref().filter(|(idle, _)| *idle > open.n) else { continue };
+        let until = conversation.closed_us.unwrap_or(ctx.us);
+        let silent = between(work.updated.1, until) > OUTPUT_SILENCE;
+        let waits = conversation.open_of(Party::Agent).any(|request| request.session() == Some(id));
+        let busy = session.tools.values().any(|tool| !tool.is_final());
+        let served = conversation.fence.is_some_and(|fence| fence > *idle);
+        if silent && !waits && !busy && served && !work.is_active() {
+            ruling.proved_by(&[open.n, *idle]).fail(fact!(
+                "receipt-lost",
+                "the agent reported the end of its work, then nothing, and never answered a prompt that came before \
+                that; expected one response to each";
+                method = open.method, session_id = id
+            ));
+        }
     }
 }
 

@@ -41,12 +41,18 @@ pub(super) const CHECKS: &[Check] = &[
 /// Correct but unusual: an agent that connects to a server only when it calls a tool of it, or tries streamable HTTP
 /// before sse.
 fn connected(over: McpTransport, event: &McpEvent, ruling: &mut Ruling<'_>) {
-    if let McpWhat::FromAgent(text) = &event.what
-        && event.over == over
-        && let Content::One { value, .. } = read_line(text.as_bytes())
-        && matches!(Envelope::of(&value), Envelope::Call(call) if call.method == "initialize")
-    {
+    if event.over == over && called(event).as_deref() == Some("initialize") {
         ruling.pass();
+    }
+}
+
+/// Returns the method that the agent calls at a server.
+pub(super) fn called(event: &McpEvent) -> Option<String> {
+    let McpWhat::FromAgent(text) = &event.what else { return None };
+    let Content::One { value, .. } = read_line(text.as_bytes()) else { return None };
+    match Envelope::of(&value) {
+        Envelope::Call(call) => Some(call.method.to_owned()),
+        _ => None,
     }
 }
 

@@ -2,17 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use super::agent::offered_refused;
+use super::agent::{called, offered_refused};
 use crate::areas::common::OPENING;
 use crate::areas::session::client::opening;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::CallSeen;
 use crate::fact;
 use crate::finding::Ruling;
+use crate::requirement::Party;
+use crate::trace::McpEvent;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("mcp.connect-all", On::End(connect_all)),
+    Check::agent("mcp.not-restored", On::Mcp(restored)),
     Check::client("mcp.no-sse", On::Call(no_sse)).alone().only(OPENING),
     Check::client("mcp.name-unique", On::Call(name_unique)).alone().only(&["session/new", "session/resume"]),
 ];
@@ -22,6 +25,35 @@ pub(super) const CHECKS: &[Check] = &[
 fn connect_all(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     if ctx.conversation.edition.major == 2 {
         offered_refused(ctx, &["stdio", "http"], ruling);
+    }
+}
+
+/// `mcpServers` is "the complete set of Client-provided servers", and agents "SHOULD NOT restore servers from earlier
+/// requests".
+///
+/// Correct but unusual: an agent that keeps the processes of servers, or that still ends a session. So only a call of a
+/// tool fails, in a case whose only session was resumed without servers.
+fn restored(ctx: &CheckContext<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    if called(event).as_deref() != Some("tools/call") {
+        return;
+    }
+    let openings = conversation.trials.of(Party::Client).filter(|trial| {
+        conversation.is_of_case(trial.exchange.n)
+            && OPENING.contains(&trial.exchange.method.as_str())
+            && trial.error.is_none()
+    });
+    let openings: Vec<_> = openings.map(|trial| (trial.n, trial.exchange.params.list("mcpServers").len())).collect();
+    let n_sessions = conversation.sessions.values().filter(|session| conversation.is_of_case(session.known)).count();
+    if let [(_, 1..), .., (resumed, 0)] = openings[..]
+        && n_sessions == 1
+    {
+        ruling.proved_by(&[resumed]).fail_in_case(fact!(
+            "server-restored",
+            "the agent called a tool of the MCP server `{server}` after the session was resumed without it; expected \
+            only the servers of the last request",
+            server = event.server
+        ));
     }
 }
 

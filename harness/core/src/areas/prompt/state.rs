@@ -73,6 +73,8 @@ pub(super) struct Inserted {
     pub id: String,
     /// The text of the prompt.
     pub text: String,
+    /// Its blocks of text.
+    pub texts: Vec<String>,
 }
 
 /// A prompt whose key another session had before.
@@ -182,7 +184,9 @@ impl State {
         let text = exchange.params.member("prompt").map(text_of_content).unwrap_or_default();
         let inserted = self.inserted.entry(session);
         if inserted.len() < MOST && text.len() <= MOST_TEXT && inserted.iter().all(|prompt| prompt.id != id) {
-            inserted.push(Inserted { n: event.n, id: id.to_owned(), text: text.clone() });
+            let blocks = exchange.params.member("prompt").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let texts = blocks.iter().filter_map(|block| block.text("text")).map(str::to_owned).collect();
+            inserted.push(Inserted { n: event.n, id: id.to_owned(), text: text.clone(), texts });
         }
         let Some(key) = key_of(&exchange.params) else { return };
         let others = self.sessions.iter().filter(|(other, _)| *other != session);

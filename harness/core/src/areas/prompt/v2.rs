@@ -305,6 +305,16 @@ fn user_message_content(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
                     message_id = prompt.id, damage = damage.to_string(); session_id = id
                 ));
             }
+            if let Some(missing) = missing_block(&prompt.texts, found).filter(|_| !own.starts_with('/')) {
+                ruling.proved_by(&[prompt.n]).fail_in_case(fact!(
+                    "user-message-lacks-block",
+                    "the agent reported a prompt as the message `{message_id}` without its block `{missing}`; expected \
+                    each block of text",
+                    message_id = prompt.id,
+                    missing = missing.chars().take(80).collect::<String>();
+                    session_id = id
+                ));
+            }
             let is_distinct = found.len() >= DISTINCTIVE && !own.contains(found) && !own.starts_with('/');
             let mut others = prompts.iter().filter(|_| is_distinct);
             let other = others.find(|other| other.text.trim() == found && shown(other) == Some(found));
@@ -320,6 +330,22 @@ fn user_message_content(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             }
         }
     }
+}
+
+/// Returns the first block that a text lacks which consists of the other blocks, word for word.
+///
+/// Correct but unusual: an agent that shortens a prompt, or joins, formats or expands its blocks.
+fn missing_block<'t>(blocks: &'t [String], found: &str) -> Option<&'t str> {
+    let plain = |text: &str| text.split_whitespace().collect::<String>();
+    let mut rest = &*plain(found);
+    let mut missing = None;
+    for block in blocks.iter().filter(|block| block.trim().len() >= DISTINCTIVE) {
+        match rest.strip_prefix(&*plain(block)) {
+            Some(after) => rest = after,
+            None => missing = missing.or(Some(block.trim())),
+        }
+    }
+    missing.filter(|_| rest.is_empty() && !found.trim().is_empty())
 }
 
 /// The agent chooses message ids.
