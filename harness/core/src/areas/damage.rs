@@ -24,6 +24,8 @@ pub(super) enum Damage {
     Endless(String),
     /// It has this part of the beginning or of the end twice.
     Repeated(String),
+    /// It has the same characters in another order, in more than one place.
+    Shuffled,
 }
 
 /// The least number of characters of an original, without white space.
@@ -73,7 +75,7 @@ impl Damage {
         let shorter = from.len().min(to.len()) - begin;
         let end = from.iter().rev().zip(to.iter().rev()).take(shorter).take_while(|(one, other)| one == other).count();
         let (lost, found) = (&from[begin..from.len() - end], &to[begin..to.len() - end]);
-        match (lost, found) {
+        let single = match (lost, found) {
             _ if begin < EDGE || end < EDGE => None,
             (lost, []) if is_plain(lost) && (is_rare(lost) || is_word(&from, begin..from.len() - end)) => {
                 Some(Self::Missing(part(lost)))
@@ -87,11 +89,11 @@ impl Damage {
                 (is_neighbour && !begins && !ends).then(|| Self::Doubled(part(found)))
             }
             (lost, found) if lost.len() == found.len() => {
-                let (one, other) = swapped(&from, &to, begin..from.len() - end)?;
-                Some(Self::Swapped(part(one), part(other)))
+                swapped(&from, &to, begin..from.len() - end).map(|(one, other)| Self::Swapped(part(one), part(other)))
             }
             _ => None,
-        }
+        };
+        single.or_else(|| is_shuffled(original, text).then_some(Self::Shuffled))
     }
 }
 
@@ -108,6 +110,7 @@ impl fmt::Display for Damage {
             Self::Doubled(part) | Self::Repeated(part) => write!(f, "with the part `{}` twice", short(part)),
             Self::Swapped(part, next) => write!(f, "with `{}` before `{}`", short(next), short(part)),
             Self::Replaced => write!(f, "with U+FFFD in place of other characters"),
+            Self::Shuffled => write!(f, "with its parts in another order"),
             Self::Split(word) => write!(f, "with a blank within `{}`", short(word)),
             Self::Unspaced(word) => write!(f, "without the white space after `{}`", short(word)),
         }
@@ -145,6 +148,21 @@ fn swapped<'c>(from: &'c [char], to: &[char], range: Range<usize>) -> Option<(&'
             (1..lost.len()).map(|at| lost.split_at(at)).find(is_swapped)
         },
     )
+}
+
+/// Whether a text has the characters of the original in another order, and not only its lines: a rendering may move
+/// those, such as footnotes.
+fn is_shuffled(original: &str, text: &str) -> bool {
+    const FEWEST: usize = 40;
+    let [(chars, lines), (other_chars, other_lines)] = [original, text].map(|text| {
+        let plain = |line: &str| line.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+        let mut lines: Vec<String> = text.lines().map(plain).filter(|line| !line.is_empty()).collect();
+        let mut chars: Vec<char> = lines.iter().flat_map(|line| line.chars()).collect();
+        lines.sort_unstable();
+        chars.sort_unstable();
+        (chars, lines)
+    });
+    chars.len() >= FEWEST && chars == other_chars && lines != other_lines
 }
 
 /// Returns the beginning or the end of the original that the text has twice, as from a piece that was sent again. A
@@ -287,6 +305,14 @@ mod tests {
         assert_eq!(twice, Some(Damage::Missing(",thendoit".to_owned())));
         let lines = Damage::of("the first line\nthe second one", "the first linethe second one");
         assert_eq!(lines, Some(Damage::Unspaced("line".to_owned())));
+        let count = "busy 0 busy 1 busy 2 busy 3 busy 4 busy 5 busy 6 busy 7 busy 8\nand done";
+        assert_eq!(
+            Damage::of(count, &count.replace("1 busy 2", "2 busy 1").replace("5 busy 6", "6 busy 5")),
+            Some(Damage::Shuffled)
+        );
+        assert_eq!(Damage::of("one two three four", "two one four three"), None);
+        let moved = "and done\nbusy 0 busy 1 busy 2 busy 3 busy 4 busy 5 busy 6 busy 7 busy 8";
+        assert_eq!(Damage::of(count, moved), None);
         let whole = format!("{text}{text}");
         assert_eq!(Damage::of(text, &whole), None);
         for (original, other) in [

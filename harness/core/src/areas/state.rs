@@ -101,7 +101,7 @@ fn stop_reason(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
 /// Correct but unusual: an agent that refuses each prompt after one, or whose session has no tokens left. It does not
 /// write all of the text for which the prompt asks. So this fails only if the reply is exactly this text.
 fn stop_reason_of_work_before(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
-    const LIMITS: [&str; 3] = ["max_tokens", "max_turn_requests", "refusal"];
+    const LIMITS: [&str; 4] = ["max_tokens", "max_turn_requests", "refusal", "error"];
     let (Some(session), Some(Some(reason))) = (update.known, idle(update)) else { return };
     let work = &session.work;
     let before = work.history.stopped.as_ref().filter(|(_, before)| LIMITS.contains(&before.as_str()));

@@ -569,6 +569,7 @@ impl ToolCall {
         }
         if let Some(status) = report.text("status") {
             status.clone_into(&mut self.status);
+            self.has_status = true;
         }
         if let Some(kind) = report.text("kind") {
             self.kind = Some(kind.to_owned());

@@ -360,6 +360,8 @@ pub struct ToolCall {
     pub title: String,
     /// Its status; `pending` before one was given.
     pub status: String,
+    /// Whether a report gave a status.
+    pub has_status: bool,
     /// Its kind, once one was given.
     pub kind: Option<String>,
     /// Whether an update reported it since the session was opened; otherwise only a permission request named it.

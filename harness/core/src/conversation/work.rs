@@ -71,6 +71,8 @@ pub struct Work {
 /// A tool call or a terminal.
 #[derive(Debug, Clone, Default)]
 pub struct Activity {
+    /// The event that first reported it.
+    pub n: usize,
     /// Whether it has a final status or an exit status.
     pub is_over: bool,
     /// Whether a tool call has another status than `pending`.
@@ -139,7 +141,7 @@ impl Work {
                     self.resumed = self.resumed.or(Some(n));
                 }
                 let tool =
-                    update.body.text("toolCallId").and_then(|id| entry(&mut self.tools, id, &mut self.overflown));
+                    update.body.text("toolCallId").and_then(|id| entry(&mut self.tools, id, n, &mut self.overflown));
                 if let (Some(tool), Some(status)) = (tool, update.body.member("status")) {
                     tool.is_over = matches!(status.as_str(), Some("completed" | "failed" | "cancelled"));
                     tool.ended = tool.is_over.then_some(n);
@@ -147,8 +149,10 @@ impl Work {
                 }
             }
             "terminal_update" => {
-                let terminal =
-                    update.body.text("terminalId").and_then(|id| entry(&mut self.terminals, id, &mut self.overflown));
+                let terminal = update
+                    .body
+                    .text("terminalId")
+                    .and_then(|id| entry(&mut self.terminals, id, n, &mut self.overflown));
                 if let Some(terminal) = terminal {
                     if let Some(status) = update.body.member("exitStatus") {
                         terminal.is_over = status.is_object();
@@ -350,10 +354,15 @@ pub fn asks_replay(params: &Value) -> bool {
     params.member("replayFrom").is_some_and(|from| !from.is_null())
 }
 
-fn entry<'m>(map: &'m mut BTreeMap<String, Activity>, id: &str, overflown: &mut bool) -> Option<&'m mut Activity> {
+fn entry<'m>(
+    map: &'m mut BTreeMap<String, Activity>,
+    id: &str,
+    n: usize,
+    overflown: &mut bool,
+) -> Option<&'m mut Activity> {
     if map.len() >= MOST_IDS && !map.contains_key(id) {
         *overflown = true;
         return None;
     }
-    Some(map.entry(id.to_owned()).or_default())
+    Some(map.entry(id.to_owned()).or_insert_with(|| Activity { n, ..Activity::default() }))
 }

@@ -53,6 +53,7 @@ const OUTPUT: &[&str] = &[
     "agent_thought_chunk",
     "tool_call_update",
     "tool_call_content_chunk",
+    "terminal_update",
 ];
 
 /// Whether the work that the client wanted to end cannot have ended by itself before the agent read that.
@@ -311,11 +312,18 @@ fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling:
     ruling.proved_by(&[prompt, cancel]).fail_unless(is_doubtful, fact);
 }
 
-/// Whether an update belongs to a message or tool call of the work with these events of its end and begin; `None` if
-/// that is unknown.
+/// Whether an update belongs to a message, tool call or command of the work with these events of its end and begin;
+/// `None` if that is unknown.
 fn is_live(session: &Session, update: &UpdateSeen<'_>, (ended, begun): (usize, usize)) -> Option<bool> {
     if let Some((kind, id)) = message_of(&update.update) {
         return Some(kind == "agent_message" && session.work.history.replies.contains(id));
+    }
+    if let Some(id) = update.body.text("terminalId") {
+        // Only a list of the end, or a later one, shows that a command does not go on.
+        let (_, list) = session.work.background.as_ref().filter(|(listed, _)| *listed >= ended)?;
+        let terminal = session.work.terminals.get(id).filter(|terminal| !terminal.is_over)?;
+        let is_listed = list.iter().filter_map(background::item).any(|item| item == ("terminal", id));
+        return Some(!is_listed && terminal.n > begun && terminal.n < ended);
     }
     let id = update.body.text("toolCallId")?;
     let listed = session.work.background.as_ref().map(|(_, list)| list.iter().filter_map(background::item));
@@ -327,12 +335,12 @@ fn is_live(session: &Session, update: &UpdateSeen<'_>, (ended, begun): (usize, u
 /// "The agent sends all final updates of the cancelled work before the idle state."
 ///
 /// Correct but unusual: a tool call that goes on in the background, a new message, the work for the next prompt, and a
-/// patch of anything but content and status, such as `_meta`. An agent that reports no background work does not show
-/// what goes on, so its tool calls do not fail.
+/// patch of anything but content, status and exit status, such as `_meta`. An agent that reports no background work does
+/// not show what goes on, so its tool calls and commands do not fail.
 fn late_update(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|session| session.resuming.is_none()) else { return };
     let Some(cancelled) = session.work.history.cancelled else { return };
-    if ["content", "status"].iter().all(|name| update.body.member(name).is_none()) {
+    if ["content", "status", "exitStatus"].iter().all(|name| update.body.member(name).is_none()) {
         return;
     }
     if is_live(session, update, cancelled) == Some(true) {

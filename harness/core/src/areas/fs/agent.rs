@@ -67,7 +67,8 @@ fn line_one_based(_: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling
 /// "The Session ID for this request": a session that the client knows and in which a turn or request is running.
 ///
 /// Correct but unusual: an agent that reads for a session before its first prompt, for example the instructions in a
-/// folder above it, while another session runs there; and one that reads for a subagent.
+/// folder above it, while another session runs there; and one that reads for a subagent. See [`asked_for_path`] for
+/// turns in several sessions.
 fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ruling<'_>) {
     let (READ | WRITE, Some(id)) = (call.method, call.text("sessionId")) else { return };
     let conversation = ctx.conversation;
@@ -95,6 +96,17 @@ fn session_known(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Rulin
     };
     let other = call.text("path").and_then(|path| meant_by_path(ctx, session, path));
     match other {
+        // Redacted texts are alike.
+        None if conversation.is_redacted && session.turn.is_some() && others_run(ctx, id) => {}
+        None if let Some((other, n)) = asked_for_path(ctx, call, session) => {
+            ruling.proved_by(&[n]).fail_in_case(fact!(
+                "session-of-other-turn",
+                "the agent named the session `{session_id}`, whose prompts do not mention this file; expected \
+                `{expected}`, whose running turn does",
+                session_id = id, expected = other;
+                method = call.method, pointer = "/params/sessionId"
+            ));
+        }
         Some((other, n)) => {
             let fact = fact!(
                 "idle-session",
@@ -126,6 +138,32 @@ fn meant_by_path<'m>(ctx: &CheckContext<'m>, named: &Session, path: &str) -> Opt
     let (id, session) = running.next().filter(|(_, session)| inside(session))?;
     running.next().is_none().then_some(())?;
     Some((id, session.turn.as_ref()?.n))
+}
+
+/// Whether a turn runs in another session.
+fn others_run(ctx: &CheckContext<'_>, id: &str) -> bool {
+    ctx.conversation.sessions.iter().any(|(other, session)| other != id && session.turn.is_some())
+}
+
+/// Returns the one other session whose running turn is to use the file of a call, if no prompt of the named session,
+/// in which a turn runs as well, mentions a file of this name.
+///
+/// Correct but unusual: an agent that reads other files than the user named, such as its instructions.
+fn asked_for_path<'m>(ctx: &CheckContext<'m>, call: &CallSeen<'_>, named: &Session) -> Option<(&'m str, usize)> {
+    let name = std::path::Path::new(call.text("path")?).file_name()?.to_str()?;
+    let (path, quoted) = (format!("/{name}\""), format!("\"{name}\""));
+    if named.turn.is_none()
+        || named.model.is_cut
+        || named.model.prompts.iter().any(|prompt| prompt.intent.contains(name))
+    {
+        return None;
+    }
+    let mentions = |intent: &str| intent.contains(&path) || intent.contains(&quoted);
+    let mut others = ctx.conversation.sessions.iter().filter_map(|(id, session)| {
+        let prompt = session.turn.as_ref().and(session.model.prompts.last())?;
+        mentions(&prompt.intent).then_some((id.as_str(), prompt.n))
+    });
+    others.next().filter(|_| others.next().is_none())
 }
 
 /// An error answer of the client to a request below `prefix` does not end the turn with the same error.

@@ -17,20 +17,25 @@ pub(super) const CHECKS: &[Check] = &[
 /// As for messages: a tool call ends in the replay as it ended in the conversation.
 ///
 /// Correct but unusual: the replay leaves out tool calls, their content, or their status; a call that the user refused
-/// has another status; a call that the agent still runs. So only `completed` for `failed`, or the reverse, fails.
+/// has another status; a call that the agent still runs. So `completed` for `failed`, or the reverse, fails, and in a
+/// case an explicit status with which a call that has ended never ends in the replay.
 fn tools_as_they_ended(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = loaded(ctx, answer).filter(|session| !session.has_denied) else { return };
     for (id, (before, _)) in session.earlier_tools.iter().filter(|(_, (status, _))| is_final(status)) {
-        let Some(tool) = session.tools.get(id).filter(|tool| tool.is_final() && tool.status != *before) else {
+        let Some(tool) = session.tools.get(id).filter(|tool| tool.has_status && tool.status != *before) else {
             continue;
         };
-        ruling.proved_by(&[tool.n]).fail(fact!(
+        let fact = fact!(
             "tool-call-ended-otherwise",
             "the agent replayed the tool call `{tool_call_id}` as {actual}; expected {expected}, as it ended",
             tool_call_id = id,
             actual = tool.status,
             expected = before
-        ));
+        );
+        match tool.is_final() {
+            true => ruling.proved_by(&[tool.n]).fail(fact),
+            false => ruling.proved_by(&[tool.n]).fail_in_case(fact),
+        }
     }
 }
 

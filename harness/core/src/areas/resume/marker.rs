@@ -2,7 +2,7 @@
 
 use super::state::Messages;
 use super::v2::resuming;
-use crate::areas::common::proper;
+use crate::areas::common::{BAD_PARAMS, proper};
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Outcome, Session, UpdateSeen, asks_replay, message_of};
 use crate::fact;
@@ -12,6 +12,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("resume.replay-complete", On::Response(marker_missing)).only(&[RESUME]),
     Check::agent("resume.replay-complete", On::Update(marker_again)).only(MARKER),
     Check::agent("resume.replay-complete", On::Update(replay_after_marker)).only(WHOLE),
+    Check::agent("resume.marker-not-on-truncation", On::Response(marker_of_refused)).only(&[RESUME]),
     Check::agent("resume.no-marker-without-replay", On::Response(no_marker)).only(&[RESUME]),
     Check::agent("resume.no-marker-without-replay", On::Update(unasked_marker)).only(MARKER),
     Check::agent("resume.child-marker", On::Update(child_marker)).only(MARKER),
@@ -48,6 +49,27 @@ fn marker_missing(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruli
         fail_if_seen(ctx, session, fact, &[exchange.n], ruling);
     } else {
         ruling.pass();
+    }
+}
+
+/// "The Agent MUST NOT send it … when it cannot finish the replay."
+///
+/// Correct but unusual: a replay that is complete before the rest of the resume fails, perhaps one of nothing. So only
+/// a marker fails that follows no message, in a case, if the session has some and the agent refuses the params.
+fn marker_of_refused(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    let asked = proper(answer, RESUME).filter(|exchange| asks_replay(&exchange.params));
+    let Some(exchange) = asked.filter(|_| answer.outcome.error_code() == Some(BAD_PARAMS)) else { return };
+    let messages = exchange.session().and_then(|id| ctx.areas.resume.get(id)).filter(|messages| !messages.overlaps);
+    let Some(messages) = messages.filter(|messages| !messages.texts.is_empty() && messages.replayed.is_empty()) else {
+        return;
+    };
+    match messages.markers.first() {
+        Some(marker) => ruling.proved_by(&[exchange.n, *marker]).fail_in_case(fact!(
+            "marker-of-refused-replay",
+            "the agent sent {update} without a replay and refused {method} after it; expected no such update",
+            update = MARKER[0], method = RESUME; session_id = exchange.session().unwrap_or_default()
+        )),
+        None => ruling.pass(),
     }
 }
 
