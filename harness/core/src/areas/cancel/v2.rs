@@ -335,8 +335,8 @@ fn is_live(session: &Session, update: &UpdateSeen<'_>, (ended, begun): (usize, u
 /// "The agent sends all final updates of the cancelled work before the idle state."
 ///
 /// Correct but unusual: a tool call that goes on in the background, a new message, the work for the next prompt, and a
-/// patch of anything but content, status and exit status, such as `_meta`. An agent that reports no background work does
-/// not show what goes on, so its tool calls and commands do not fail.
+/// patch of anything but content, status and exit status, such as `_meta`. An agent that reports no background work
+/// does not show what goes on, so its tool calls and commands do not fail.
 fn late_update(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|session| session.resuming.is_none()) else { return };
     let Some(cancelled) = session.work.history.cancelled else { return };
