@@ -273,6 +273,8 @@ impl Conversation {
             session.uneven |= session.turn.take().is_some();
             (session.loading, session.resuming, session.reopened, session.was_ended) = (None, None, None, true);
             session.work.shown.clear();
+            // What the next process sends belongs to no turn of this one.
+            (session.log, session.asked, session.refused) = (None, None, None);
             earlier_sessions.insert(id.clone(), session);
         }
         // The client may show the children of these sessions again, before the agent announces them again.

@@ -234,6 +234,18 @@ pub(crate) fn repeats_history(ctx: &CheckContext<'_>, session: &Session, update:
         })
 }
 
+/// Returns the rest of a message of the history that begins with the text of this update. An agent that greets its
+/// user, or warns of its settings, may have done so in each of its processes; what came in a turn is a part of the
+/// message of that turn.
+pub(crate) fn rest_of_begun(session: &Session, update: &UpdateSeen<'_>) -> Option<String> {
+    const SHORTEST: usize = 8;
+    let text = plain(update.text().unwrap_or_default());
+    let agent =
+        session.spoken.iter().filter(|(variant, _)| variant == update.variant && variant != "user_message_chunk");
+    let mut rests = agent.filter_map(|(_, spoken)| Some(plain(spoken).strip_prefix(&text)?.trim().to_owned()));
+    rests.find(|rest| !text.is_empty() && rest.len() >= SHORTEST)
+}
+
 /// Returns a text without characters that formatting may change.
 pub(crate) fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -1,7 +1,9 @@
 //! Area `load`: the request, what comes before and after its response, and the turns after it.
 
 use super::{AGENT, LOAD, USER};
-use crate::areas::common::{decide_continues, decide_implemented, is_history, note_null, plain, repeats_history};
+use crate::areas::common::{
+    decide_continues, decide_implemented, is_history, note_null, plain, repeats_history, rest_of_begun,
+};
 use crate::areas::remembered::decide_remembers;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Opening, Session, UpdateSeen, is_final};
@@ -39,8 +41,8 @@ fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 
 /// "When all the conversation entries have been streamed to the Client, the Agent MUST respond": no history follows.
 ///
-/// Correct but unusual: a live greeting follows, in pieces as short as a word, or another client of the same session
-/// writes something new. Only text of the known history that was not replayed before fails, and a user's message if
+/// Correct but unusual: a live greeting follows, in pieces as short as a word, perhaps one that also began the message
+/// of an earlier turn; or another client of the same session writes something new. Only text of the known history that was not replayed before fails, and a user's message if
 /// nothing was replayed. While a second load of the session is open, its replay may follow.
 fn replay_before_response(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| is_history(update.variant)) else { return };
@@ -53,7 +55,9 @@ fn replay_before_response(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, rulin
         session.replay.iter().any(|(variant, shown)| variant == update.variant && plain(shown).contains(&text));
     let whole = !ctx.conversation.holes.anywhere;
     let unknown = whole && session.opening != Opening::New && session.replay.is_empty() && update.variant == USER;
-    if unknown || repeats_history(ctx, session, update) && !replayed {
+    let has_replay = |rest: String| session.replay.iter().any(|(_, shown)| plain(shown).contains(&rest));
+    let is_greeting = rest_of_begun(session, update).is_some_and(has_replay);
+    if unknown || repeats_history(ctx, session, update) && !replayed && !is_greeting {
         ruling.proved_by(&[response]).fail(fact!(
             "replay-after-response",
             "the agent replayed {update} after its response to {method}; expected it before the response",

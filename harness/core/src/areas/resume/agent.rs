@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::areas::common::{BAD_PARAMS, decide_continues, decide_implemented, is_history, proper, repeats_history};
+use crate::areas::common::{
+    BAD_PARAMS, decide_continues, decide_implemented, is_history, proper, repeats_history, rest_of_begun,
+};
 use crate::areas::remembered::decide_remembers;
 use crate::areas::{Check, CheckContext, On};
 use crate::conversation::{Answer, Opening, Outcome, Trial, UpdateSeen};
@@ -35,8 +37,9 @@ fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 
 /// "the Agent MUST NOT replay the conversation history via `session/update` notifications before responding."
 ///
-/// Correct but unusual: a report on a command that still runs crosses the request, or another client has a turn in the
-/// same session, which the agent shows to both. So a message that is new on this connection is inconclusive, except for
+/// Correct but unusual: a report on a command that still runs crosses the request, a greeting comes that also began the
+/// message of an earlier turn, or another client has a turn in the same session, which the agent shows to both. So a
+/// message that is new on this connection is inconclusive, except for
 /// a user's message in a session that is new to it.
 fn replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| is_history(update.variant)) else { return };
@@ -47,7 +50,8 @@ fn replay(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'
         update = update.variant, method = RESUME; session_id = update.session, pointer = "/params/update/sessionUpdate"
     );
     let tool = update.body.text("toolCallId").filter(|_| update.variant == "tool_call");
-    let again = repeats_history(ctx, session, update) || tool.is_some_and(|id| session.tools.contains_key(id));
+    let repeats = repeats_history(ctx, session, update) && rest_of_begun(session, update).is_none();
+    let again = repeats || tool.is_some_and(|id| session.tools.contains_key(id));
     let unknown = !session.is_introduced() && !ctx.conversation.holes.anywhere;
     ruling.proved_by(&[request]).fail_if(again || unknown && update.variant == "user_message_chunk", fact);
 }
