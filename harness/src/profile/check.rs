@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 
 use super::file::{MeansFile, ModelFile, ProfileFile, SettingsFile, ToolsFile};
 use super::hints::{Hints, Role};
-use super::means::place_help;
+use super::means::{HOW_TO_NAME_A_SESSION, names_no_session, place_help};
 use super::{Controls, Means, Profile, RunSettings, Setting, places};
 use crate::case::file::LimitsFile;
 use crate::case::{ACTS, INTENTS};
@@ -241,6 +241,11 @@ fn acts(
         }
         for (i, word) in means.hook.iter().flatten().enumerate() {
             problems.extend(unknown_places(&here.down("hook").down(i), word, &known));
+        }
+        let texts = [&means.line, &means.keys, &means.person].into_iter().flatten().chain(means.hook.iter().flatten());
+        if names_no_session(&act, &texts.cloned().collect::<Vec<_>>()) {
+            let problem = here.key_error("profile::no-session", format!("`{act}` does not say which session"));
+            problems.push(problem.help(HOW_TO_NAME_A_SESSION));
         }
         lowered.extend(lower_means(means).map(|means| (act, means)));
     }

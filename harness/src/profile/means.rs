@@ -12,6 +12,9 @@ const HOW_TO_ACT: &str =
     "write NAME=line:TEXT, NAME=keys:TEXT, NAME=hook:COMMAND, NAME=signal:SIGNAL or NAME=person:TEXT";
 
 /// The form of a setting on the command line.
+pub(super) const HOW_TO_NAME_A_SESSION: &str =
+    "write {sessionId}, or leave the act out if your user can only end the current session";
+
 const HOW_TO_SET: &str = "write NAME=WORDS, such as permission-allow='--approve all'";
 
 /// Parses the means of an act, such as `cancel=signal:SIGINT` or `load=hook:my-client load {sessionId}`.
@@ -88,7 +91,18 @@ pub fn check_act(act: &str, means: &Means) -> Result<(), String> {
             Err(unknown("signal", name, "the signals are", &names))
         };
     }
-    known_places(texts, &places::of_an_act(act))
+    known_places(texts, &places::of_an_act(act))?;
+    if names_no_session(act, texts) {
+        return Err(format!("`{act}` does not say which session; {HOW_TO_NAME_A_SESSION}"));
+    }
+    Ok(())
+}
+
+/// Whether an act that ends a session is for whatever session the client is in. A case also ends others, and then a
+/// correct client would fail.
+pub(super) fn names_no_session(act: &str, texts: &[String]) -> bool {
+    let mut words = texts.iter().flat_map(|text| places::words(text));
+    matches!(act, "close" | "delete") && !words.any(|word| word.starts_with("sessionId"))
 }
 
 /// Parses the words of a command for a setting, such as `permission-allow=--approve-all`.
@@ -206,6 +220,7 @@ mod tests {
             ("cancel=hook: ", "the hook has no command"),
             ("cancel=hook:a 'b", "cannot be split into words"),
             ("load=line:{sesionId}", "did you mean `{sessionId}`?"),
+            ("close=line:/close", "write {sessionId}"),
         ] {
             let problem = parse_act(text).expect_err(text);
             assert!(problem.contains(wanted), "{problem}");

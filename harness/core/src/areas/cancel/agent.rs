@@ -489,15 +489,17 @@ fn is_given_up(ctx: &CheckContext<'_>, cancel: usize) -> bool {
 /// Correct but unusual: the agent lets the command exit first, releases the terminal seconds after its answer, or gets
 /// the terminal only after the turn is over. It has ten seconds, and a recording never fails. A command that runs in
 /// the background, such as a server, may still be needed: only a terminal fails whose exit the cancelled turn waited
-/// for, or whose exit the agent knows.
+/// for, whose exit the agent knows, or which the agent got after the cancel and never used.
 fn releases_terminals(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
     let until = conversation.closed_us.unwrap_or(ctx.us);
-    for (terminal, (id, ended, us), awaited) in terminals_of_cancelled_turns(conversation) {
+    for (terminal, (id, ended, us), (cancel, awaited)) in terminals_of_cancelled_turns(conversation) {
         if terminal.released.is_some() {
             continue;
         }
-        let unneeded = awaited || terminal.exited.is_some();
+        let is_named = conversation.open_of(Party::Agent).any(|open| open.text("terminalId") == Some(id));
+        let is_used = is_named || terminal.read.is_some();
+        let unneeded = awaited || terminal.exited.is_some() || terminal.created > cancel && !is_used;
         let passed = between(us, until);
         if unneeded && passed > CANCEL_LIMIT && conversation.fence.is_some_and(|fence| fence > ended) {
             ruling.proved_by(&[terminal.created, ended]).fail(fact!(
@@ -526,17 +528,17 @@ fn released_terminals(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 }
 
 /// Returns the terminals that were created in a cancelled turn, each with its id, with the event and the time of the
-/// end of the turn, and with whether the turn waited for the exit of its command when it was cancelled.
+/// end of the turn, and with the event of the cancel and whether the turn waited for the exit of its command then.
 fn terminals_of_cancelled_turns(
     conversation: &Conversation,
-) -> impl Iterator<Item = (&Terminal, (&str, usize, u64), bool)> {
+) -> impl Iterator<Item = (&Terminal, (&str, usize, u64), (usize, bool))> {
     let has_terminals = !conversation.client_lacks(Feature::Method("terminal/create"));
     let turns = conversation.turn_logs().map(|(_, turn)| turn);
     let cancelled = turns.filter(move |turn| has_terminals && turn.overlapped.is_none());
     cancelled.filter_map(|turn| Some((turn, turn.at_cancel.as_ref()?, turn.ended?))).flat_map(
         |(turn, at, (ended, us))| {
             let of_turn = conversation.terminals.iter().filter(|(_, terminal)| terminal.turn == Some(turn.n));
-            of_turn.map(move |(id, terminal)| (terminal, (id.as_str(), ended, us), at.awaited.contains(id)))
+            of_turn.map(move |(id, terminal)| (terminal, (id.as_str(), ended, us), (at.n, at.awaited.contains(id))))
         },
     )
 }

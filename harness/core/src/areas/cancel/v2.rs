@@ -288,7 +288,8 @@ fn not_an_error(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 /// "This cancellation does not cover later submissions."
 ///
 /// Correct but unusual: a later prompt that the agent refuses, a second cancel before the agent reported that it works
-/// on it, and work that the user ends in another way, such as by a permission option. So work is inconclusive in a
+/// on it, work that ends with the connection, and work that the user ends in another way, such as by a permission
+/// option. So work is inconclusive in a
 /// session whose user ever denied something, or in which a request was withdrawn. Work that ends before the agent has
 /// answered the later prompt may be its own.
 fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
@@ -308,7 +309,8 @@ fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling:
         actual = reason; session_id = update.session, pointer = REASON
     );
     let is_withdrawn = ctx.conversation.cancel_requests.iter().any(|request| request.n > cancel);
-    let is_doubtful = session.has_denied || is_withdrawn || session.closed.is_some() || !ctx.conversation.whole;
+    let is_over = session.closed.is_some() || ctx.conversation.shutting_down.is_some();
+    let is_doubtful = session.has_denied || is_withdrawn || is_over || !ctx.conversation.whole;
     ruling.proved_by(&[prompt, cancel]).fail_unless(is_doubtful, fact);
 }
 

@@ -4,15 +4,18 @@ use crate::areas::cancel::v2::reason;
 use crate::areas::common::{LOGIN, WITHDRAWN, proper};
 use crate::areas::state::STATE;
 use crate::areas::{Check, CheckContext, On, with};
+use crate::conversation::timing::{CANCEL_LIMIT, between, millis};
 use crate::conversation::{Answer, CallSeen, EndedBy, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
+use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("close.silent-after", On::Call(call_after_close)),
     Check::agent("close.silent-after", On::CaseEnd(silent_after_close)),
     Check::agent("close.pending-prompts", On::Response(prompt_at_close)).only(&["session/prompt"]),
+    Check::agent("close.pending-prompts", On::End(prompt_left)),
     Check::agent("close.cancels-work", On::Update(with!(reason, EndedBy::Close))).only(&[STATE]),
     Check::agent("close.updates-before-response", On::Response(closed_at_work)).only(&[CLOSE]),
 ];
@@ -60,6 +63,27 @@ fn call_after_close(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
             "the agent sent {method} for a session after it had answered session/close; expected no message",
             method = call.method; session_id = call.text("sessionId"), pointer = "/params/sessionId"
         ));
+    }
+}
+
+/// As in [`prompt_at_close`]: a prompt that came before the close is answered.
+///
+/// Correct but unusual: an agent that answers it some time after the close.
+fn prompt_left(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let conversation = ctx.conversation;
+    let until = conversation.closed_us.unwrap_or(ctx.us);
+    for open in conversation.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound()) {
+        let session = open.session().and_then(|id| conversation.session(id));
+        let Some((closed, us)) = session.and_then(|session| session.closed.zip(session.closed_us)) else { continue };
+        let is_served = conversation.fence.is_some_and(|fence| fence > closed);
+        if open.n < closed && between(us, until) > CANCEL_LIMIT && is_served && conversation.whole {
+            ruling.proved_by(&[open.n, closed]).fail_in_case(fact!(
+                "prompt-left-at-close",
+                "the agent closed a session, and answered its prompt not within {limit_ms}; expected error -32800, or \
+                the id of the inserted message",
+                limit_ms = millis(CANCEL_LIMIT); session_id = open.session().unwrap_or_default()
+            ));
+        }
     }
 }
 

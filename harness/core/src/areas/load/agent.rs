@@ -42,8 +42,9 @@ fn implemented(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
 /// "When all the conversation entries have been streamed to the Client, the Agent MUST respond": no history follows.
 ///
 /// Correct but unusual: a live greeting follows, in pieces as short as a word, perhaps one that also began the message
-/// of an earlier turn; or another client of the same session writes something new. Only text of the known history that was not replayed before fails, and a user's message if
-/// nothing was replayed. While a second load of the session is open, its replay may follow.
+/// of an earlier turn; or another client of the same session writes something new. Only text of the known history that
+/// was not replayed before fails, and a user's message if nothing was replayed. While a second load of the session is
+/// open, its replay may follow.
 fn replay_before_response(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let Some(session) = update.known.filter(|_| is_history(update.variant)) else { return };
     let Some((Opening::Load, response)) = session.reopened else { return };
