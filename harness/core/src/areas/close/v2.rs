@@ -79,7 +79,7 @@ fn prompt_left(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
         if open.n < closed && between(us, until) > CANCEL_LIMIT && is_served && conversation.whole {
             ruling.proved_by(&[open.n, closed]).fail_in_case(fact!(
                 "prompt-left-at-close",
-                "the agent closed a session, and answered its prompt not within {limit_ms}; expected error -32800, or \
+                "the agent closed a session and did not answer its prompt within {limit_ms}; expected error -32800, or \
                 the id of the inserted message",
                 limit_ms = millis(CANCEL_LIMIT); session_id = open.session().unwrap_or_default()
             ));

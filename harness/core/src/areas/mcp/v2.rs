@@ -31,8 +31,8 @@ fn connect_all(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// `mcpServers` is "the complete set of Client-provided servers", and agents "SHOULD NOT restore servers from earlier
 /// requests".
 ///
-/// Correct but unusual: an agent that keeps the processes of servers, or that still ends a session. So only a call of a
-/// tool fails, in a case whose only session was resumed without servers.
+/// Correct but unusual: an agent that keeps the processes of servers, or starts them and does not use them. So only a
+/// call of a tool fails, in a case whose only session was resumed without servers.
 fn restored(ctx: &CheckContext<'_>, event: &McpEvent, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
     if called(event).as_deref() != Some("tools/call") {
