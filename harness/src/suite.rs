@@ -174,10 +174,11 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
         if self.live.holds(trace, self.collector.edition()) {
             return Ok(());
         }
-        let cases = self.add(trace)?;
-        for (case, alone) in self.live.ended(trace, &cases) {
-            self.retry.ran_again(self.collector, &case);
-            self.add(&alone)?;
+        for case in self.add(trace)? {
+            if let Some(alone) = self.live.take_held_of(&case) {
+                self.retry.ran_again(self.collector, &case);
+                self.add(&alone)?;
+            }
         }
         if trace.header.conversation.is_some() { self.listener.judged(self.collector) } else { Ok(()) }
     }
@@ -185,7 +186,10 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
     /// Adds a trace to the results, and returns the ids of its cases.
     fn add(&mut self, trace: &Trace) -> Result<Vec<String>, L::Error> {
         let file = self.listener.keep(trace)?;
-        let cases = self.collector.add(trace, file.as_deref());
+        let cases = match self.live.ended(trace) {
+            Some(judged) => self.collector.add_rest(judged.session, judged.events, trace, file.as_deref()),
+            None => self.collector.add(trace, file.as_deref()),
+        };
         let parts = if trace.header.conversation.is_some() { trace.by_case() } else { vec![trace.clone()] };
         for (id, part) in cases.iter().zip(parts) {
             let is_over = self.retry.add(self.collector, id, part);

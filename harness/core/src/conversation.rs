@@ -410,6 +410,11 @@ impl Conversation {
         self.open.values().map(Rc::as_ref).filter(move |exchange| exchange.from == sender)
     }
 
+    /// Returns the prompts that have no answer yet, in the order of sending, without those that are wrong on purpose.
+    pub fn open_prompts(&self) -> impl Iterator<Item = &Exchange> {
+        self.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound())
+    }
+
     /// Returns the event of a prompt of this session that has no answer yet.
     pub fn open_prompt(&self, session: &str) -> Option<usize> {
         let of = |open: &&Rc<Exchange>| open.from == Party::Client && open.method == "session/prompt";

@@ -1,8 +1,9 @@
 //! Checks conversations while they run: a failure is confirmed as soon as its case is over, and not only once its
 //! conversation has ended, which may take minutes.
 //!
-//! Nothing counts by this. It only chooses cases that run alone earlier than they would otherwise. A failure that only
-//! the end of the conversation decides is confirmed after that.
+//! What they show counts once their conversation has ended, and is not checked again then. Before that, it only chooses
+//! cases that run alone earlier than they would otherwise. A failure that only the end of the conversation decides is
+//! confirmed after that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,14 +18,21 @@ use crate::verdict::Verdict;
 /// The conversations that run, and the cases that confirm their failures.
 #[derive(Default)]
 pub(super) struct Live {
-    /// What the checks found so far, by the number of the conversation.
-    conversations: BTreeMap<usize, JudgingSession>,
+    /// By their numbers.
+    conversations: BTreeMap<usize, Judged>,
     /// The requirements for which a case ran again.
     asked: BTreeSet<String>,
     /// The cases that run alone while their conversation goes on.
     confirming: BTreeMap<String, Confirming>,
     /// The traces of those that did not fail alone; their conversation has to end first.
     held: BTreeMap<String, Trace>,
+}
+
+/// The checked part of a conversation.
+pub(super) struct Judged {
+    pub(super) session: JudgingSession,
+    /// The number of events in it.
+    pub(super) events: usize,
 }
 
 /// A case that runs alone.
@@ -40,10 +48,11 @@ impl Live {
     /// since it broke a MUST that no case before broke.
     pub(super) fn event(&mut self, header: &Header, events: &[Event], case: &Case, collector: &Collector) -> bool {
         let Some(number) = header.conversation else { return false };
-        let new = || JudgingSession::new(header, collector.edition());
-        let session = self.conversations.entry(number).or_insert_with(new);
-        events.iter().for_each(|event| session.event(event));
-        let broken = musts(session.failed_in_last_case(), collector.edition());
+        let new = || Judged { session: JudgingSession::new(header, collector.edition()), events: 0 };
+        let judged = self.conversations.entry(number).or_insert_with(new);
+        events.iter().for_each(|event| judged.session.event(event));
+        judged.events += events.len();
+        let broken = musts(judged.session.failed_in_last_case(), collector.edition());
         if self.confirming.contains_key(&case.id) || broken.is_subset(&self.asked) {
             return false;
         }
@@ -81,11 +90,14 @@ impl Live {
         !is_confirmed
     }
 
-    /// Ends the conversation of this trace, and returns the traces of those of its cases that have run alone since.
-    pub(super) fn ended(&mut self, trace: &Trace, cases: &[String]) -> Vec<(String, Trace)> {
-        let Some(number) = trace.header.conversation else { return Vec::new() };
-        self.conversations.remove(&number);
-        cases.iter().filter_map(|case| self.held.remove_entry(case)).collect()
+    /// Ends the conversation of this trace, and returns what is checked of it.
+    pub(super) fn ended(&mut self, trace: &Trace) -> Option<Judged> {
+        self.conversations.remove(&trace.header.conversation?)
+    }
+
+    /// Removes and returns the trace of a case that has run alone while its conversation went on.
+    pub(super) fn take_held_of(&mut self, case: &str) -> Option<Trace> {
+        self.held.remove(case)
     }
 
     /// Removes and returns the traces whose conversations never ended.

@@ -13,15 +13,40 @@ use crate::wire::Members;
 /// Whether the requirements with a precondition apply to a conversation, as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conditions {
-    sessions: SessionFacts,
+    /// `None` before the first evaluation.
+    depends_on: Option<Inputs>,
     /// By the place of the requirement in the registry.
     by_place: Vec<Option<bool>>,
     /// By id, for requirements that only steps of cases decide.
     others: BTreeMap<&'static str, bool>,
 }
 
+/// What the preconditions depend on. While it stays the same, so do they.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Inputs {
+    sessions: SessionFacts,
+    /// The events of `initialize` and of its result, which hold the capabilities and the ways to log in.
+    introduced: [Option<usize>; 2],
+    wants_login: bool,
+    mcp_servers: usize,
+    misses_anything: bool,
+}
+
+impl Inputs {
+    fn of(sessions: SessionFacts, conversation: &Conversation) -> Self {
+        let introduced = [&conversation.initialize, &conversation.initialized];
+        Self {
+            sessions,
+            introduced: introduced.map(|message| message.as_ref().map(|(n, _)| *n)),
+            wants_login: conversation.login.wanted.is_some(),
+            mcp_servers: conversation.mcp_servers.len(),
+            misses_anything: conversation.holes.anywhere,
+        }
+    }
+}
+
 /// What the open sessions of a conversation show together.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SessionFacts {
     is_any_open: bool,
     has_modes: bool,
@@ -47,20 +72,25 @@ impl SessionFacts {
 impl Conditions {
     /// Evaluates the preconditions.
     pub(super) fn of(conversation: &Conversation) -> Self {
-        Self::evaluate(SessionFacts::of(conversation), conversation)
+        Self::evaluate(Inputs::of(SessionFacts::of(conversation), conversation), conversation)
     }
 
-    /// Evaluates the preconditions again after a message that changed only this session. A conversation may have
-    /// thousands of others.
-    pub(super) fn after_change(&self, session: Option<&Session>, conversation: &Conversation) -> Self {
-        Self::evaluate(session.map_or(self.sessions, |session| self.sessions.with(session)), conversation)
+    /// Evaluates them again after a message that changed at most this session, if they may have changed. A conversation
+    /// may have thousands of other sessions.
+    pub(super) fn update(&mut self, session: Option<&Session>, conversation: &Conversation) {
+        let before = self.depends_on.map_or_else(SessionFacts::default, |inputs| inputs.sessions);
+        let sessions = session.map_or(before, |session| before.with(session));
+        let depends_on = Inputs::of(sessions, conversation);
+        if self.depends_on != Some(depends_on) {
+            *self = Self::evaluate(depends_on, conversation);
+        }
     }
 
-    fn evaluate(sessions: SessionFacts, conversation: &Conversation) -> Self {
+    fn evaluate(depends_on: Inputs, conversation: &Conversation) -> Self {
         let registry = Registry::all();
         let by_place = vec![None; registry.places().count()];
-        let mut conditions = Self { sessions, by_place, others: BTreeMap::new() };
-        for (id, value) in evaluated_with(sessions, conversation) {
+        let mut conditions = Self { depends_on: Some(depends_on), by_place, others: BTreeMap::new() };
+        for (id, value) in evaluated_with(depends_on.sessions, conversation) {
             match registry.place(id) {
                 Some(place) => conditions.by_place[place] = Some(value),
                 None => drop(conditions.others.insert(id, value)),

@@ -332,7 +332,7 @@ impl Judge {
     /// The same after a message that changed at most this session.
     fn evaluate_conditions_after(&mut self, session: Option<&str>) {
         let changed = session.and_then(|id| self.conversation.session(id));
-        self.tallies.conditions = self.tallies.conditions.after_change(changed, &self.conversation);
+        self.tallies.conditions.update(changed, &self.conversation);
     }
 
     fn content(&mut self, from: Party, content: &Content, deliberate: bool) {

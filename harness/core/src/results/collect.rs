@@ -117,8 +117,18 @@ impl Collector {
     /// Checks the trace of a case or of a conversation, which was saved to the file. Returns the ids of its cases, in
     /// their order.
     pub fn add(&mut self, trace: &Trace, file: Option<&str>) -> Vec<String> {
-        let mut session = JudgingSession::new(&trace.header, self.edition);
-        trace.events.iter().for_each(|event| session.event(event));
+        self.add_rest(JudgingSession::new(&trace.header, self.edition), 0, trace, file)
+    }
+
+    /// The same with a session that was started with the header of the trace and has processed this many of its events.
+    pub fn add_rest(
+        &mut self,
+        mut session: JudgingSession,
+        processed: usize,
+        trace: &Trace,
+        file: Option<&str>,
+    ) -> Vec<String> {
+        trace.events.iter().skip(processed).for_each(|event| session.event(event));
         for event in &trace.events {
             match &event.what {
                 What::Model(model) => *self.model.entry(model.did.clone()).or_default() += 1,

@@ -8,7 +8,6 @@ use crate::conversation::timing::{CANCEL_LIMIT, between, millis};
 use crate::conversation::{Answer, CallSeen, EndedBy, Outcome};
 use crate::fact;
 use crate::finding::Ruling;
-use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -72,7 +71,7 @@ fn call_after_close(ctx: &CheckContext<'_>, call: &CallSeen<'_>, ruling: &mut Ru
 fn prompt_left(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
     let until = conversation.closed_us.unwrap_or(ctx.us);
-    for open in conversation.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound()) {
+    for open in conversation.open_prompts() {
         let session = open.session().and_then(|id| conversation.session(id));
         let Some((closed, us)) = session.and_then(|session| session.closed.zip(session.closed_us)) else { continue };
         let is_served = conversation.fence.is_some_and(|fence| fence > closed);

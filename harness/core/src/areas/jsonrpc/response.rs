@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::areas::support::{asks_first, waits_for_others};
 use crate::areas::{Check, CheckContext, On, of_both};
 use crate::conversation::timing::{LATE_RESPONSE, OPENING_SILENCE, OUTPUT_SILENCE, between};
-use crate::conversation::{Answer, Exchange};
+use crate::conversation::{Answer, Conversation, Exchange, Session};
 use crate::fact;
 use crate::finding::Ruling;
 use crate::requirement::Party;
@@ -135,8 +135,7 @@ fn response_always(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 fn prompt_unanswered(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
     let is_silent = |open: &&Exchange| conversation.last_line.get(&Party::Agent).is_some_and(|&(n, _)| n < open.n);
-    let prompts = conversation.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
-    for open in prompts.filter(is_silent) {
+    for open in conversation.open_prompts().filter(is_silent) {
         if let Some(&limit) = conversation.timed_out.get(&open.n) {
             ruling.proved_by(&[open.n, limit]).stalled(fact!(
                 "prompt-unanswered",
@@ -154,16 +153,13 @@ fn prompt_unanswered(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// them. An agent that still works, waits for the client, or answers no fence leaves the check undecided.
 fn prompt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
-    let prompts = conversation.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
-    for open in prompts {
+    for open in conversation.open_prompts() {
         let Some((id, &limit)) = open.session().zip(conversation.timed_out.get(&open.n)) else { continue };
         let Some(session) = conversation.session(id) else { continue };
         let Some((turn, log)) = session.turn.as_ref().zip(session.log.as_ref()) else { continue };
         let Some(later) = turn.answered.filter(|&later| later > open.n) else { continue };
         let until = conversation.closed_us.unwrap_or(ctx.us);
         let silent = log.last_output_us.is_some_and(|last| between(last, until) > OUTPUT_SILENCE);
-        let waits = conversation.open_of(Party::Agent).any(|request| request.session() == Some(id));
-        let busy = session.tools.values().any(|tool| !tool.is_final());
         let fact = fact!(
             "prompt-lost",
             "the agent answered a later prompt of the session, and never the prompt before it; expected one response \
@@ -171,8 +167,15 @@ fn prompt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
             method = open.method, session_id = id
         );
         let served = conversation.fence.is_some_and(|fence| fence > later);
-        ruling.proved_by(&[open.n, later, limit]).fail_if(silent && !waits && !busy && served, fact);
+        let idles = !is_waiting(conversation, id, session);
+        ruling.proved_by(&[open.n, later, limit]).fail_if(silent && idles && served, fact);
     }
+}
+
+/// Whether the agent may wait for the client or for a tool before it goes on in the session.
+fn is_waiting(conversation: &Conversation, id: &str, session: &Session) -> bool {
+    let asks = conversation.open_of(Party::Agent).any(|request| request.session() == Some(id));
+    asks || session.tools.values().any(|tool| !tool.is_final())
 }
 
 /// As above in version 2, where the agent reported the end of work after the prompt came.
@@ -181,18 +184,16 @@ fn prompt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// need longer than a model that pauses.
 fn receipt_lost(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
     let conversation = ctx.conversation;
-    let prompts = conversation.open_of(Party::Client).filter(|open| open.method == "session/prompt" && open.is_sound());
-    for open in prompts {
+    for open in conversation.open_prompts() {
         let Some(id) = open.session() else { continue };
         let Some(session) = conversation.session(id).filter(|session| session.closed.is_none()) else { continue };
         let work = &session.work;
         let Some((idle, _)) = work.history.stopped.as_ref().filter(|(idle, _)| *idle > open.n) else { continue };
         let until = conversation.closed_us.unwrap_or(ctx.us);
         let silent = between(work.updated.1, until) > OUTPUT_SILENCE;
-        let waits = conversation.open_of(Party::Agent).any(|request| request.session() == Some(id));
-        let busy = session.tools.values().any(|tool| !tool.is_final());
+        let idles = !work.is_active() && !is_waiting(conversation, id, session);
         let served = conversation.fence.is_some_and(|fence| fence > *idle);
-        if silent && !waits && !busy && served && !work.is_active() {
+        if silent && idles && served {
             ruling.proved_by(&[open.n, *idle]).fail(fact!(
                 "receipt-lost",
                 "the agent reported the end of its work, then nothing, and never answered a prompt that came before \
