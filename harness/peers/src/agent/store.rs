@@ -1,8 +1,10 @@
-//! Sessions on disk, one JSON file each, so that another process can load and list them.
+//! Sessions on disk, one file each, so that another process can load and list them. Each line of a file is the session
+//! as JSON, and the last one counts.
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -88,12 +90,15 @@ impl Store {
         Self { folder: home.join(".acp-reference-agent").join(folder) }
     }
 
-    /// Saves a session, replacing its earlier file in one step.
+    /// Saves a session. Adding a line is much faster than replacing the file, since ext4 creates files slowly while others
+    /// are deleted.
     pub(super) fn save(&self, record: &Record) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        let partial = self.folder.join(format!("{}.{}.partial", record.id, std::process::id()));
-        fs::write(&partial, serde_json::to_vec(record)?)?;
-        fs::rename(partial, self.path(&record.id))
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(self.path(&record.id))?;
+        // A process that was killed may have left part of a line, so each begins with its line break.
+        let mut line = b"\n".to_vec();
+        serde_json::to_writer(&mut line, record)?;
+        file.write_all(&line)
     }
 
     /// Reads one session, if there is one with that id.
@@ -124,7 +129,7 @@ impl Store {
     /// Reads all sessions, the most recently active last.
     fn all(&self) -> Vec<Record> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let is_session = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+        let is_session = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jsonl");
         let mut records: Vec<Record> =
             entries.map(|entry| entry.path()).filter(is_session).filter_map(|path| read(&path)).collect();
         records.sort_by_key(Record::cursor);
@@ -140,12 +145,13 @@ impl Store {
     }
 
     fn path(&self, id: &str) -> PathBuf {
-        self.folder.join(format!("{id}.json"))
+        self.folder.join(format!("{id}.jsonl"))
     }
 }
 
 fn read(path: &Path) -> Option<Record> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    let lines = fs::read(path).ok()?;
+    lines.rsplit(|byte| *byte == b'\n').find_map(|line| serde_json::from_slice(line).ok())
 }
 
 /// Returns whether a text has the form of the cursors that the listing hands out.
@@ -156,7 +162,25 @@ fn is_cursor(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_cursor;
+    use super::{Record, Store, is_cursor};
+
+    #[test]
+    fn last_whole_line_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store { folder: folder.path().to_owned() };
+        let mut record = Record::fresh();
+        for turns in 1..=3 {
+            record.turns = turns;
+            store.save(&record).expect("a file");
+        }
+        let path = store.path(&record.id);
+        let whole = std::fs::read(&path).expect("its lines");
+        std::fs::write(&path, &whole[..whole.len() - 1]).expect("a part of the last line");
+        assert_eq!(store.find(&record.id).expect("the session").turns, 2);
+        record.turns = 4;
+        store.save(&record).expect("another line");
+        assert_eq!(store.find(&record.id).expect("the session").turns, 4);
+    }
 
     #[test]
     fn recognizes_own_cursors() {
