@@ -38,6 +38,11 @@ pub struct Areas {
 }
 
 impl Areas {
+    /// Whether the client has left each stream over HTTP that carries the messages of this session, or of none.
+    pub(crate) fn has_left(&self, session: Option<&str>) -> bool {
+        self.http.has_left(session)
+    }
+
     /// Returns the id of the client's request that this response of HTTP refuses by its status.
     pub(crate) fn refused(&self, http: &HttpEvent) -> Option<RpcId> {
         self.http.refused(http)

@@ -263,6 +263,8 @@ fn status_no_regress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &m
 
 /// "the Agent SHOULD invoke the tool and report a status update marking the tool as `in_progress`". A short tool may be
 /// over by then, but not a command that the agent waited for while it answered another request.
+///
+/// Correct but unusual: a permission request that shows the call as pending once more.
 fn in_progress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let known = known(ctx, update).filter(|(session, ..)| session.loading.is_none());
     let Some((session, id, tool)) = known else { return };
@@ -270,7 +272,8 @@ fn in_progress(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Rul
         Some("in_progress") => ruling.pass(),
         Some("completed" | "failed") => {
             let pending = tool
-                .filter(|tool| tool.announced && tool.status == "pending" && tool.kind.as_deref() == Some("execute"));
+                .filter(|tool| tool.announced && tool.status == "pending" && !tool.was_in_progress)
+                .filter(|tool| tool.kind.as_deref() == Some("execute"));
             let (Some(tool), Some(turn)) = (pending, &session.turn) else { return };
             let alone =
                 turn.tools.len() == 1 && turn.tools.contains(id) && turn.cancelled.is_none() && !turn.overlapped;

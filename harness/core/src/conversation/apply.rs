@@ -25,6 +25,15 @@ impl Conversation {
         }
     }
 
+    /// Takes note that the client may never get the open requests of the agent that belong to these sessions, or to
+    /// none.
+    pub(crate) fn lose(&mut self, is_lost: impl Fn(Option<&str>) -> bool) {
+        let of_agent = self.open.values_mut().filter(|open| open.from == Party::Agent && !open.deliberate);
+        for open in of_agent.filter(|open| is_lost(open.session())) {
+            Rc::make_mut(open).deliberate = true;
+        }
+    }
+
     /// Processes a request or a notification.
     pub(crate) fn apply_call(
         &mut self,
@@ -254,7 +263,7 @@ impl Conversation {
             self.replied.entry((from, super::kind_of(&exchange.method).to_owned())).or_insert(n);
         }
         if exchange.from == Party::Agent {
-            self.note_service_answer(n, &exchange, outcome);
+            self.note_service_answer(now, &exchange, outcome);
             if let Outcome::Result(_) = outcome {
                 self.served.insert(exchange.method.clone());
             }
@@ -369,11 +378,11 @@ impl Conversation {
         if matches!(decision, Decision::Allowed | Decision::Rejected) {
             session.selected.get_or_insert(n);
         }
+        session.has_denied |= decision != Decision::Allowed;
         let id = exchange.params.member("toolCall").and_then(|call| call.text("toolCallId"));
         let Some(tool) = id.and_then(|id| session.tools.get_mut(id)) else { return };
         if let Some(permission) = tool.permissions.iter_mut().find(|permission| permission.n == exchange.n) {
             permission.answer = Some((n, decision));
-            session.has_denied |= decision != Decision::Allowed;
         }
     }
 
@@ -382,8 +391,11 @@ impl Conversation {
         let accepted = matches!(outcome, Outcome::Result(it) if it.member("action") == Some(&Value::from("accept")));
         let session = exchange.session();
         let named = self.sessions.iter_mut().filter(|(id, _)| session.is_none_or(|session| session == id.as_str()));
-        for turn in named.filter_map(|(_, session)| session.turn.as_mut()).filter(|_| !accepted) {
-            turn.permission_refused = turn.permission_refused.or(Some(n));
+        for (_, session) in named.filter(|_| !accepted) {
+            session.has_denied = true;
+            if let Some(turn) = session.turn.as_mut() {
+                turn.permission_refused = turn.permission_refused.or(Some(n));
+            }
         }
     }
 
@@ -570,6 +582,7 @@ impl ToolCall {
         if let Some(status) = report.text("status") {
             status.clone_into(&mut self.status);
             self.has_status = true;
+            self.was_in_progress |= status == "in_progress";
         }
         if let Some(kind) = report.text("kind") {
             self.kind = Some(kind.to_owned());

@@ -33,7 +33,8 @@ pub struct Exchange {
     /// Its params; null if absent.
     pub params: Value,
     /// Whether nothing follows from its answer or its silence: the tester violated the protocol with it on purpose, a
-    /// line that could not be read looks like its answer, or a server refused it by a status of HTTP.
+    /// line that could not be read looks like its answer, a server refused it by a status of HTTP, or the client had
+    /// left the stream for it.
     pub deliberate: bool,
     /// The event at which its sender asked to cancel it with `$/cancel_request`.
     pub cancel_requested: Option<usize>,

@@ -25,13 +25,13 @@ impl Conversation {
     }
 
     /// Records the client's answer to a request of the agent.
-    pub(super) fn note_service_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+    pub(super) fn note_service_answer(&mut self, now: (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
         if let Some(terminal) = exchange.text("terminalId").and_then(|id| self.terminals.get_mut(id)) {
-            terminal.learn(n, exchange, outcome);
+            terminal.learn(now.0, exchange, outcome);
         }
         let turn = exchange.session().and_then(|id| self.sessions.get_mut(id)?.turn.as_mut());
         if let Some(turn) = turn {
-            turn.learn_answer(n, exchange, outcome);
+            turn.learn_answer(now, exchange, outcome);
         }
     }
 
@@ -87,12 +87,12 @@ impl Conversation {
 }
 
 impl Turn {
-    fn learn_answer(&mut self, n: usize, exchange: &Exchange, outcome: Outcome<'_>) {
+    fn learn_answer(&mut self, (n, us): (usize, u64), exchange: &Exchange, outcome: Outcome<'_>) {
         match outcome {
             Outcome::Error(error) if self.refused.len() < MOST_NOTED => {
                 let message = error.text("message").unwrap_or_default().to_owned();
                 let code = outcome.error_code();
-                self.refused.push(Refusal { n, method: exchange.method.clone(), code, message });
+                self.refused.push(Refusal { n, us, method: exchange.method.clone(), code, message });
             }
             Outcome::Result(result) if result.member("_meta").is_some_and(Value::is_object) => {
                 self.meta_answer = self.meta_answer.or(Some(n));

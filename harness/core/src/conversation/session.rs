@@ -271,6 +271,8 @@ impl Session {
 pub struct Refusal {
     /// The event of the answer.
     pub n: usize,
+    /// The time of the answer, in microseconds since the start of the trace.
+    pub us: u64,
     /// The method of the request.
     pub method: String,
     /// The code of the error.
@@ -362,6 +364,8 @@ pub struct ToolCall {
     pub status: String,
     /// Whether a report gave a status.
     pub has_status: bool,
+    /// Whether a report ever gave the status `in_progress`.
+    pub was_in_progress: bool,
     /// Its kind, once one was given.
     pub kind: Option<String>,
     /// Whether an update reported it since the session was opened; otherwise only a permission request named it.

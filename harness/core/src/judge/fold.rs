@@ -22,7 +22,7 @@ use crate::conversation::{
 use crate::finding::{Tally, Unread};
 use crate::protocol::{Differences, Edition, Kind, Method, OtherRevision, Update};
 use crate::requirement::Party;
-use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, Lack, ProcessEvent, Trace, What};
+use crate::trace::{CALL_MCP_TOOL, CaseMark, Event, Header, HttpEvent, Lack, ProcessEvent, Trace, What};
 use crate::verdict::Verdict;
 use crate::wire::{Call, Content, Envelope, LONGEST_LINE, LineEnd, Members, RpcId, read_line};
 
@@ -197,6 +197,9 @@ impl Judge {
                 self.observe(Party::Agent, Seen::Http(http));
                 if let Some(id) = self.areas.refused(http) {
                     self.conversation.refuse(id);
+                }
+                if let HttpEvent::Ended { .. } = http {
+                    self.conversation.lose(|session| self.areas.has_left(session));
                 }
             }
             What::Visit(visit) => self.show_both(Seen::Visit(visit)),
@@ -460,6 +463,9 @@ impl Judge {
             self.areas.observe(&event, Seen::Update(&seen));
         }
         self.conversation.apply_call(self.now, from, call, update.as_ref(), deliberate);
+        if from == Party::Agent && call.id.is_some() {
+            self.conversation.lose(|session| self.areas.has_left(session));
+        }
         let sets = |update: &Update<'_>| matches!(update.variant, "config_option_update" | "current_mode_update");
         if call.id.is_some() && decides_conditions(call.method) || update.as_ref().is_some_and(sets) {
             let changed = update.as_ref().map(|update| update.session);

@@ -288,9 +288,10 @@ fn not_an_error(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 /// "This cancellation does not cover later submissions."
 ///
 /// Correct but unusual: a later prompt that the agent refuses, a second cancel before the agent reported that it works
-/// on it, work that ends with the connection, and work that the user ends in another way, such as by a permission
-/// option. So work is inconclusive in a session whose user ever denied something, or in which a request was withdrawn.
-/// Work that ends before the agent has answered the later prompt may be its own.
+/// on it, work that ends with the connection, and work that the user ends in another way: "an interaction the Agent
+/// offers, such as a permission option that tells the Agent to stop". So work is inconclusive if the user has declined
+/// anything since the later prompt, or in which a request was withdrawn. Work that ends before the agent has answered
+/// the later prompt may be its own.
 fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(reason))) = (update.known, idle(update)) else { return };
     let work = &session.work;
@@ -309,7 +310,9 @@ fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling:
     );
     let is_withdrawn = ctx.conversation.cancel_requests.iter().any(|request| request.n > cancel);
     let is_over = session.closed.is_some() || ctx.conversation.shutting_down.is_some();
-    let is_doubtful = session.has_denied || is_withdrawn || is_over || !ctx.conversation.whole;
+    let is_discouraged = ctx.areas.cancel.discouraged.is_some_and(|n| n > prompt);
+    let is_disturbed = ctx.conversation.deliberate.range(prompt..).next().is_some();
+    let is_doubtful = is_discouraged || is_disturbed || is_withdrawn || is_over || !ctx.conversation.whole;
     ruling.proved_by(&[prompt, cancel]).fail_unless(is_doubtful, fact);
 }
 

@@ -194,6 +194,12 @@ impl State {
         self.exchange(self.next?).filter(|sent| sent.response.is_some())
     }
 
+    /// Whether the client has left each stream that it had opened for this session, or for the connection.
+    pub(in crate::areas) fn has_left(&self, session: Option<&str>) -> bool {
+        let mut streams = self.all().filter(|sent| !sent.is_upgrade() && sent.stream() == Some(session)).peekable();
+        streams.peek().is_some() && streams.all(|sent| sent.ended)
+    }
+
     /// Returns what a request asks for; `None` if more than one thing is wrong with it.
     pub(super) fn asked(&self, conversation: &Conversation, sent: &Sent) -> Option<Asked> {
         let id = sent.header(CONNECTION_ID);
