@@ -8,11 +8,13 @@ use crate::conversation::{Answer, Exchange, Outcome, Payload, Session, Trial, Up
 use crate::fact;
 use crate::finding::{Fact, Ruling};
 use crate::protocol::{Feature, is_absolute};
+use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("dirs.accepted", On::Response(accepted)).only(OPENING),
     Check::agent("dirs.accepted", On::End(refused)),
+    Check::agent("dirs.accepted", On::End(other_list_refused)),
     Check::agent("dirs.omitted-equals-empty", On::Response(empty_accepted)).only(OPENING),
     Check::agent("dirs.omitted-equals-empty", On::End(empty_refused)),
     Check::agent("dirs.effective", On::Update(effective)),
@@ -20,13 +22,17 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("dirs.list-complete", On::Payload(list_complete)).with_history().only(&["session/list"]),
 ];
 
-const CAPABILITY: Feature<'static> = Feature::Member("additionalDirectories");
+const ROOTS: &str = "additionalDirectories";
+
+const REOPENING: [&str; 2] = ["session/load", "session/resume"];
+
+const CAPABILITY: Feature<'static> = Feature::Member(ROOTS);
 
 /// Returns the request that opened a session, with its list of roots.
 fn opening<'m>(ctx: &CheckContext<'_>, answer: &Answer<'m>) -> Option<(&'m Exchange, &'m Vec<Value>)> {
     let exchange = answer.exchange.filter(|exchange| !exchange.deliberate && ctx.conversation.agent_has(CAPABILITY))?;
     let opens = is_opening(exchange);
-    Some((exchange, exchange.params.member("additionalDirectories").filter(|_| opens)?.as_array()?))
+    Some((exchange, exchange.params.member(ROOTS).filter(|_| opens)?.as_array()?))
 }
 
 /// Agents that advertise the capability "allow Clients to include `additionalDirectories` on supported requests".
@@ -63,7 +69,6 @@ fn empty_refused(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
 /// The roots are the reason for a refusal if the agent refuses each request with such roots, and accepts the same
 /// request each time without roots. The words of the error decide nothing.
 fn decide_contrast(ctx: &CheckContext<'_>, is_meant: impl Fn(&Vec<Value>) -> bool, ruling: &mut Ruling<'_>) {
-    const ROOTS: &str = "additionalDirectories";
     if !ctx.conversation.agent_has(CAPABILITY) {
         return;
     }
@@ -82,8 +87,37 @@ fn decide_contrast(ctx: &CheckContext<'_>, is_meant: impl Fn(&Vec<Value>) -> boo
     }
 }
 
+/// The list of a session that is opened again "may differ from any previous or reported list".
+///
+/// Correct but unusual: a directory may not be used. So the agent accepted the list for another session, refuses it for
+/// this one each time, and accepts other lists for it each time.
+fn other_list_refused(ctx: &CheckContext<'_>, ruling: &mut Ruling<'_>) {
+    let trials = &ctx.conversation.trials;
+    let roots = |trial: &Trial| trial.exchange.params.member(ROOTS).cloned();
+    let reopens = |trial: &Trial| REOPENING.contains(&trial.exchange.method.as_str());
+    let is_refused = |trial: &Trial| reopens(trial) && trial.error == Some(BAD_PARAMS);
+    let is_used = |list: &Value| {
+        let opens_with = |trial: &Trial| trial.exchange.method == "session/new" && roots(trial).as_ref() == Some(list);
+        trials.of(Party::Client).any(|trial| opens_with(trial) && trial.error.is_none())
+    };
+    let mut lists: Vec<Value> = trials.of(Party::Client).filter(|trial| is_refused(trial)).filter_map(roots).collect();
+    lists.dedup();
+    for list in lists.iter().filter(|list| is_used(list) && ctx.conversation.agent_has(CAPABILITY)) {
+        let has = |trial: &Trial| roots(trial).as_ref() == Some(list);
+        let alike = |one: &Trial, other: &Trial| one.is_like(other, ROOTS);
+        if let Some((trial, events)) = trials.contrast(has, is_refused, alike) {
+            ruling.proved_by(&events).fail(fact!(
+                "other-directories-refused",
+                "the agent refused each {method} with additionalDirectories that it accepted for another session, and \
+                accepted others; expected it to accept them",
+                method = trial.exchange.method; code = BAD_PARAMS
+            ));
+        }
+    }
+}
+
 fn is_opening(exchange: &Exchange) -> bool {
-    matches!(exchange.method.as_str(), "session/new" | "session/load" | "session/resume")
+    exchange.method == "session/new" || REOPENING.contains(&exchange.method.as_str())
 }
 
 /// Decides about the answer to a request with a list of roots.

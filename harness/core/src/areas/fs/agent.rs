@@ -2,9 +2,11 @@
 
 use crate::areas::common::{decide_absolute, mentions, proper};
 use crate::areas::{Check, CheckContext, On, with};
-use crate::conversation::{Answer, CallSeen, Outcome, Session};
+use crate::conversation::timing::{OUTPUT_SILENCE, between, millis};
+use crate::conversation::{Answer, CallSeen, Outcome, Session, Trial};
 use crate::fact;
 use crate::finding::Ruling;
+use crate::requirement::Party;
 use crate::wire::Members;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -13,6 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("fs.read.line-one-based", On::Call(line_one_based)).alone().only(&[READ]),
     Check::agent("fs.session-known", On::Call(session_known)).only(&[READ, WRITE]),
     Check::agent("fs.error-survived", On::Response(with!(decide_survived, "fs/"))).only(&["session/prompt"]),
+    Check::agent("fs.error-survived", On::End(|ctx, ruling| left_after_refusal(ctx, "fs/", ruling))),
 ];
 
 pub(super) const READ: &str = "fs/read_text_file";
@@ -202,6 +205,39 @@ pub(in crate::areas) fn decide_survived(
                 method = refusal.method;
                 code = answer.outcome.error_code()
             )),
+        }
+    }
+}
+
+/// As above: the agent goes on with the turn after the error answer.
+///
+/// Correct but unusual: an agent that waits before it tries again, or a model that pauses. So the agent ended an earlier
+/// turn of the session soon after the client had served it, and a second process shows the same.
+pub(in crate::areas) fn left_after_refusal(ctx: &CheckContext<'_>, prefix: &str, ruling: &mut Ruling<'_>) {
+    const TIMES: u32 = 4;
+    let conversation = ctx.conversation;
+    let until = conversation.closed_us.unwrap_or(ctx.us);
+    for open in conversation.open_prompts().filter(|open| conversation.timed_out.contains_key(&open.n)) {
+        let Some((id, session)) = open.session().and_then(|id| Some((id, conversation.session(id)?))) else { continue };
+        let Some((turn, log)) = session.turn.as_ref().zip(session.log.as_ref()) else { continue };
+        let Some(refusal) = turn.refused.last().filter(|refusal| refusal.method.starts_with(prefix)) else { continue };
+        let silence = between(refusal.us, until);
+        let is_silent = log.last_output_us.is_none_or(|last| last <= refusal.us) && silence > OUTPUT_SILENCE;
+        let is_alone = turn.n == open.n && turn.cancelled.is_none() && log.disturbed.is_none();
+        let asks = conversation.open_of(Party::Agent).any(|request| request.session() == Some(id));
+        let served = conversation.fence.is_some_and(|fence| fence > refusal.n);
+        let is_quick = |trial: &Trial| {
+            let was_served = trial.turn.as_ref().is_some_and(|turn| turn.served);
+            was_served && between(trial.exchange.us, trial.us) * TIMES < silence
+        };
+        let mut before = conversation.trials.of(Party::Client).filter(|trial| trial.exchange.session() == Some(id));
+        if is_silent && is_alone && !asks && served && before.any(is_quick) {
+            ruling.proved_by(&[open.n, refusal.n]).fail_if_repeated(fact!(
+                "turn-left-after-refusal",
+                "the agent sent nothing for {limit_ms} after the client refused {method}, and did not answer the \
+                prompt; expected it to continue, as after a request that the client served",
+                limit_ms = millis(OUTPUT_SILENCE), method = refusal.method; session_id = id
+            ));
         }
     }
 }

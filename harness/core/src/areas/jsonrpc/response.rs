@@ -316,9 +316,13 @@ fn response_id(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<
     }
 }
 
+/// Returns what is left of an id in a program that takes it for a text, or a text of digits for a number.
 fn converted(id: &RpcId) -> String {
     match id {
-        RpcId::Text(text) => text.trim().to_owned(),
+        RpcId::Text(text) => match text.trim().parse::<i64>() {
+            Ok(number) => number.to_string(),
+            Err(_) => text.trim().to_owned(),
+        },
         RpcId::Integer(_) | RpcId::Number(_) | RpcId::Odd(_) => id.to_string(),
         RpcId::Null => String::new(),
     }

@@ -63,12 +63,13 @@ fn replay_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
         )),
         missing if session.replay.is_empty() => ruling.fail(fact!(
             "no-replay",
-            "the agent answered {method} without a replay; expected the whole history before the response",
+            "the agent had replayed nothing when it answered {method}; expected the whole history before the response",
             method = LOAD; missing = missing.len()
         )),
         [(variant, text), ..] => ruling.fail(fact!(
             "message-not-replayed",
-            "the agent answered {method} without a replay of the {kind} `{text}`; expected the whole history",
+            "the agent had not replayed the {kind} `{text}` when it answered {method}; expected the whole history before \
+            the response",
             method = LOAD, kind = variant, text = beginning(text); missing = missing.len()
         )),
     }

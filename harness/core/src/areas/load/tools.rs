@@ -10,6 +10,7 @@ use crate::finding::Ruling;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::agent("load.replay-complete", On::Response(tools_as_they_ended)).only(&[LOAD]),
+    Check::agent("load.replay-complete", On::Response(tools_left_out)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(tools_in_their_turns)).only(&[LOAD]),
     Check::agent("load.replay-order", On::Response(tools_once)).only(&[LOAD]),
 ];
@@ -36,6 +37,28 @@ fn tools_as_they_ended(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut
             true => ruling.proved_by(&[tool.n]).fail(fact),
             false => ruling.proved_by(&[tool.n]).fail_in_case(fact),
         }
+    }
+}
+
+/// As for messages: "the entire conversation" has its tool calls.
+///
+/// Correct but unusual: an agent that keeps no plans and questions, joins several calls, gives them new ids, or replaces
+/// its history by a summary. So only a replay without any call fails, of a session whose user asked to use a file or to
+/// run a command, and only in a case.
+fn tools_left_out(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
+    const KEPT: [&str; 4] = ["read-file", "write-file", "edit-file", "run-command"];
+    let Some(session) = loaded(ctx, answer).filter(|session| !session.has_denied && !has_commands(session)) else {
+        return;
+    };
+    let asked = session.model.prompts.iter().any(|prompt| KEPT.iter().any(|intent| prompt.intent.contains(intent)));
+    let completed = session.earlier_tools.values().filter(|(status, _)| status == "completed").count();
+    if asked && completed > 0 && session.tools.is_empty() && !session.replay.is_empty() {
+        ruling.fail_in_case(fact!(
+            "tool-calls-not-replayed",
+            "the agent had replayed messages and no tool call when it answered {method}; expected the {missing} that it \
+            had completed, too",
+            method = LOAD, missing = completed
+        ));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Area `terminal`, the agent's half: how the agent uses the client's terminals.
 
 use crate::areas::common::decide_absolute;
-use crate::areas::fs::agent::decide_survived;
+use crate::areas::fs::agent::{decide_survived, left_after_refusal};
 use crate::areas::tool::{may_have_other_terminals, was_reopened};
 use crate::areas::{Check, CheckContext, On, with};
 use crate::conversation::{Answer, CallSeen, Conversation, Terminal};
@@ -20,6 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::agent("terminal.known-id", On::Call(known_id)),
     Check::agent("terminal.error-survived", On::Response(with!(decide_survived, "terminal/")))
         .only(&["session/prompt"]),
+    Check::agent("terminal.error-survived", On::End(|ctx, ruling| left_after_refusal(ctx, "terminal/", ruling))),
 ];
 
 /// "cwd: Working directory for the command. Must be an absolute path."
