@@ -90,8 +90,8 @@ impl Store {
         Self { folder: home.join(".acp-reference-agent").join(folder) }
     }
 
-    /// Saves a session. Adding a line is much faster than replacing the file, since ext4 creates files slowly while others
-    /// are deleted.
+    /// Saves a session. Adding a line is much faster than replacing the file, since ext4 creates files slowly while
+    /// others are deleted.
     pub(super) fn save(&self, record: &Record) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let mut file = fs::OpenOptions::new().create(true).append(true).open(self.path(&record.id))?;

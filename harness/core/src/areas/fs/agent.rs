@@ -211,8 +211,8 @@ pub(in crate::areas) fn decide_survived(
 
 /// As above: the agent goes on with the turn after the error answer.
 ///
-/// Correct but unusual: an agent that waits before it tries again, or a model that pauses. So the agent ended an earlier
-/// turn of the session soon after the client had served it, and a second process shows the same.
+/// Correct but unusual: an agent that waits before it tries again, or a model that pauses. So the agent ended an
+/// earlier turn of the session soon after the client had served it, and a second process shows the same.
 pub(in crate::areas) fn left_after_refusal(ctx: &CheckContext<'_>, prefix: &str, ruling: &mut Ruling<'_>) {
     const TIMES: u32 = 4;
     let conversation = ctx.conversation;

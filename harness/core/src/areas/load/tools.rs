@@ -42,9 +42,9 @@ fn tools_as_they_ended(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut
 
 /// As for messages: "the entire conversation" has its tool calls.
 ///
-/// Correct but unusual: an agent that keeps no plans and questions, joins several calls, gives them new ids, or replaces
-/// its history by a summary. So only a replay without any call fails, of a session whose user asked to use a file or to
-/// run a command, and only in a case.
+/// Correct but unusual: an agent that keeps no plans and questions, joins several calls, gives them new ids, or
+/// replaces its history by a summary. So only a replay without any call fails, of a session whose user asked to use a
+/// file or to run a command, and only in a case.
 fn tools_left_out(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Ruling<'_>) {
     const KEPT: [&str; 4] = ["read-file", "write-file", "edit-file", "run-command"];
     let Some(session) = loaded(ctx, answer).filter(|session| !session.has_denied && !has_commands(session)) else {
