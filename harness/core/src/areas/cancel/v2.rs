@@ -289,9 +289,9 @@ fn not_an_error(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ru
 ///
 /// Correct but unusual: a later prompt that the agent refuses, a second cancel before the agent reported that it works
 /// on it, work that ends with the connection, and work that the user ends in another way: "an interaction the Agent
-/// offers, such as a permission option that tells the Agent to stop". So work is inconclusive if the user has declined
-/// anything since the later prompt, or in which a request was withdrawn. Work that ends before the agent has answered
-/// the later prompt may be its own.
+/// offers, such as a permission option that tells the Agent to stop". So it is inconclusive if the user has declined
+/// anything since the later prompt, or if a request was withdrawn. Work that ends before the agent has answered the
+/// later prompt may be its own.
 fn later_work_cancelled(ctx: &CheckContext<'_>, update: &UpdateSeen<'_>, ruling: &mut Ruling<'_>) {
     let (Some(session), Some(Some(reason))) = (update.known, idle(update)) else { return };
     let work = &session.work;
