@@ -68,8 +68,8 @@ fn replay_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
         )),
         [(variant, text), ..] => ruling.fail(fact!(
             "message-not-replayed",
-            "the agent had not replayed the {kind} `{text}` when it answered {method}; expected the whole history before \
-            the response",
+            "the agent had not replayed the {kind} `{text}` when it answered {method}; expected the whole history \
+            before the response",
             method = LOAD, kind = variant, text = beginning(text); missing = missing.len()
         )),
     }
