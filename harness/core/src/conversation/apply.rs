@@ -163,6 +163,7 @@ impl Conversation {
         session.uneven |= session.loading.is_some();
         session.replay.clear();
         session.prompts += 1;
+        session.had_turn_since |= session.was_reopened;
         session.new_tools.clear();
         session.work.begin_prompt(exchange.n);
         session.turn = Some(Turn {

@@ -122,6 +122,8 @@ pub struct Session {
     pub reopened: Option<(Opening, usize)>,
     /// Whether it was ever loaded or resumed.
     pub was_reopened: bool,
+    /// Whether it had a turn after that.
+    pub had_turn_since: bool,
     /// Whether the last attempt to load or resume it failed.
     pub reopening_failed: bool,
     /// The mode that the client set last, as a mode or by an option, as long as no update concerned either.

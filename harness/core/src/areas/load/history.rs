@@ -15,14 +15,10 @@ pub(super) fn reloaded<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Optio
     Some(session).filter(|_| whole).filter(|session| session.spoken.iter().any(|(variant, _)| variant == AGENT))
 }
 
-/// As [`reloaded`], for a session that has had no turn since it was reopened.
+/// As [`reloaded`], for a session that had no turn after it was first reopened: an agent may report its own texts in
+/// such a turn twice.
 pub(super) fn loaded<'m>(ctx: &CheckContext<'m>, answer: &Answer<'m>) -> Option<&'m Session> {
-    reloaded(ctx, answer).filter(|session| !spoke_since(session))
-}
-
-/// Whether the session has had a turn since it was reopened. The agent may have reported its own texts in it twice.
-pub(super) const fn spoke_since(session: &Session) -> bool {
-    session.was_reopened && session.reopened.is_none()
+    reloaded(ctx, answer).filter(|session| !session.had_turn_since)
 }
 
 /// Whether a piece of history appears in a piece of the replay: one of its lines is enough, since agents wrap and trim

@@ -1,6 +1,6 @@
 //! Area `load`: the texts and attachments of a replay.
 
-use super::history::{has_commands, history, loaded, reloaded, shows, spoke_since};
+use super::history::{has_commands, history, loaded, reloaded, shows};
 use super::state::RESOURCE;
 use super::{AGENT, LOAD, USER};
 use crate::areas::common::{plain, proper};
@@ -45,7 +45,7 @@ fn replay_complete(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &mut Rul
         let texts = session.replay.iter().filter(|(other, _)| other == variant || variant == USER && other == AGENT);
         texts.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
     };
-    let is_certain = |variant: &str| variant == USER || !spoke_since(session);
+    let is_certain = |variant: &str| variant == USER || !session.had_turn_since;
     let missing: Vec<(&str, &str)> =
         history(session).filter(|(variant, text)| is_certain(variant) && !shows(text, &text_of(variant))).collect();
     match missing.as_slice() {
