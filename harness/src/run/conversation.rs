@@ -385,7 +385,7 @@ impl Conversation {
     }
 
     fn message(&mut self, connection: usize, n: usize, value: Value) {
-        if self.earlier.as_ref().is_some_and(|earlier| earlier.is_about(&value)) {
+        if self.earlier.as_ref().is_some_and(|earlier| earlier.is_about(connection, &value)) {
             return self.late(connection, &value);
         }
         if let Envelope::Call(call) = Envelope::of(&value) {

@@ -21,6 +21,9 @@ const INTERNAL_ERROR: i32 = -32603;
 /// The sessions and requests of the cases before the current one. No transcript gets messages about them.
 #[derive(Default)]
 pub(super) struct EarlierCases {
+    /// The connection to which they belong, if the subject is an agent: a process that is started again may use the
+    /// same ids for other sessions.
+    connection: Option<usize>,
     sessions: HashSet<String>,
     /// The ids of the tester's requests.
     requests: HashSet<RpcId>,
@@ -28,7 +31,10 @@ pub(super) struct EarlierCases {
 
 impl EarlierCases {
     /// Whether a message of the subject is about one of the sessions, or answers one of the requests.
-    pub(super) fn is_about(&self, message: &Value) -> bool {
+    pub(super) fn is_about(&self, connection: usize, message: &Value) -> bool {
+        if self.connection.is_some_and(|own| own != connection) {
+            return false;
+        }
         match Envelope::of(message) {
             Envelope::Call(call) => {
                 let session = call.params.and_then(|params| params.get("sessionId")?.as_str());
@@ -48,7 +54,8 @@ impl EarlierCases {
 
     /// Adds the sessions and requests of a case with this subject.
     fn extend<'e>(&mut self, subject: Party, events: impl Iterator<Item = &'e Event>) {
-        for event in events {
+        let of_it = events.filter(|event| self.connection.is_none_or(|own| own == event.connection));
+        for event in of_it {
             let What::Line { from, bytes, .. } = &event.what else { continue };
             let Some(message) = read_line(bytes).one() else { continue };
             match (from, Envelope::of(&message)) {
@@ -94,7 +101,9 @@ impl Conversation {
             Role::Agent(before) => Role::Agent(Box::new(before.with_setup(&setup))),
         };
         let subject = self.state.subject;
-        let mut earlier = self.earlier.unwrap_or_default();
+        let connection = (subject == Party::Agent).then(|| self.connections.len().saturating_sub(1));
+        let same_process = self.earlier.filter(|earlier| earlier.connection == connection);
+        let mut earlier = same_process.unwrap_or_else(|| EarlierCases { connection, ..EarlierCases::default() });
         earlier.extend(subject, self.state.recorder.of_case());
         let Self { edition, link, state, connections, stdout, stderr, mut writing, model, .. } = self;
         let Self { base, n_inserted, .. } = self;
@@ -184,7 +193,7 @@ mod tests {
     #[test]
     fn recognizes_messages_about_earlier_cases() {
         let requests = [json!(0), json!(2), json!("a")].iter().map(RpcId::new).collect();
-        let mut earlier = EarlierCases { sessions: ["s-1".to_owned()].into(), requests };
+        let mut earlier = EarlierCases { connection: Some(0), sessions: ["s-1".to_owned()].into(), requests };
         for (message, is_about) in [
             (json!({ "method": "session/update", "params": { "sessionId": "s-1", "update": {} } }), true),
             (json!({ "id": 0, "method": "fs/read_text_file", "params": { "sessionId": "s-1" } }), true),
@@ -195,9 +204,10 @@ mod tests {
             (json!({ "id": "a", "error": {} }), true),
             (json!({ "id": null, "error": {} }), false),
         ] {
-            assert_eq!(earlier.is_about(&message), is_about, "{message}");
+            assert_eq!(earlier.is_about(0, &message), is_about, "{message}");
+            assert!(!earlier.is_about(1, &message), "it is from a process that was started again");
         }
         earlier.reuse(br#"{"jsonrpc":"2.0","id":2,"method":"_x"}"#);
-        assert!(!earlier.is_about(&json!({ "id": 2, "result": {} })), "the current case sent it as well");
+        assert!(!earlier.is_about(0, &json!({ "id": 2, "result": {} })), "the current case sent it as well");
     }
 }
