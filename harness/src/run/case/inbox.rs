@@ -96,6 +96,11 @@ fn difference(Mismatch { pointer, expected, found }: Mismatch) -> Difference {
 }
 
 impl Inbox {
+    /// Whether the case has sent a prompt on this connection.
+    pub fn has_prompted(&self, connection: usize) -> bool {
+        self.requests.values().any(|request| request.connection == connection && request.method == "session/prompt")
+    }
+
     /// Appends messages.
     pub fn receive(&mut self, messages: Vec<Message>) {
         let received = |Message { n, connection, value }| Received { n, connection, value, taken: None };

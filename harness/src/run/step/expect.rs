@@ -37,6 +37,7 @@ impl<C: Channel> RunningCase<'_, C> {
     pub(super) async fn must(&mut self, line: &Incoming, within: Option<Duration>) -> StepResult {
         // After an unmet step, the line decides nothing.
         let limit = if self.unmet.is_some() { self.limit_if_known(line, within) } else { self.limit(line, within) };
+        let begin = Instant::now();
         let mut deadline = self.begin_of_wait(line) + limit;
         let mut doubt = Some(Instant::now() + self.wait_for_unknown());
         let (mut examined, mut rest) = (0, Rest::default());
@@ -63,11 +64,12 @@ impl<C: Channel> RunningCase<'_, C> {
             if self.nothing_more(line) {
                 return self.never_came(line, limit).await;
             }
+            let waited = || if end < deadline { Duration::from_secs(begin.elapsed().as_secs()) } else { limit };
             if self.next(until).await {
                 continue;
             }
             if doubt.take().is_none() || until == end {
-                return self.never_came(line, limit).await;
+                return self.never_came(line, waited()).await;
             }
             if self.ignores_unknown(line).await {
                 return self.left_unanswered(line);
@@ -266,30 +268,25 @@ impl<C: Channel> RunningCase<'_, C> {
         states.any(|(_, is_idle)| !is_idle) && states.any(|(at, is_idle)| is_idle && self.inbox.cursor + at >= from)
     }
 
-    /// Whether an agent waits for an answer of the transcript to a request that a line after the optional one awaits.
-    /// Messages before `from` were compared earlier.
+    /// Whether an agent waits for an answer of the transcript to a request like one that a line after the optional one
+    /// awaits. It need not be that one: then it gets its answer there. Messages before `from` were compared earlier.
     fn is_overtaken(&self, index: usize, from: usize) -> bool {
         let after = self.case.steps[index + 1..].iter().take_while(|step| !matches!(step.action, Action::Send(_)));
-        let mut lines = after.filter_map(|step| match &step.action {
-            Action::Expect { line, presence: Presence::Must | Presence::Optional } => Some(line),
+        let awaited = after.filter_map(|step| match &step.action {
+            Action::Expect { line, presence: Presence::Must | Presence::Optional } => self.request_of_agent(line),
             _ => None,
         });
+        let awaited: Vec<&str> = awaited.collect();
         let holds = self.case.tester.permission == PermissionPolicy::Hold;
-        let is_open = |message: &Received| match Envelope::of(&message.value) {
-            Envelope::Call(Call { id: Some(id), method, .. }) => {
+        let waits = |message: &Received| match Envelope::of(&message.value) {
+            Envelope::Call(Call { id: Some(id), method, .. }) if message.taken.is_none() => {
                 let is_held = holds && method == "session/request_permission";
                 let is_open = || self.channel.state().open_method(message.connection, id).is_some();
-                message.taken.is_none() && (is_held || is_open())
+                awaited.contains(&method) && (is_held || is_open())
             }
             _ => false,
         };
-        let asked = &self.inbox.messages[self.inbox.cursor.max(from)..];
-        self.party() == Party::Agent
-            && lines.any(|line| {
-                asked
-                    .iter()
-                    .any(|message| is_open(message) && is_call(&message.value, line, &mut self.bindings.clone()))
-            })
+        self.inbox.messages[self.inbox.cursor.max(from)..].iter().any(waits)
     }
 
     /// Remembers whether requests of the kind of this optional one come.
@@ -382,8 +379,8 @@ impl<C: Channel> RunningCase<'_, C> {
         }
     }
 
-    /// Returns the result for a line that did not come before the stream ended or the limit passed.
-    async fn never_came(&mut self, line: &Incoming, limit: Duration) -> StepResult {
+    /// Returns the result for a line that did not come in this time, or before the stream ended.
+    async fn never_came(&mut self, line: &Incoming, waited: Duration) -> StepResult {
         let expected = Some(Expected::Message(self.inbox.describe(line)));
         // A client is not responsible for a person who does not answer.
         let request = self.inbox.request_of(line).filter(|_| !self.depends_on_person(line));
@@ -400,7 +397,7 @@ impl<C: Channel> RunningCase<'_, C> {
         if let Some(request) = request.filter(|_| self.unmet.is_none()) {
             self.subject.hangs.note_silence(self.case, &request.method);
         }
-        let observed = Some(self.timed_out(limit, self.inbox.differing_request(line, &self.bindings)));
+        let observed = Some(self.timed_out(waited, self.inbox.differing_request(line, &self.bindings)));
         let result = StepResult { events, expected, observed, ..StepResult::new(StepKind::Must, Outcome::TimedOut) };
         // Before the handshake the subject cannot answer a fence.
         let initialized = match self.party() {

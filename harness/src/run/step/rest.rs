@@ -1,11 +1,12 @@
-//! Notices in the updates of an agent that it has ended all work. Only version 2 of the protocol has such updates.
+//! Notices that an agent has ended all work: in version 1 by its answers to prompts, in version 2 by its updates.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::case::model::Incoming;
+use crate::case::model::{Incoming, IncomingBody};
+use crate::protocol::Adapter;
 use crate::requirement::Party;
 use crate::run::case::RunningCase;
 use crate::run::channel::Channel;
@@ -32,12 +33,29 @@ impl Rest {
             self.works.extend(work(&message.value["params"]));
         }
         self.examined = running.inbox.len();
-        let has_states = self.works.keys().any(|(kind, _)| *kind == SESSION);
-        let may_rest = running.party() == Party::Agent && line.body.answers().is_none() && has_states;
-        let works = self.works.values().any(|goes_on| *goes_on) || running.channel.state().in_turn(running.connection);
+        let (adapter, state) = (running.case.edition.adapter, running.channel.state());
+        let (may_rest, works) = if adapter.response_ends_turn() {
+            let has_prompted = running.inbox.has_prompted(running.connection);
+            // The answer to a load comes after the replay.
+            (has_prompted && is_of_turn(line, adapter), state.unanswered(running.connection).next().is_some())
+        } else {
+            let has_states = self.works.keys().any(|(kind, _)| *kind == SESSION);
+            let goes_on = self.works.values().any(|goes_on| *goes_on);
+            (has_states && line.body.answers().is_none(), goes_on || state.in_turn(running.connection))
+        };
+        let may_rest = may_rest && running.party() == Party::Agent;
         self.since = (may_rest && !works).then(|| self.since.unwrap_or_else(Instant::now));
         self.since.map_or(deadline, |since| deadline.min(since + AT_REST))
     }
+}
+
+/// Whether the line is a request of an agent or content, which belong to a turn. What it says of a session may come at
+/// any time, and an agent may release its terminals after the turn.
+fn is_of_turn(line: &Incoming, adapter: &dyn Adapter) -> bool {
+    let IncomingBody::Call { label, method, params } = &line.body else { return false };
+    let variant = params.as_ref().and_then(|params| params.written().pointer("/update/sessionUpdate")?.as_str());
+    (label.is_some() && !method.starts_with("terminal/"))
+        || variant.is_some_and(|variant| adapter.is_turn_content(variant))
 }
 
 const SESSION: &str = "session";
