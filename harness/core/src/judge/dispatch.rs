@@ -1,6 +1,6 @@
 //! The checks of one trace, by party and kind of input.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::recording_gaps::{can_decide, requires};
 use super::registry::Registry;
@@ -66,7 +66,7 @@ static ALL: LazyLock<Vec<ScheduledCheck>> = LazyLock::new(|| {
 
 /// The checks of one trace.
 pub(super) struct Dispatch {
-    lists: Vec<ChecksOfKind>,
+    lists: Arc<[ChecksOfKind]>,
     /// Whether to give each check also inputs of other subjects.
     pub proves_subjects: bool,
 }
@@ -91,9 +91,41 @@ impl ChecksOfKind {
     }
 }
 
+/// What decides which checks a trace has.
+#[derive(Clone, PartialEq, Eq)]
+struct Kind {
+    parties: Vec<Party>,
+    lacks: Vec<Lack>,
+    transports: Transports,
+    /// The address of the edition, which stays for the whole run of a program.
+    edition: usize,
+}
+
+/// The most kinds of traces whose checks are remembered. A run has one or two.
+const MOST_KINDS: usize = 32;
+
+/// The checks of each kind of trace. To choose them takes as long as to check a short conversation.
+static CHOSEN: Mutex<Vec<(Kind, Arc<[ChecksOfKind]>)>> = Mutex::new(Vec::new());
+
 impl Dispatch {
     /// Returns the checks of these parties and this edition that a trace of these transports and gaps can decide.
-    pub(super) fn new(parties: &[Party], lacks: &[Lack], transports: Transports, edition: &Edition) -> Self {
+    pub(super) fn new(parties: &[Party], lacks: &[Lack], transports: Transports, edition: &'static Edition) -> Self {
+        let address = std::ptr::from_ref(edition).addr();
+        let kind = Kind { parties: parties.to_vec(), lacks: lacks.to_vec(), transports, edition: address };
+        let chosen = || CHOSEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = chosen().iter().find(|(known, _)| *known == kind).map(|(_, lists)| Arc::clone(lists));
+        let lists = known.unwrap_or_else(|| {
+            let lists = Self::choose(parties, lacks, transports, edition);
+            let mut chosen = chosen();
+            if chosen.len() < MOST_KINDS {
+                chosen.push((kind, Arc::clone(&lists)));
+            }
+            lists
+        });
+        Self { lists, proves_subjects: false }
+    }
+
+    fn choose(parties: &[Party], lacks: &[Lack], transports: Transports, edition: &Edition) -> Arc<[ChecksOfKind]> {
         let mut lists = vec![Vec::new(); 2 * KINDS];
         for check in ALL.iter().filter(|check| parties.contains(&check.party)) {
             let requirement = edition
@@ -110,7 +142,7 @@ impl Dispatch {
                 lists[index(check.party, check.on.kind())].push(check);
             }
         }
-        Self { lists: lists.into_iter().map(ChecksOfKind::new).collect(), proves_subjects: false }
+        lists.into_iter().map(ChecksOfKind::new).collect()
     }
 
     /// Returns the checks of one party for this input.
