@@ -95,11 +95,12 @@ fn sentence(step: &StepEvent, subject: Party) -> Option<String> {
             format!("{} the result {result}; expected {}", answered_with(answer, subject), error_text(answer))
         }
         (Expected::NoMessage(message), Observed::Message) => {
-            format!("the {subject} {}{}; expected no such message", sent_text(message), answer_words(message))
+            format!("the {subject} {}{}; expected none here", sent_text(message), answer_words(message))
         }
         (Expected::NoMessageWith { message, params }, Observed::Message) => {
             let with = member_words(params).unwrap_or_else(|| params.to_string());
-            format!("the {subject} {} with {with}; expected no such message", sent_text(message))
+            let (sent, kind) = (sent_text(message), kind_text(message));
+            format!("the {subject} {sent} with {with}; expected no {kind} with that here")
         }
         (Expected::Message(message), Observed::TimedOut { differing: Some(other), after_ms, .. }) => {
             let Difference { pointer, expected, actual } = other;
@@ -297,6 +298,16 @@ fn sent_text(message: &ExpectedMessage) -> String {
     }
 }
 
+/// Returns what a message of this kind is called: `session/update`.
+fn kind_text(message: &ExpectedMessage) -> String {
+    match message {
+        ExpectedMessage::Request(method) | ExpectedMessage::Notification(method) => method.clone(),
+        ExpectedMessage::Result(answer) | ExpectedMessage::Error(answer) | ExpectedMessage::Answer(answer) => {
+            format!("answer to {}", request_text(answer))
+        }
+    }
+}
+
 /// Returns where a difference is: ` at /cwd`; empty for the whole.
 fn place_text(pointer: &str) -> String {
     if pointer.is_empty() { String::new() } else { format!(" at {pointer}") }
@@ -422,7 +433,7 @@ mod tests {
         assert_eq!(
             text(&with, r#""message""#, Party::Agent),
             "the agent sent session/update with an item in `update.content` with `oldText` that is not empty and `type` \
-            \"diff\"; expected no such message"
+            \"diff\"; expected no session/update with that here"
         );
         let error = r#"{"error":{"method":"session/load","pattern":{"code":"<not <one-of -32000>>"}}}"#;
         assert_eq!(
@@ -431,7 +442,7 @@ mod tests {
         );
         assert_eq!(
             text(&format!(r#"{{"no-message":{error}}}"#), r#""message""#, Party::Agent),
-            "the agent answered session/load with an error with `code` other than -32000; expected no such message"
+            "the agent answered session/load with an error with `code` other than -32000; expected none here"
         );
     }
 
