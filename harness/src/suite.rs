@@ -42,8 +42,8 @@ pub trait SuiteListener {
         Ok(())
     }
 
-    /// A conversation runs again, since a requirement failed only after this many other cases.
-    fn repeats(&mut self, _requirement: &str, _after: usize) -> Result<(), Self::Error> {
+    /// This many of all cases that led to the failure of a requirement run again, since its case alone did not show it.
+    fn repeats(&mut self, _requirement: &str, _cases: usize, _all: usize) -> Result<(), Self::Error> {
         Ok(())
     }
 

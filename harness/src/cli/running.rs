@@ -308,9 +308,8 @@ impl SuiteListener for Listener<'_> {
         }))
     }
 
-    fn repeats(&mut self, requirement: &str, after: usize) -> anyhow::Result<()> {
-        let cases = count(after, "other case", "other cases");
-        self.outputs.say(&format!("{requirement} failed only after {cases}; repeating the conversation …"));
+    fn repeats(&mut self, requirement: &str, cases: usize, all: usize) -> anyhow::Result<()> {
+        self.outputs.say(&format!("{requirement} failed only after other cases; repeating {cases} of these {all} …"));
         Ok(())
     }
 

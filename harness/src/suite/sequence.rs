@@ -16,9 +16,16 @@ const LEAST_TIME: Duration = Duration::from_secs(30);
 /// The most runs that make one sequence shorter.
 const MOST_RUNS: usize = 12;
 
+/// The length of a try, as a multiple of the one before it. With twice the length, tries that all show nothing run
+/// twice as many cases.
+const LONGER: usize = 4;
+
 /// The sequence of one failure.
+#[derive(Clone)]
 struct Sequence<'s> {
     symptom: Symptom,
+    /// The id of the requirement that failed.
+    requirement: String,
     /// The cases, in their order; the last one shows the failure.
     cases: Vec<&'s Case>,
 }
@@ -50,8 +57,7 @@ impl<L: SuiteListener> Suite<'_, L> {
             if !self.repeated.insert(symptom.clone()) {
                 continue;
             }
-            let whole = Sequence { symptom, cases };
-            self.listener.repeats(&requirement, whole.cases.len() - 1)?;
+            let whole = Sequence { symptom, requirement, cases };
             if let Some(shown) = self.first_suffix(&whole, subject)? {
                 self.shorten(shown, subject, end)?;
             }
@@ -67,20 +73,22 @@ impl<L: SuiteListener> Suite<'_, L> {
         let mut length = if is_stopping() { all } else { 2 };
         loop {
             let suffix = &whole.cases[all - length.min(all)..];
+            self.listener.repeats(&whole.requirement, suffix.len(), all)?;
             if self.shows(suffix, &whole.symptom, subject)? {
-                return Ok(Some(Sequence { symptom: whole.symptom.clone(), cases: suffix.to_vec() }));
+                return Ok(Some(Sequence { cases: suffix.to_vec(), ..whole.clone() }));
             }
             if length >= all || is_stopping() {
                 return Ok(None);
             }
-            length *= 2;
+            // Most failures that one case does not show are a matter of time, so that no length shows them.
+            length *= LONGER;
         }
     }
 
     /// Leaves out cases as long as the rest shows the failure: halves first, single ones last.
     fn shorten(&mut self, shown: Sequence<'_>, subject: &Subject, end: Duration) -> Result<(), L::Error> {
-        let Sequence { symptom, cases: mut best } = shown;
-        let (mut part, mut runs) = (best.len() / 2, 0);
+        let Sequence { symptom, requirement, cases: mut best } = shown;
+        let (mut part, mut runs, all) = (best.len() / 2, 0, best.len());
         'shorter: while part > 0 && best.len() > 2 {
             for at in (0..best.len() - 1).step_by(part) {
                 let left_out = at..(at + part).min(best.len() - 1);
@@ -92,6 +100,7 @@ impl<L: SuiteListener> Suite<'_, L> {
                     return Ok(());
                 }
                 runs += 1;
+                self.listener.repeats(&requirement, rest.len(), all)?;
                 // A sequence that shows it once may do so by chance; the user runs it once more.
                 if self.shows(&rest, &symptom, subject)? && self.shows(&rest, &symptom, subject)? {
                     best = rest;
