@@ -45,8 +45,8 @@ pub(super) enum Others {
 }
 
 /// Runs the plan. If there are runs of other editions, this one ends with [`NotThisVersion`]
-/// where the subject does not speak its version; before a run of an older one also where the handshake fails, since a
-/// program written for that version may refuse what it does not know.
+/// where the subject does not speak its version, or refuses its handshake; before a run of an older one also where the
+/// handshake fails, since a program written for that version may not answer what it does not know.
 pub(super) fn run(
     mut plan: RunPlan,
     args: &ResultArgs,
@@ -77,7 +77,12 @@ pub(super) fn run(
         baseline: baseline.as_ref(),
     };
     let (mut running, diagnosis) = match drive(plan, wanted, &|first, obstacle| {
-        let reason = || reason_of_end(first, obstacle.as_ref()).filter(|_| others == Others::Older);
+        let reason = || match others {
+            Others::Older => reason_of_end(first, obstacle.as_ref()).or_else(|| cut_off(first)),
+            // A program written for a newer version may refuse an older handshake.
+            Others::Each if obstacle.is_none() => refusal(first),
+            Others::Each | Others::None => None,
+        };
         let is_one_of_several = others != Others::None;
         let above = || offered_above(first, plan.bundle).filter(|_| is_one_of_several && obstacle.is_some());
         // A client ends the connection when its version is turned down, so an obstacle does not hide the version there.
@@ -174,17 +179,31 @@ fn reason_of_end(trace: &Trace, obstacle: Option<&Diagnosis>) -> Option<String> 
     // The output of the program is indented, below a line that ends with a colon.
     let is_sentence = |line: &&str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
     let first_line = |obstacle: &Diagnosis| obstacle.text.lines().find(is_sentence).unwrap_or_default().to_owned();
-    let is_missed = |step: &StepEvent| step.kind == StepKind::Must && step.outcome != Outcome::Done;
-    let missed = || {
-        trace.events.iter().find_map(|event| match &event.what {
-            What::Step(step) if is_missed(step) => Some(match &step.observed {
-                Some(Observed::Error(error)) => format!("it answered with the error {error}"),
-                _ => "it did not send the expected message".to_owned(),
-            }),
-            _ => None,
-        })
-    };
+    let missed =
+        || refusal(trace).or_else(|| missed_step(trace).map(|_| "it did not send the expected message".to_owned()));
     obstacle.map(first_line).or_else(missed)
+}
+
+/// Returns the first line that must come and did not.
+fn missed_step(trace: &Trace) -> Option<&StepEvent> {
+    trace.events.iter().find_map(|event| match &event.what {
+        What::Step(step) if step.kind == StepKind::Must && step.outcome != Outcome::Done => Some(step),
+        _ => None,
+    })
+}
+
+/// Returns the error with which the handshake was answered.
+fn refusal(trace: &Trace) -> Option<String> {
+    match &missed_step(trace)?.observed {
+        Some(Observed::Error(error)) => Some(format!("it answered with the error {error}")),
+        _ => None,
+    }
+}
+
+/// Returns the reason why the subject said nothing, if the run was stopped before.
+fn cut_off(trace: &Trace) -> Option<String> {
+    let spoke = |event: &Event| matches!(&event.what, What::Line { from, .. } if Some(*from) == trace.header.subject);
+    (stopped().is_some() && !trace.events.iter().any(spoke)).then(|| "the run was stopped".to_owned())
 }
 
 /// Names the option for the version that the subject speaks instead of the tested one, if this program has an edition

@@ -8,7 +8,7 @@ use super::exit::ProgramExit;
 use super::output::say;
 use super::plan;
 use super::suite::{self, NotThisVersion, Others};
-use crate::edition::Editions;
+use crate::edition::{Bundle, Editions};
 use crate::options::RunOptions;
 use crate::report::protocol;
 use crate::requirement::Party;
@@ -59,7 +59,11 @@ pub(super) fn run(
     if versions == Versions::Newest {
         return run_newest(editions, party, (options, result));
     }
-    let (mut worst, mut spoken, mut nothing_selected) = (ProgramExit::Good, 0, None);
+    let outputs = |bundle: &'static Bundle| {
+        let outputs = result.outputs().into_iter().map(|output| output.of_version(bundle.case_folder()));
+        outputs.collect::<anyhow::Result<Vec<_>>>()
+    };
+    let (mut worst, mut spoken, mut nothing_selected, mut refused) = (ProgramExit::Good, 0, None, None);
     for bundle in editions.current() {
         if stopped().is_some() {
             say(&format!("\n{}: not tested, because the run was stopped", protocol(bundle.name())));
@@ -76,11 +80,9 @@ pub(super) fn run(
             }
             plan => plan?,
         };
-        let outputs = result.outputs().into_iter().map(|output| output.of_version(bundle.case_folder()));
-        let outputs = outputs.collect::<anyhow::Result<Vec<_>>>()?;
         // A program of an older version may refuse a handshake that it does not know.
         let others = if spoken > 0 { Others::Older } else { Others::Each };
-        match suite::run(plan, result, &outputs, others) {
+        match suite::run(plan, result, &outputs(bundle)?, others) {
             Ok(exit) => {
                 worst = worst.worse(exit);
                 spoken += 1;
@@ -88,8 +90,14 @@ pub(super) fn run(
             Err(error) => {
                 let other: NotThisVersion = error.downcast()?;
                 say(&format!("not tested: the {party} {other}"));
+                refused = refused.or(matches!(other, NotThisVersion::NoHandshake(_)).then_some(bundle));
             }
         }
+    }
+    // A subject that speaks no version has a report as well.
+    if let Some(oldest) = refused.filter(|_| spoken == 0 && stopped().is_none()) {
+        say(&format!("\n{}, although it refuses the handshake:", protocol(oldest.name())));
+        return Ok(worst.worse(suite::run(plan(oldest)?, result, &outputs(oldest)?, Others::None)?));
     }
     match nothing_selected.filter(|_| spoken == 0) {
         Some(error) => Err(error),
