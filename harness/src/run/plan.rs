@@ -36,7 +36,7 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
         others.into_iter().partition(|conversation| conversation.len() < WORTH_A_START);
     // What comes late in a large conversation is not covered soon.
     let soon = planned.iter().flatten().map(|&index| &cases[index]).filter(|case| !is_late(case));
-    let mut covered: HashSet<&String> = soon.flat_map(|case| &case.requirements).collect();
+    let mut covered: HashSet<&String> = soon.flat_map(covers).collect();
     let further = |conversation: &[usize], covered: &HashSet<&String>| {
         further_worth(cases, conversation, covered, |case, one| {
             !one.applies_when.condition.requires_offer(case.subject.other())
@@ -46,7 +46,7 @@ pub(super) fn conversations(cases: &[Case], jobs: usize, alone: impl Fn(&Case) -
         && further(&short[next], &covered) > 0
     {
         let next = short.remove(next);
-        covered.extend(next.iter().flat_map(|&index| &cases[index].requirements));
+        covered.extend(next.iter().flat_map(|&index| covers(&cases[index])));
         planned.push(next);
     }
     planned.extend(long);
@@ -123,16 +123,22 @@ fn telling(cases: &[Case], late: &[usize], usual: &[usize]) -> Vec<usize> {
     telling
 }
 
-/// Returns a few of these cases that together are for every MUST for which any of them is, and for every requirement
-/// that real programs break, apart from those of the cases `before`, with those that are worth most first.
+/// Returns what a case covers: its requirements, and itself, since a mistake may show in one case only.
+fn covers(case: &Case) -> impl Iterator<Item = &String> {
+    case.requirements.iter().chain([&case.id])
+}
+
+/// Returns a few of these cases that together are for every MUST for which any of them is, for every requirement that
+/// real programs break, and all that showed that, apart from what the cases `before` cover, with those that are worth
+/// most first.
 fn covering(cases: &[Case], among: &[usize], before: &[usize]) -> Vec<usize> {
     let mut chosen = Vec::new();
-    let mut covered: HashSet<&String> = before.iter().flat_map(|&index| &cases[index].requirements).collect();
+    let mut covered: HashSet<&String> = before.iter().flat_map(|&index| covers(&cases[index])).collect();
     // The case that adds most comes next; of equal ones the first, which `max_by_key` would pass over.
     while let Some(&next) = among.iter().rev().max_by_key(|&&index| further_worth_of(cases, index, &covered))
         && further_worth_of(cases, next, &covered) > 0
     {
-        covered.extend(&cases[next].requirements);
+        covered.extend(covers(&cases[next]));
         chosen.push(next);
     }
     chosen
@@ -142,7 +148,7 @@ fn further_worth_of(cases: &[Case], at: usize, covered: &HashSet<&String>) -> us
     further_worth(cases, &[at], covered, |_, _| true)
 }
 
-/// Returns what the requirements of the cases at these positions are worth that are not among the covered ones, and
+/// Returns what the cases at these positions are worth, apart from what is covered, and from requirements that do not
 /// count.
 fn further_worth(
     cases: &[Case],
@@ -150,30 +156,33 @@ fn further_worth(
     covered: &HashSet<&String>,
     counts: impl Fn(&Case, &Requirement) -> bool,
 ) -> usize {
-    let of_cases =
-        at.iter().map(|&index| &cases[index]).flat_map(|case| case.requirements.iter().map(move |id| (id, case)));
+    let of_cases = at.iter().map(|&index| &cases[index]).flat_map(|case| covers(case).map(move |id| (id, case)));
     let further: HashMap<&String, &Case> = of_cases.filter(|(id, _)| !covered.contains(id)).collect();
     let worth = |(id, case): (&String, &Case)| {
+        if *id == case.id {
+            return mistakes_known(id);
+        }
         let found = case.edition.catalogue.find(id).filter(|one| counts(case, one));
-        found.map_or(0, |one| usize::from(one.level == Level::Must) + programs_that_break(id))
+        found.map_or(0, |one| usize::from(one.level == Level::Must) + mistakes_known(id))
     };
     further.into_iter().map(worth).sum()
 }
 
-/// Returns how many of the programs in docs/subjects.md were found to break the requirement. The mistakes of some are
-/// a good guess at those of others.
-fn programs_that_break(id: &str) -> usize {
-    static PROGRAMS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+/// Returns how many programs in docs/subjects.md break the requirement with this id, or how many such mistakes the case
+/// with this id was the first to show. The mistakes of some programs are a good guess at those of others.
+fn mistakes_known(id: &str) -> usize {
+    static MISTAKES: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
         let line = |line: &'static str| {
-            let (id, programs) = line.split_once(' ').expect("`REQUIREMENT PROGRAMS`");
-            (id, programs.parse().expect("a number"))
+            let (id, mistakes) = line.split_once(' ').expect("`ID MISTAKES`");
+            (id, mistakes.parse().expect("a number"))
         };
         BROKEN.lines().map(line).collect()
     });
-    PROGRAMS.get(id).copied().unwrap_or(0)
+    MISTAKES.get(id).copied().unwrap_or(0)
 }
 
-/// The requirements that real programs break, each with the number of programs; `scripts/subjects` writes it.
+/// The requirements that real programs break, each with the number of programs, and the cases that showed it, each with
+/// the number of mistakes; `scripts/subjects` writes it.
 const BROKEN: &str = include_str!("plan/broken.txt");
 
 /// Returns the positions of cases that repeat others: the contexts of a case, and the shapes of a case that cost
