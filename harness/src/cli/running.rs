@@ -21,7 +21,7 @@ use crate::options::RunOptions;
 use crate::protocol::Edition;
 use crate::record::record;
 use crate::redact::redact;
-use crate::report::{Begin, Chart, Diagnosis, SuiteEvent, confirmed, count, diagnose, worst_first};
+use crate::report::{Begin, Chart, Diagnosis, SuiteEvent, confirmed, diagnose, worst_first};
 use crate::requirement::{Level, Party};
 use crate::results::{
     CaseReport, Collector, FindingReport, Partial, PartialReason, RequirementReport, RunReport, failed, replaces,
