@@ -88,12 +88,17 @@ fn error_message_concise(ctx: &CheckContext<'_>, answer: &Answer<'_>, ruling: &m
     const LONGEST: usize = 300;
     let Outcome::Error(error) = answer.outcome else { return };
     if let Some(text) = error.text("message") {
-        let good = !text.trim().is_empty() && !text.trim().contains('\n') && text.chars().count() <= LONGEST;
-        ruling.decide(good, || {
+        let length = text.chars().count();
+        let problem = match text.trim() {
+            "" => Some("that is empty".to_owned()),
+            one if one.contains('\n') => Some("with line breaks".to_owned()),
+            _ => (length > LONGEST).then(|| format!("of {length} characters")),
+        };
+        ruling.decide(problem.is_none(), || {
             fact!(
                 "error-message-not-concise",
-                "the {party} sent an error message that is empty, longer than {limit} characters or has line breaks",
-                party = ctx.from, limit = LONGEST;
+                "the {party} sent an error message {problem}; expected a single sentence of at most {limit} characters",
+                party = ctx.from, problem = problem.unwrap_or_default(), limit = LONGEST;
                 pointer = "/error/message", actual = text
             )
         });
