@@ -55,13 +55,14 @@ fn yaml_files(folder: &str) -> BTreeMap<String, String> {
 
 const AGENT_OF_BOTH: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
 
-/// An agent that knows only the parameters of version 1, and so answers those of version 2 with an error.
-const REFUSES_VERSION_2: &str = r#"
+/// An agent that does not know the parameters of some versions, and so answers their handshake with an error. Its
+/// arguments are the agent and a pattern of these versions.
+const REFUSES: &str = r#"
 read -r line
 case $line in
-*'"protocolVersion":2'*)
+*'"protocolVersion":'$1*)
   id=${line#*'"id":'}
-  echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%[,\}]*},\"error\":{\"code\":-32602,\"message\":\"no clientCapabilities\"}}" ;;
+  echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%[,\}]*},\"error\":{\"code\":-32602,\"message\":\"a member is missing\"}}" ;;
 *) { printf '%s\n' "$line"; cat; } | "$0" ;;
 esac"#;
 
@@ -83,13 +84,14 @@ const MOTTO: &str = r#","motto":"festina lente""#;
 
 /// Returns the trials of this file.
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Test); 8] = [
+    let trials: [(&str, Test); 9] = [
         ("list-explain-and-lint-show-its-content", shows_content),
         ("an-agent-is-tested-by-it", tests_agents),
         ("a-client-is-tested-by-it", tests_clients),
         ("a-trace-and-a-report-name-it", reads_traces_and_reports),
         ("a-certificate-is-one-of-it", certifies),
         ("all-tests-each-version-that-the-agent-speaks", tests_each_version),
+        ("all-tests-no-version-whose-handshake-the-agent-refuses", tests_no_refused_version),
         ("newest-falls-back-to-what-the-agent-speaks", tests_the_newest_version),
         ("an-unknown-edition-is-refused", refuses_unknown_editions),
     ];
@@ -234,6 +236,22 @@ fn tests_each_version() -> Result<(), Failed> {
     contains(&prints(dir.path(), 2, &["list", "--protocol", "all"])?, "`agent` and `client`")
 }
 
+fn tests_no_refused_version() -> Result<(), Failed> {
+    let dir = folder();
+    let exists = |version: &str| dir.path().join(format!("r-{version}.json")).exists();
+    let run = |code: i32, refused: &str| {
+        let common = ["agent", "--protocol", "all", "--case", "*/agent/init/handshake", "--format", "json=r.json"];
+        prints(dir.path(), code, &[&common[..], &["--", "sh", "-c", REFUSES, AGENT_OF_BOTH, refused]].concat())
+    };
+    let said = run(0, "1")?;
+    contains(&said, "ACP version 1, schema of 2026-11-20:\nnot tested: the agent did not finish the handshake")?;
+    assert!(exists("v2") && !exists("v1"), "{said}");
+    let said = run(1, "[12]")?;
+    contains(&said, "ACP version 1, schema of 2026-11-20, although it refuses the handshake:\n")?;
+    assert!(exists("v1"), "{said}");
+    Ok(())
+}
+
 fn tests_the_newest_version() -> Result<(), Failed> {
     let dir = folder();
     let tested = |subject: &[&str]| -> Result<(String, Value), Failed> {
@@ -244,7 +262,7 @@ fn tests_the_newest_version() -> Result<(), Failed> {
     };
     let (_, edition) = tested(&["--", AGENT_OF_BOTH])?;
     assert_eq!(edition, "v2@2026-11-20");
-    let (said, edition) = tested(&["--", "sh", "-c", REFUSES_VERSION_2, AGENT_OF_BOTH])?;
+    let (said, edition) = tested(&["--", "sh", "-c", REFUSES, AGENT_OF_BOTH, "2"])?;
     assert_eq!(edition, "v1@2026-11-20");
     contains(&said, "not tested: the agent did not finish the handshake")
 }
