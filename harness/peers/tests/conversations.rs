@@ -137,8 +137,8 @@ const COMPANY: [&str; 10] = [
 ];
 
 /// Faults that change one id, of a request or a session, which is another one in a shared conversation.
-const NAMES_AN_ID: [&str; 3] =
-    ["client-response-id-as-text", "client-session-id-composed", "client-session-id-lowered"];
+const NAMES_AN_ID: [&str; 4] =
+    ["client-response-id-as-text", "client-session-id-composed", "client-session-id-cut", "client-session-id-lowered"];
 
 /// Returns the faults of a party, each with the cases that show it and their company.
 fn killed_faults(party: Party) -> Vec<(Fault, Vec<Case>)> {
