@@ -71,6 +71,8 @@ pub struct Suite<'s, L> {
     settled: HashSet<String>,
     /// The failures for which their conversation ran again.
     repeated: BTreeSet<Symptom>,
+    /// The ids of the cases that ran again without the failure, in their order.
+    in_vain: HashSet<Vec<String>>,
     /// The time that this took.
     repeating: Duration,
     begun: Instant,
@@ -80,8 +82,9 @@ impl<'s, L: SuiteListener> Suite<'s, L> {
     /// Creates a suite that adds its results to the collector.
     pub fn new(collector: &'s mut Collector, listener: &'s mut L) -> Self {
         let (retry, live) = (Retry::default(), Live::default());
-        let (settled, repeated) = (HashSet::new(), BTreeSet::new());
-        Self { collector, listener, retry, live, settled, repeated, repeating: Duration::ZERO, begun: Instant::now() }
+        let (settled, repeated, in_vain) = (HashSet::new(), BTreeSet::new(), HashSet::new());
+        let (repeating, begun) = (Duration::ZERO, Instant::now());
+        Self { collector, listener, retry, live, settled, repeated, in_vain, repeating, begun }
     }
 
     /// Runs the cases, and returns when each has a verdict or the run was stopped.

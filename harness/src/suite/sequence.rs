@@ -57,9 +57,15 @@ impl<L: SuiteListener> Suite<'_, L> {
             if !self.repeated.insert(symptom.clone()) {
                 continue;
             }
+            // Another failure after the same cases would have shown as well.
+            let ids: Vec<String> = cases.iter().map(|case| case.id.clone()).collect();
+            if self.in_vain.contains(&ids) {
+                continue;
+            }
             let whole = Sequence { symptom, requirement, cases };
-            if let Some(shown) = self.first_suffix(&whole, subject)? {
-                self.shorten(shown, subject, end)?;
+            match self.first_suffix(&whole, subject)? {
+                Some(shown) => self.shorten(shown, subject, end)?,
+                None => drop(self.in_vain.insert(ids)),
             }
         }
         self.repeating += self.begun.elapsed().saturating_sub(began);
