@@ -11,7 +11,7 @@ use super::output::{say, stdout};
 use super::outputs::Outputs;
 use super::plan::{self, Origin, RunPlan};
 use super::progress::ProgressLine as Shown;
-use super::running::{Listener, RunInProgress, RunOutcome, RunOutputs, drive};
+use super::running::{Listener, RunInProgress, RunOutcome, RunOutputs, drive, is_cut_short};
 use super::suite::{speaks_only, version_of};
 use crate::certificate::{CertificatePlace, issue};
 use crate::edition::Bundle;
@@ -47,7 +47,7 @@ fn certify(mut plan: RunPlan, args: &KeepArgs) -> anyhow::Result<ProgramExit> {
     plan.options.trace_dir = Some(place.traces());
     let plan = &plan;
     let precheck = |trace: &Trace, obstacle: Option<Diagnosis>| {
-        if obstacle.is_some() {
+        if obstacle.is_some() || is_cut_short(trace) {
             return Ok(obstacle);
         }
         let judgement = judge(trace, plan.bundle.edition());

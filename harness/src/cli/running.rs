@@ -70,7 +70,7 @@ pub(super) fn drive<'r>(
     // A person notices without help whether the client connects.
     let by_hand = plan.subject.agent_folder.is_some();
     let mut contact = if by_hand { None } else { Some(FirstContact::make(plan)?) };
-    if let Some(contact) = contact.as_mut().filter(|contact| !is_cut_short(&contact.trace)) {
+    if let Some(contact) = &mut contact {
         contact.obstacle = precheck(&contact.trace, contact.obstacle.take())?;
     }
     let obstacle = contact.as_ref().and_then(|contact| contact.obstacle.clone());
@@ -429,7 +429,7 @@ fn run_patiently(case: &Case, subject: &Subject) -> Trace {
 }
 
 /// Whether the run ended during the handshake, which then says nothing about the program.
-fn is_cut_short(trace: &Trace) -> bool {
+pub(super) fn is_cut_short(trace: &Trace) -> bool {
     let ends = |event: &Event| matches!(&event.what, What::Step(step) if step.observed == Some(Observed::RunEnded));
     trace.events.iter().any(ends)
 }

@@ -12,7 +12,7 @@ use super::output::say;
 use super::outputs::{Output, Outputs};
 use super::plan::{Origin, RunPlan};
 use super::progress::ProgressLine;
-use super::running::{Listener, RunInProgress, RunOutcome, RunOutputs, drive};
+use super::running::{Listener, RunInProgress, RunOutcome, RunOutputs, drive, is_cut_short};
 use super::snapshots::Snapshots;
 use crate::edition::{Bundle, Editions};
 use crate::judge::judge;
@@ -77,8 +77,12 @@ pub(super) fn run(
         baseline: baseline.as_ref(),
     };
     let (mut running, diagnosis) = match drive(plan, wanted, &|first, obstacle| {
+        if is_cut_short(first) {
+            let reason = || NotThisVersion::NoHandshake("the run was stopped".to_owned());
+            return if others == Others::Older { Err(reason().into()) } else { Ok(obstacle) };
+        }
         let reason = || match others {
-            Others::Older => reason_of_end(first, obstacle.as_ref()).or_else(|| cut_off(first)),
+            Others::Older => reason_of_end(first, obstacle.as_ref()),
             // A program written for a newer version may refuse an older handshake.
             Others::Each if obstacle.is_none() => refusal(first),
             Others::Each | Others::None => None,
@@ -198,12 +202,6 @@ fn refusal(trace: &Trace) -> Option<String> {
         Some(Observed::Error(error)) => Some(format!("it answered with the error {error}")),
         _ => None,
     }
-}
-
-/// Returns the reason why the subject said nothing, if the run was stopped before.
-fn cut_off(trace: &Trace) -> Option<String> {
-    let spoke = |event: &Event| matches!(&event.what, What::Line { from, .. } if Some(*from) == trace.header.subject);
-    (stopped().is_some() && !trace.events.iter().any(spoke)).then(|| "the run was stopped".to_owned())
 }
 
 /// Names the option for the version that the subject speaks instead of the tested one, if this program has an edition

@@ -90,6 +90,9 @@ pub(super) fn run(
             Err(error) => {
                 let other: NotThisVersion = error.downcast()?;
                 say(&format!("not tested: the {party} {other}"));
+                if stopped().is_some() {
+                    worst = worst.worse(ProgramExit::Incomplete);
+                }
                 refused = refused.or(matches!(other, NotThisVersion::NoHandshake(_)).then_some(bundle));
             }
         }
