@@ -57,10 +57,12 @@ const AGENT_OF_BOTH: &str = env!("CARGO_BIN_EXE_acp-reference-agent");
 
 /// An agent that does not know the parameters of some versions, and so answers their handshake with an error. Its
 /// arguments are the agent and a pattern of these versions.
+/// With a third argument, it never answers.
 const REFUSES: &str = r#"
 read -r line
 case $line in
 *'"protocolVersion":'$1*)
+  [ -z "$2" ] || exec sleep 300
   id=${line#*'"id":'}
   echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%[,\}]*},\"error\":{\"code\":-32602,\"message\":\"a member is missing\"}}" ;;
 *) { printf '%s\n' "$line"; cat; } | "$0" ;;
@@ -249,6 +251,13 @@ fn tests_no_refused_version() -> Result<(), Failed> {
     let said = run(1, "[12]")?;
     contains(&said, "ACP version 1, schema of 2026-11-20, although it refuses the handshake:\n")?;
     assert!(exists("v1"), "{said}");
+    let limited = ["agent", "--protocol", "all", "--case", "*/agent/init/handshake", "--format", "json=l.json"];
+    let limited = [&limited[..], &["--time-limit", "15s"], &["--", "sh", "-c", REFUSES, AGENT_OF_BOTH, "2", "silent"]];
+    contains(
+        &prints(dir.path(), 3, &limited.concat())?,
+        "the agent did not finish the handshake: the run was stopped",
+    )?;
+    assert!(!dir.path().join("l-v2.json").exists());
     Ok(())
 }
 
